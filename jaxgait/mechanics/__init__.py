@@ -1,0 +1,1 @@
+"""The laws of mechanics, for any mechanism: algebra, equations of motion, contact, spatial vectors."""

@@ -1,0 +1,161 @@
+"""Inverse and forward dynamics of a chain in angles and lengths, and what the joints' actuators have to do with it.
+
+Inverse dynamics (forces from motion) holds everywhere: the formulas have no division. Forward dynamics in angles breaks
+down at two places: where a length vanishes, and in space where a link stands upright (cos psi = 0: its azimuth is then
+no coordinate). `jaxgait.mechanics.chain.vectors` has neither the velocity terms nor the second breakdown: prefer it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float
+
+from jaxgait.mechanics.chain.elements import Coordinates, Matrices, Planar, Spatial, left_hand_side, matrices_of
+from jaxgait.mechanics.chain.tree import Chain, Real, children, increment, subtrees
+
+G = 9.81
+"""Default gravity in m/s^2."""
+VERTICAL = 1e-3
+"""|cos psi| below which a link counts as vertical: the condition number of the mass matrix grows as 1/cos^2."""
+
+Q = TypeVar("Q", Planar, Spatial)
+
+
+def matrices(chain: Chain, q: Coordinates) -> Matrices:
+    """All matrices of the equations of motion at `q`: `PlanarMatrices` or `SpatialMatrices`, SI units."""
+    return matrices_of(chain.W, chain.rho, q)
+
+
+def inverse_dynamics(chain: Chain, q: Q, rate: Q, acceleration: Q, gravity: Float[Real, ""] | float = G) -> Q:
+    """Generalized forces for a given motion: N m for angles, N for lengths.
+
+    Args:
+        chain: the mechanism.
+        q: coordinates, rad and m.
+        rate: their rates.
+        acceleration: their accelerations.
+        gravity: m/s^2, along -y (plane) or -z (space).
+    """
+    return type(q)(*left_hand_side(matrices(chain, q), rate, acceleration, gravity))
+
+
+def mass_matrix(chain: Chain, q: Coordinates) -> Float[Array, "k k"]:
+    """Full symmetric mass matrix; rows in the order of the coordinates (all phi, then all psi, then all l)."""
+    rows = zip(*matrices(chain, q).inertia, strict=True)
+    return jnp.block([list(row) for row in rows])
+
+
+def bias(chain: Chain, q: Q, rate: Q, gravity: Float[Real, ""] | float = G) -> Q:
+    """Generalized forces that hold the motion without acceleration: velocity terms and gravity."""
+    return inverse_dynamics(chain, q, rate, jax.tree.map(jnp.zeros_like, q), gravity)
+
+
+def forward_dynamics(
+    chain: Chain, q: Q, rate: Q, force: Q, gravity: Float[Real, ""] | float = G, *, drop_vertical: bool = False
+) -> tuple[Q, Bool[Array, " n"]]:
+    """Accelerations of angles and lengths under generalized forces.
+
+    Args:
+        chain: the mechanism.
+        q: coordinates, rad and m.
+        rate: their rates.
+        force: generalized forces, N m and N.
+        gravity: m/s^2.
+        drop_vertical: leave the azimuths of vertical links out (their acceleration is then 0, the least-norm solution)
+            instead of refusing.
+
+    Returns:
+        Accelerations, and which links were vertical. With vertical links and no `drop_vertical` the accelerations are
+        NaN in compiled code (a poisoned trajectory, not an exception).
+
+    Raises:
+        ValueError: for vertical links, outside of compiled code and without `drop_vertical`.
+    """
+    vertical = vertical_links(q)
+    if not drop_vertical and not isinstance(vertical, Tracer):
+        require_regular(q)
+    M = mass_matrix(chain, q)
+    right = jnp.concatenate([f - b for f, b in zip(force, bias(chain, q, rate, gravity), strict=True)])
+    out = jnp.concatenate([vertical, jnp.zeros(right.size - vertical.size, dtype=bool)])
+    both = out[:, None] | out[None, :]
+    solution = jnp.linalg.solve(jnp.where(both, jnp.eye(out.size, dtype=M.dtype), M), jnp.where(out, 0.0, right))
+    if not drop_vertical:
+        solution = jnp.where(jnp.any(vertical), jnp.nan, solution)
+    return type(q)(*jnp.split(solution, len(q))), vertical
+
+
+def vertical_links(q: Coordinates) -> Bool[Array, " n"]:
+    """Links of a spatial chain whose azimuth is undefined; none in the plane."""
+    if isinstance(q, Planar):
+        return jnp.zeros(q.phi.shape, dtype=bool)
+    return jnp.abs(jnp.cos(q.psi)) < VERTICAL
+
+
+def require_regular(q: Coordinates) -> None:
+    """Refuses configurations that forward dynamics in angles cannot handle.
+
+    Raises:
+        ValueError: naming the vertical links and the way out.
+    """
+    which = [int(i) + 1 for i in np.flatnonzero(np.asarray(vertical_links(q)))]
+    if which:
+        raise ValueError(
+            f"links {which} are vertical (|cos psi| < {VERTICAL:g}): their azimuth is no coordinate and the spherical "
+            "mass matrix is singular; use the link vectors (jaxgait.mechanics.chain.vectors), or drop_vertical=True"
+        )
+
+
+def generalized(chain: Chain, moment: Q) -> Q:
+    """Generalized forces of joint actuators: each acts on its link and back on the parent; axial forces are inside.
+
+    Args:
+        chain: the mechanism.
+        moment: moments conjugate to the angles in N m and axial forces in N, one actuator of each kind per link.
+    """
+    carries = children(chain.parent)
+
+    def net(m: Array) -> Array:
+        return m - carries.astype(m.dtype) @ m
+
+    return type(moment)._make([*(net(m) for m in moment[:-1]), moment[-1]])
+
+
+def joint_moments(chain: Chain, force: Q) -> Q:
+    """The actuators behind generalized forces, summed from the leaves to the root: the inverse of `generalized`."""
+    branch = subtrees(chain.parent)
+    return type(force)._make([*(branch.astype(f.dtype) @ f for f in force[:-1]), force[-1]])
+
+
+def relative_rates(chain: Chain, rate: Q) -> Q:
+    """Rates at which the actuators work: joint angles relative to the parent in rad/s, lengths in m/s."""
+    carries = children(chain.parent)
+    return type(rate)._make([*(r - carries.astype(r.dtype).T @ r for r in rate[:-1]), rate[-1]])
+
+
+def attach(old: Matrices, chain: Chain, q: Coordinates) -> Matrices:
+    """The recurrence: matrices of a chain from those of the chain without its last link.
+
+    Args:
+        old: matrices of the chain without its last link.
+        chain: the chain with the new link at the end.
+        q: coordinates of the new chain.
+    """
+    new = matrices_of(*increment(chain, chain.size), q)
+    return jax.tree.map(lambda X, dX: jnp.pad(X, (0, 1)) + dX, old, new)
+
+
+def remove(old: Matrices, chain: Chain, q: Coordinates, number: int) -> Matrices:
+    """Matrices of a chain after leaf `number` (from 1) is taken off; `chain` and `q` still have it."""
+    leaf = matrices_of(*increment(chain, number), q)
+
+    def without(X: Array) -> Array:
+        for axis in range(X.ndim):
+            X = jnp.delete(X, number - 1, axis=axis)
+        return X
+
+    return jax.tree.map(lambda X, dX: without(X - dX), old, leaf)

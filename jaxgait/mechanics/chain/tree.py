@@ -1,0 +1,279 @@
+r"""A tree of weightless telescopic rods with point masses: topology, mass moments, and the constant matrix W.
+
+         o 2        o 3   s = -1: a rod that hangs, its angle read as for an upright one
+          \        /
+           \      *  masses m_ib at fractions n_ib of the rod's present length, counted from its proximal joint
+            \    /
+             o--o
+             |
+             |  1         link i starts at the far end of its parent p(i) < i, or at the ground joint 0
+             o
+           /////
+
+Kinetic energy T = 1/2 sum_ij W_ij x_i' . x_j' and potential energy V = g sum_i rho_i (x_i)_up, x_i = l_i u_i being the
+link vectors. W and rho hold all masses, all signs and the whole topology, and never change while the mechanism moves.
+
+Source: Borisov & Chigarev, eqs. (6), (19), (22)-(25), where the sums over "all later links" are sums over descendants
+here (theirs hold for one unbranched sequence only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+if TYPE_CHECKING:
+    Real: TypeAlias = Any
+    from jaxgait.mechanics.chain.symbolic import Equations
+else:
+    Real = jax.Array | np.ndarray
+"""An array of numbers: NumPy in a chain at rest, JAX inside a computation."""
+
+SINGULAR = 1e-12
+"""Smallest ratio of eigenvalues of W that counts as regular: a few thousand roundings of float64."""
+
+
+class Link(NamedTuple):
+    """One row of the table that describes a chain."""
+
+    parent: int
+    """Number of the link it starts from, 0 for the ground; links are numbered from 1."""
+    masses: Sequence[float]
+    """Point masses in kg, any number of them."""
+    fractions: Sequence[float]
+    """Where each mass sits, as a fraction of the length from the proximal joint (0) to the far end (1)."""
+    sign: int = 1
+    """+1, or -1 for a rod that points against its unit vector (hangs)."""
+    length: float = 1.0
+    """Rest length in m; the chain itself does not use it (lengths are coordinates)."""
+
+
+class Moments(NamedTuple):
+    """Mass moments of each link: sums of m, m n and m n^2 over its masses, in kg."""
+
+    theta: Any
+    eta: Any
+    zeta: Any
+
+
+class Chain(eqx.Module):
+    """A tree of telescopic links; see the module's docstring.
+
+    Shorter lists of masses are filled up with zero masses, so that `masses` and `fractions` are rectangular.
+    """
+
+    parent: tuple[int, ...] = eqx.field(static=True)
+    sign: tuple[int, ...] = eqx.field(static=True)
+    masses: Float[Real, "*batch n b"]
+    fractions: Float[Real, "*batch n b"]
+
+    def __check_init__(self) -> None:
+        check_topology(self.parent, self.sign)
+
+    @classmethod
+    def from_links(cls, links: Sequence[Link]) -> Chain:
+        """Builds a chain from a table of links.
+
+        Raises:
+            ValueError: for a parent that does not come first, a sign that is not +1 or -1, masses that are negative
+                or do not match their fractions, or a link that no mass resists (singular W).
+        """
+        masses, fractions = mass_table(links)
+        chain = cls(tuple(x.parent for x in links), tuple(x.sign for x in links), masses, fractions)
+        chain.validate()
+        return chain
+
+    @property
+    def size(self) -> int:
+        """Number of links."""
+        return len(self.parent)
+
+    @property
+    def moments(self) -> Moments:
+        """Mass moments theta, eta, zeta of each link, in kg."""
+        m, n = self.masses, self.fractions
+        return Moments(m.sum(-1), (m * n).sum(-1), (m * n * n).sum(-1))
+
+    @property
+    def W(self) -> Float[Array, "n n"]:
+        """Constant inertia matrix in kg, symmetric and positive definite."""
+        return jnp.asarray(weights(self.parent, self.sign, self.moments)[0])
+
+    @property
+    def rho(self) -> Float[Array, " n"]:
+        """Mass that gravity turns link i with, in kg: what hangs on its far end and its own first moment, times s_i."""
+        return jnp.asarray(weights(self.parent, self.sign, self.moments)[1])
+
+    @property
+    def total_mass(self) -> Float[Array, ""]:
+        """All masses in kg, those that never move included."""
+        return jnp.sum(jnp.asarray(self.masses))
+
+    def attached(self, link: Link) -> Chain:
+        """A new chain with one more link at the end of the table."""
+        masses, fractions = mass_table([link], width=max(len(link.masses), self.masses.shape[1]))
+        old = [
+            np.pad(np.asarray(x), ((0, 0), (0, masses.shape[1] - x.shape[1]))) for x in (self.masses, self.fractions)
+        ]
+        return Chain(
+            (*self.parent, link.parent),
+            (*self.sign, link.sign),
+            np.concatenate([old[0], masses]),
+            np.concatenate([old[1], fractions]),
+        )
+
+    def removed(self, number: int) -> Chain:
+        """A new chain without link `number` (counted from 1).
+
+        Raises:
+            ValueError: if other links start from it.
+        """
+        children = [i + 1 for i, p in enumerate(self.parent) if p == number]
+        if children or not 1 <= number <= self.size:
+            raise ValueError(f"link {number} cannot be removed: it carries links {children} (links are 1..{self.size})")
+        keep = [i for i in range(self.size) if i != number - 1]
+        parent = tuple(p - (p > number) for p in (self.parent[i] for i in keep))
+        at = np.array(keep, dtype=int)
+        return Chain(parent, tuple(self.sign[i] for i in keep), self.masses[at], self.fractions[at])
+
+    def equations(self, dimension: int = 2) -> Equations:
+        """The equations of motion of this tree as SymPy expressions, with LaTeX (needs the extra `symbolic`).
+
+        Args:
+            dimension: 2 for the plane, 3 for space.
+        """
+        from jaxgait.mechanics.chain.symbolic import equations
+
+        return equations(self.parent, self.sign, dimension)
+
+    def validate(self) -> None:
+        """Refuses masses that cannot be. Leaves may carry leading batch axes.
+
+        Raises:
+            ValueError: naming the link: a negative mass, or no mass that resists its motion (W is singular).
+        """
+        masses, fractions = np.asarray(self.masses, dtype=float), np.asarray(self.fractions, dtype=float)
+        if masses.shape[-2:] != (self.size, masses.shape[-1]) or fractions.shape[-2:] != masses.shape[-2:]:
+            raise ValueError(
+                f"masses and fractions must have the shape ({self.size} links, masses per link), "
+                f"got {masses.shape} and {fractions.shape}"
+            )
+        if (masses < 0).any():
+            raise ValueError(f"masses must not be negative, link {np.argwhere(masses < 0)[0][-2] + 1} has one")
+        shape = np.broadcast_shapes(masses.shape, fractions.shape)
+        masses, fractions = (np.broadcast_to(x, shape).reshape(-1, *shape[-2:]) for x in (masses, fractions))
+        self._refuse_singular(
+            Moments(masses.sum(-1), (masses * fractions).sum(-1), (masses * fractions * fractions).sum(-1))
+        )
+
+    def _refuse_singular(self, moments: Moments) -> None:
+        """Moments have the shape (members, n)."""
+        units = np.eye(3 * self.size).reshape(-1, 3, self.size)
+        basis = np.stack([weights(self.parent, self.sign, Moments(*unit))[0] for unit in units])  # W is linear in them
+        eigenvalues, vectors = np.linalg.eigh(np.tensordot(np.concatenate(moments, axis=-1), basis, axes=1))
+        singular = np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * eigenvalues[:, -1])
+        if not singular.size:
+            return
+        member = singular[0]
+        values = eigenvalues[member]
+        leaves = [i for i in range(self.size) if i + 1 not in self.parent and moments.zeta[member, i] <= 0]
+        guilty = leaves[0] if leaves else int(np.abs(vectors[member, :, 0]).argmax())
+        what = "is a massless leaf" if leaves else "moves without moving any mass"
+        raise ValueError(
+            f"link {guilty + 1} {what}: W is singular (smallest eigenvalue {values[0]:.3g} kg) and its acceleration "
+            "is undefined; give it a mass away from its proximal joint"
+        )
+
+
+def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
+    """Refuses tables that are not trees numbered parents first.
+
+    Raises:
+        ValueError: naming the link and what its parent may be.
+    """
+    if len(parent) != len(sign) or not parent:
+        raise ValueError(f"a chain needs one parent and one sign per link, got {len(parent)} and {len(sign)}")
+    for i, (p, s) in enumerate(zip(parent, sign, strict=True), start=1):
+        if not 0 <= p < i:
+            loop = " (a cycle)" if i <= p <= len(parent) and i in _walk_up(parent, p) else ""
+            raise ValueError(
+                f"link {i} has parent {p}{loop}: a parent comes before its link, so it must be 0 (ground) to {i - 1}"
+            )
+        if s not in (1, -1):
+            raise ValueError(f"link {i} has sign {s}: it must be +1 (upright) or -1 (hanging)")
+
+
+def _walk_up(parent: Sequence[int], start: int) -> set[int]:
+    """Links met on the way from `start` towards the ground, in a table that may be wrong."""
+    seen: set[int] = set()
+    while 0 < start <= len(parent) and start not in seen:
+        seen.add(start)
+        start = parent[start - 1]
+    return seen
+
+
+def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
+    """Masses in kg and fractions of a table of links as rectangles, filled up with zeros.
+
+    Raises:
+        ValueError: for a link whose masses and fractions differ in number.
+    """
+    width = max(width, *(len(x.masses) for x in links))
+    masses, fractions = np.zeros((len(links), width)), np.zeros((len(links), width))
+    for i, link in enumerate(links):
+        if len(link.masses) != len(link.fractions):
+            raise ValueError(f"link {i + 1} has {len(link.masses)} masses and {len(link.fractions)} fractions")
+        masses[i, : len(link.masses)] = link.masses
+        fractions[i, : len(link.masses)] = link.fractions
+    return masses, fractions
+
+
+def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
+    """1 at (i, j) where link j is a strict descendant of link i, else 0."""
+    below = np.zeros((len(parent), len(parent)), dtype=int)
+    for j, p in enumerate(parent):
+        if p:
+            below[:, j] = below[:, p - 1]
+            below[p - 1, j] = 1
+    return below
+
+
+def subtrees(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
+    """1 at (i, j) where link j is link i or one of its descendants, else 0."""
+    return descendants(parent) + np.eye(len(parent), dtype=int)
+
+
+def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
+    """1 at (i, j) where link j starts from link i, else 0."""
+    return np.array([[int(p == i + 1) for p in parent] for i in range(len(parent))])
+
+
+def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tuple[Any, Any]:
+    """W and rho in kg from the mass moments of the links: arrays of numbers, or object arrays of symbols."""
+    theta, eta, zeta = moments
+    below, s = descendants(parent).astype(theta.dtype), np.array(sign).astype(theta.dtype)
+    carried = below @ theta
+    ancestor = below * (eta + carried)[None, :]
+    own = np.eye(len(parent), dtype=int).astype(theta.dtype) * (zeta + carried)[None, :]
+    return (s[:, None] * s[None, :]) * (ancestor + ancestor.T + own), s * (eta + carried)
+
+
+def increment(chain: Chain, number: int) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
+    """What leaf `number` (from 1) contributes to W and rho of a chain: the recurrence of the paper, for trees.
+
+    The increment of W has a rank of at most 2. All matrices of the equations of motion are linear in W and rho, so the
+    same increments, put through the same formulas, attach or remove a link from each of them.
+    """
+    i = number - 1
+    theta, eta, zeta = (jnp.asarray(x)[i] for x in chain.moments)
+    e = np.eye(chain.size)[i]
+    v, s = (jnp.asarray(x, dtype=theta.dtype) for x in (descendants(chain.parent)[:, i], chain.sign))
+    e = jnp.asarray(e, dtype=theta.dtype)
+    dw = theta * jnp.outer(v, v) + eta * (jnp.outer(v, e) + jnp.outer(e, v)) + zeta * jnp.outer(e, e)
+    return jnp.outer(s, s) * dw, s * (theta * v + eta * e)

@@ -1,0 +1,179 @@
+"""The chain in link vectors x_i = l_i u_i: no velocity terms, a constant matrix, nothing singular at the vertical.
+
+    sum_j W_ij x_j'' + g rho_i z = f_i ,      f_i = F_i u_i + (N_i x u_i) / l_i
+
+F_i is the axial force along link i, N_i the net moment vector on it (orthogonal to u_i; in the plane the number
+Q_phi,i). W never changes, so it is factorised once (`factorise`) and every evaluation is two triangular solves.
+
+Arrays have the shape (n, d): n links, d = 2 (x forward, y up) or 3 (x forward, y left, z up).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.chain.elements import Coordinates, Planar, Spatial
+from jaxgait.mechanics.chain.tree import Chain, Real, descendants, subtrees
+from jaxgait.mechanics.elementary import cos, sin
+
+Q = TypeVar("Q", Planar, Spatial)
+Vectors = Float[Real, "n d"]
+
+
+class Factor(NamedTuple):
+    """What forward dynamics needs of a chain: the Cholesky factor of W and rho, both in kg."""
+
+    lower: Float[Array, "n n"]
+    rho: Float[Array, " n"]
+
+
+def factorise(chain: Chain) -> Factor:
+    """Factorises W, once for as many evaluations as wanted."""
+    return Factor(jnp.linalg.cholesky(chain.W), chain.rho)
+
+
+def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
+    """Accelerations of the link vectors in m/s^2 under the forces f (n, d) in N."""
+    right = force - gravity * factor.rho[:, None] * up(force.shape[1], force.dtype)
+    return jax.scipy.linalg.cho_solve((factor.lower, True), right)
+
+
+def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
+    """Forces f (n, d) in N on the link vectors that make them accelerate so: inverse dynamics."""
+    d = acceleration.shape[1]
+    return chain.W @ acceleration + gravity * chain.rho[:, None] * up(d, acceleration.dtype)
+
+
+def up(d: int, dtype: Any = float) -> Float[Array, "1 d"]:
+    """Unit vector against gravity, the last axis."""
+    return jnp.asarray(np.eye(d)[-1:], dtype=dtype)
+
+
+def directions(q: Coordinates) -> Float[Array, "n d"]:
+    """Unit vectors u_i of the links."""
+    if isinstance(q, Planar):
+        return jnp.stack([cos(q.phi), sin(q.phi)], axis=1)
+    c = cos(q.psi)
+    return jnp.stack([c * cos(q.phi), c * sin(q.phi), sin(q.psi)], axis=1)
+
+
+def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
+    """Link vectors x_i = l_i u_i in m."""
+    return q.l[:, None] * directions(q)
+
+
+def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
+    """Link vectors with their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths."""
+
+    def velocity(q: Q, rate: Q) -> tuple[Array, Array]:
+        return jax.jvp(link_vectors, (q,), (rate,))
+
+    (x, v), (_, a) = jax.jvp(velocity, (q, rate), (rate, acceleration))
+    return x, v, a
+
+
+def lengths(x: Vectors) -> Float[Array, " n"]:
+    """Lengths of the links in m."""
+    return jnp.sqrt(jnp.sum(x * x, axis=1))
+
+
+def coordinates(x: Vectors) -> Coordinates:
+    """Angles and lengths of link vectors; the azimuth of a vertical link is arbitrary (0 if exactly vertical)."""
+    l = lengths(x)
+    if x.shape[1] == 2:
+        return Planar(jnp.arctan2(x[:, 1], x[:, 0]), l)
+    return Spatial(jnp.arctan2(x[:, 1], x[:, 0]), jnp.arctan2(x[:, 2], jnp.hypot(x[:, 0], x[:, 1])), l)
+
+
+def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
+    """Accelerations of angles and lengths from those of the link vectors (m/s^2); singular at the vertical."""
+    u = directions(q)
+    if isinstance(q, Planar):
+        e = jnp.stack([-u[:, 1], u[:, 0]], axis=1)
+        turn = (_dot(acceleration, e) - 2 * rate.l * rate.phi) / q.l
+        return Planar(turn, _dot(acceleration, u) + q.l * rate.phi**2)
+    e_phi, e_psi = frame(q)
+    c, s = jnp.cos(q.psi), jnp.sin(q.psi)
+    phi = _dot(acceleration, e_phi) - 2 * rate.l * rate.phi * c + 2 * q.l * rate.phi * rate.psi * s
+    psi = _dot(acceleration, e_psi) - 2 * rate.l * rate.psi - q.l * rate.phi**2 * c * s
+    l = _dot(acceleration, u) + q.l * (rate.phi**2 * c**2 + rate.psi**2)
+    return Spatial(phi / (q.l * c), psi / q.l, l)
+
+
+def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
+    """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links."""
+    cp, sp, c, s = jnp.cos(q.phi), jnp.sin(q.phi), jnp.cos(q.psi), jnp.sin(q.psi)
+    zero = jnp.zeros_like(cp)
+    return jnp.stack([-sp, cp, zero], axis=1), jnp.stack([-s * cp, -s * sp, c], axis=1)
+
+
+def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"]) -> Float[Array, "n d"]:
+    """Forces f (n, d) in N from the actuators.
+
+    Args:
+        x: link vectors in m.
+        moment: net moment on each link in N m: (n,) in the plane, (n, 3) in space (its part along the link is idle).
+        axial: axial force of each link in N, positive where it pushes the ends apart.
+    """
+    l = lengths(x)[:, None]
+    u = x / l
+    across = jnp.cross(moment, u) if x.shape[1] == 3 else moment[:, None] * jnp.stack([-u[:, 1], u[:, 0]], axis=1)
+    return axial[:, None] * u + across / l
+
+
+def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
+    """Net moments (N m; (n,) or (n, 3)) and axial forces (N) behind the forces f: the inverse of `link_forces`."""
+    return jnp.cross(x, force), _dot(x, force) / lengths(x)
+
+
+def joint_torques(chain: Chain, moment: Array) -> Array:
+    """Physical joint moments tau in N m, (n,) or (n, 3): what crosses the proximal joint of each link."""
+    return jnp.tensordot(subtrees(chain.parent).astype(moment.dtype), moment, axes=1)
+
+
+def ground_reaction(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, " d"]:
+    """Force of the ground on the mechanism in N."""
+    weight = chain.total_mass * gravity * up(acceleration.shape[1], acceleration.dtype)[0]
+    return chain.rho @ acceleration + weight
+
+
+def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
+    """Proximal and distal ends of the links in m, the ground joint being the origin."""
+    s = jnp.asarray(chain.sign, dtype=x.dtype)[:, None]
+    above = descendants(chain.parent).T.astype(x.dtype)
+    start = above @ (s * x)
+    return jnp.stack([start, start + s * x], axis=1)
+
+
+def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
+    """Positions of all point masses in m."""
+    ends = joints(chain, x)
+    return ends[:, :1] + jnp.asarray(chain.fractions)[:, :, None] * (ends[:, 1:] - ends[:, :1])
+
+
+def energies(
+    chain: Chain, x: Vectors, v: Vectors, gravity: Float[Real, ""] | float
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Kinetic and potential energy in J (zero height at the ground joint)."""
+    kinetic = 0.5 * jnp.sum(v * (chain.W @ v))
+    return kinetic, gravity * chain.rho @ x[:, -1]
+
+
+def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Array, " d-1"]:
+    """Point of the ground about which the reaction has no horizontal moment, in m from the ground joint.
+
+    Args:
+        reaction: ground reaction in N.
+        moment: moment about the ground joint in N m: a number in the plane, (3,) in space.
+    """
+    lever = jnp.stack([-moment[1], moment[0]]) if reaction.size == 3 else moment[None]
+    return lever / reaction[-1]
+
+
+def _dot(a: Vectors, b: Vectors) -> Float[Array, " n"]:
+    return jnp.sum(a * b, axis=1)

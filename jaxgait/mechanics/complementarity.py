@@ -1,0 +1,183 @@
+"""Unilateral contact with Coulomb friction as a complementarity problem at the level of impulses.
+
+Contacts i = 1..n give 2n rows, normal and tangential in turn: (N1, T1, N2, T2, ...). With the impulses `P` (N s) and
+the velocities `v` (m/s; after an impact: post + restitution * pre) the problem is
+
+    v = G P + b,     0 <= v_N  complementary to  P_N >= 0,     -P_T in friction * P_N * Sgn(v_T)      for every contact.
+
+`enumerated` tries every combination of modes {separate, stick, slip forward, slip backward}: exact, without branches,
+fit for `jax.vmap`, 4^n small solves (n <= 3). `projected` sweeps through the contacts (Gauss-Seidel with projection):
+any number of contacts. `contact_impulses` picks. Matrices are nested tuples of scalars, as in
+`jaxgait.mechanics.linalg`.
+
+Where several solutions exist (possible with friction, even for one contact once ``G_NN < friction |G_NT|``,
+Painleve's paradox), the first in the order separate, stick, slip forward, slip backward is taken.
+
+Derivatives are those of the mode that holds. They are exact between changes of mode; at a change the solution has a
+kink (stick to slip) or a jump (an impact), and the derivative is that of the branch taken: it does not see the
+change.
+
+References: Glocker and Studer, Multibody Syst. Dyn. 13 (2005) 447; Jean, Comput. Methods Appl. Mech. Eng. 177 (1999)
+235.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
+
+from jaxgait.mechanics import linalg
+from jaxgait.mechanics.linalg import Matrix, Scalar, Vector
+
+__all__ = ["MODES", "ContactSolution", "contact_impulses", "enumerated", "projected"]
+
+MODES = ("separate", "stick", "slip forward", "slip backward")
+"""Modes of one contact, in the order in which ties are broken. Slip forward: v_T > 0, the impulse points backward."""
+MOST_ENUMERATED = 3
+"""Contacts up to which the 4^n combinations are enumerated."""
+_SEPARATE, _STICK, _FORWARD, _BACKWARD = range(4)
+
+
+class ContactSolution(NamedTuple):
+    """Impulses of all contacts."""
+
+    impulses: tuple[Array, ...]
+    """(N1, T1, N2, T2, ...) in N s."""
+    violation: Float[Array, ""]
+    """Worst violation of the contact law in m/s (impulses weighed by the diagonal of G); 0 for an exact solution."""
+    mode: Int[Array, ""]
+    """Number of the combination of modes in base 4, first contact first; -1 from `projected`."""
+
+
+def contact_impulses(
+    G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
+) -> ContactSolution:
+    """Impulses that satisfy the contact law, by enumeration for up to 3 contacts, by projection beyond.
+
+    Args:
+        G: 2n by 2n matrix in 1/kg; it need not be symmetric.
+        b: 2n velocities in m/s without any impulse.
+        friction: n friction coefficients.
+        closed: n flags; an open contact carries no impulse whatever its velocity.
+    """
+    method = enumerated if len(friction) <= MOST_ENUMERATED else projected
+    return method(G, b, friction, closed)
+
+
+def enumerated(
+    G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
+) -> ContactSolution:
+    """The contact problem by trying all 4^n combinations of modes; arguments as for `contact_impulses`."""
+    best: ContactSolution | None = None
+    for number, modes in enumerate(itertools.product(range(4), repeat=len(friction))):
+        impulses = _impulses(G, b, friction, modes)
+        violation = _violation(G, b, friction, closed, modes, impulses)
+        trial = ContactSolution(impulses, violation, jnp.asarray(number))
+        best = trial if best is None else _better(trial, best)
+    assert best is not None
+    return best
+
+
+def _better(trial: ContactSolution, best: ContactSolution) -> ContactSolution:
+    """The later trial only if it is strictly better (NaN is not)."""
+    return jax.tree.map(lambda new, old: jnp.where(trial.violation < best.violation, new, old), trial, best)
+
+
+def _impulses(G: Matrix, b: Vector, friction: Sequence[Scalar], modes: Sequence[int]) -> tuple[Array, ...]:
+    """Impulses in given modes: v_N = 0 unless separate, v_T = 0 if stuck, P_T = -+ friction P_N if slipping.
+
+    Only the impulses that the modes leave unknown are solved for: stick 2, slip 1, separate none.
+    """
+    unknown = [2 * i + k for i, m in enumerate(modes) for k in range({_SEPARATE: 0, _STICK: 2}.get(m, 1))]
+    ratio = {2 * i: _tangent_ratio(m, friction[i]) for i, m in enumerate(modes) if m in (_FORWARD, _BACKWARD)}
+    matrix = [[G[r][c] + ratio[c] * G[r][c + 1] if c in ratio else G[r][c] for c in unknown] for r in unknown]
+    solved = linalg.solve(matrix, [-b[r] for r in unknown], pivoting=False) if unknown else []
+    impulses = [jnp.zeros_like(jnp.asarray(b[0]))] * len(b)
+    for row, value in zip(unknown, solved, strict=True):
+        impulses[row] = value
+        if row in ratio:
+            impulses[row + 1] = ratio[row] * value
+    return tuple(impulses)
+
+
+def _tangent_ratio(mode: int, friction: Scalar) -> Scalar:
+    """P_T / P_N of a slipping contact."""
+    return -friction if mode == _FORWARD else friction
+
+
+def _violation(
+    G: Matrix,
+    b: Vector,
+    friction: Sequence[Scalar],
+    closed: Sequence[Bool[ArrayLike, ""]],
+    modes: Sequence[int],
+    impulses: Vector,
+) -> Array:
+    """Worst violation in m/s of the inequalities that belong to the modes."""
+    worst = jnp.zeros_like(jnp.asarray(b[0]))
+    for i, mode in enumerate(modes):
+        n, t = 2 * i, 2 * i + 1
+        if mode == _SEPARATE:
+            lack = jnp.where(closed[i], -_velocity(G, b, impulses, n), 0.0)
+        else:
+            lack = -impulses[n] * G[n][n]
+            if mode == _STICK:
+                lack = jnp.maximum(lack, (jnp.abs(impulses[t]) - friction[i] * impulses[n]) * G[t][t])
+            else:
+                sign = 1.0 if mode == _FORWARD else -1.0
+                lack = jnp.maximum(lack, -sign * _velocity(G, b, impulses, t))
+            lack = jnp.where(closed[i], lack, jnp.inf)
+        worst = jnp.maximum(worst, lack)
+    return worst
+
+
+def _velocity(G: Matrix, b: Vector, impulses: Vector, row: int) -> Scalar:
+    return linalg.dot(G[row], impulses) + b[row]
+
+
+def projected(
+    G: Matrix,
+    b: Vector,
+    friction: Sequence[Scalar],
+    closed: Sequence[Bool[ArrayLike, ""]],
+    *,
+    tolerance: float = 1e-12,
+    max_sweeps: int = 2000,
+) -> ContactSolution:
+    """The contact problem by Gauss-Seidel sweeps with projection; other arguments as for `contact_impulses`.
+
+    Args:
+        G: see `contact_impulses`; its diagonal must be positive.
+        b: see `contact_impulses`.
+        friction: see `contact_impulses`.
+        closed: see `contact_impulses`.
+        tolerance: change in m/s per sweep at which the iteration ends.
+        max_sweeps: sweeps after which it ends in any case; `violation` tells the last change in m/s.
+    """
+    matrix = jnp.stack([jnp.stack([jnp.asarray(g) for g in row]) for row in G])
+    offset, mu, on = (jnp.stack([jnp.asarray(z) for z in v]) for v in (b, friction, closed))
+    diagonal = jnp.diagonal(matrix)
+
+    def visit(i: Int[Array, ""], P: Array) -> Array:
+        n, t = 2 * i, 2 * i + 1
+        normal = jnp.where(on[i], jnp.maximum(P[n] - (matrix[n] @ P + offset[n]) / diagonal[n], 0.0), 0.0)
+        P = P.at[n].set(normal)
+        limit = mu[i] * normal
+        return P.at[t].set(jnp.clip(P[t] - (matrix[t] @ P + offset[t]) / diagonal[t], -limit, limit))
+
+    def sweep(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        count, P, _ = carry
+        new = jax.lax.fori_loop(0, mu.shape[0], visit, P)
+        return count + 1, new, jnp.max(jnp.abs(new - P) * diagonal)
+
+    def unfinished(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
+        return (carry[0] < max_sweeps) & (carry[2] > tolerance)
+
+    start = (jnp.asarray(0), jnp.zeros_like(offset), jnp.asarray(jnp.inf, offset.dtype))
+    _, P, change = jax.lax.while_loop(unfinished, sweep, start)
+    return ContactSolution(tuple(P), change, jnp.asarray(-1))

@@ -1,0 +1,127 @@
+r"""The planar four-bar linkage of a prosthetic knee: closure in closed form, rates, instantaneous centre.
+
+    E +                 E: lower end of the thigh; A, B: upper pivots on the line through E at gamma1 to the thigh axis
+      |
+   B==A                 AD: anterior link (angle thetaA), BC: posterior link (angle thetaB)
+   |   \
+   |    \               DC: lower bar, at gamma2 to the shank axis
+   C=====D
+
+Everything is told in the frame of the thigh: origin A, the thigh pointing down, angles relative to the thigh. The one
+internal coordinate is ``psi``, the angle of BC. (The knee angle itself will not do: it has an extremum where AD and BC
+are parallel, which the knee reaches in hyperextension.) No inverse trigonometric function is needed for the motion.
+
+Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, equations (2) and (3), reconstructed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from jaxgait.mechanics import elementary
+from jaxgait.mechanics.planar import Vec, added, bolted, cross, dot, down, turned
+from jaxgait.mechanics.scalars import Scalar
+
+WRAP = 1.5
+"""Angles of the shank against the thigh lie in (WRAP - 2 pi, WRAP]: flexion beyond 270 degrees does not exist."""
+
+
+class FourBar(eqx.Module):
+    """Lengths in m and angles in rad of the linkage."""
+
+    l_AB: Scalar
+    l_BC: Scalar
+    l_CD: Scalar
+    l_AD: Scalar
+    gamma1: Scalar
+    gamma2: Scalar
+
+
+class Closure(NamedTuple):
+    """The assembled linkage at one psi, in the frame of the thigh (lengths in m, unit vectors)."""
+
+    B: Vec
+    C: Vec
+    D: Vec
+    AD: Vec
+    """Direction from A to D."""
+    BC: Vec
+    """Direction from B to C."""
+    CD: Vec
+    """Direction from C to D."""
+    cosine: Scalar
+    """Cosine of the angle DAC; the linkage folds where it reaches 1 or -1."""
+    rate_A: Scalar
+    """d thetaA / d psi, relative to the thigh."""
+    rate_S: Scalar
+    """d alpha11 / d psi, relative to the thigh (the shank turns with CD)."""
+
+
+def close(bars: FourBar, psi: Scalar) -> Closure:
+    """Assembles the linkage on the branch of a working knee; NaN where it cannot be assembled.
+
+    Args:
+        bars: its dimensions.
+        psi: angle in rad of BC relative to the thigh.
+    """
+    BC = down(psi)
+    B = -bars.l_AB * bolted(bars.gamma1)
+    C = B + bars.l_BC * BC
+    r2 = dot(C, C)
+    cosine = (bars.l_AD**2 + r2 - bars.l_CD**2) / (2.0 * bars.l_AD * jnp.sqrt(r2))
+    sine = jnp.sqrt(1.0 - cosine**2)
+    AD = (cosine * C + sine * turned(C)) * (1.0 / jnp.sqrt(r2))
+    D = bars.l_AD * AD
+    CD = (D - C) * (1.0 / bars.l_CD)
+    fold = cross(AD, CD)
+    rate_A = bars.l_BC * cross(BC, CD) / (bars.l_AD * fold)
+    rate_S = bars.l_BC * cross(BC, AD) / (bars.l_CD * fold)
+    return Closure(B, C, D, AD, BC, CD, cosine, rate_A, rate_S)
+
+
+def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar]:
+    """Accelerations of thetaA and alpha11 relative to the thigh in rad/s^2 at constant psi rate (in rad/s).
+
+    From the second derivative of the closure: the centripetal terms of the three bars must balance.
+    """
+    a, s = knee.rate_A * psi_rate, knee.rate_S * psi_rate
+    centripetal = bars.l_AD * a**2 * knee.AD - bars.l_CD * s**2 * knee.CD - bars.l_BC * psi_rate**2 * knee.BC
+    fold = cross(knee.AD, knee.CD)
+    return dot(centripetal, knee.CD) / (bars.l_AD * fold), dot(centripetal, knee.AD) / (bars.l_CD * fold)
+
+
+def shank_angle(bars: FourBar, knee: Closure) -> Scalar:
+    """Angle in rad of the shank relative to the thigh (minus the knee flexion), in (WRAP - 2 pi, WRAP]."""
+    shank = added(knee.CD, bolted(-bars.gamma2))
+    return _wrapped(elementary.arctan2(shank.x, -shank.y))
+
+
+def link_angle(knee: Closure) -> Scalar:
+    """Angle in rad of AD relative to the thigh."""
+    return _wrapped(elementary.arctan2(knee.AD.x, -knee.AD.y))
+
+
+def _wrapped(angle: Scalar) -> Scalar:
+    return jnp.where(angle > WRAP, angle - 2.0 * math.pi, angle)
+
+
+def instantaneous_centre(knee: Closure) -> Vec:
+    """Point about which the shank turns against the thigh, relative to A in the thigh frame: where AD and BC meet."""
+    link = knee.C - knee.B
+    return knee.D * (-cross(knee.B, link) / cross(link, knee.D))
+
+
+def psi_at(bars: FourBar, knee_angle: Scalar) -> Scalar:
+    """The psi in rad at which the knee is flexed by `knee_angle` in rad (0: straight); NaN if it cannot be assembled.
+
+    The direction of the lower bar is known, so that AD, BC and the vector from A to B plus the bar close a triangle. Of
+    its two assemblies the smaller psi is the working one; the other lies beyond the extremum of the knee angle.
+    """
+    base = bars.l_CD * bolted(bars.gamma2 - knee_angle) - bars.l_AB * bolted(bars.gamma1)
+    distance = jnp.sqrt(dot(base, base))
+    cosine = (bars.l_AD**2 - bars.l_BC**2 - distance**2) / (2.0 * bars.l_BC * distance)
+    return _wrapped(jnp.arctan2(base.x, -base.y) - jnp.arccos(cosine))

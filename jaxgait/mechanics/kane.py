@@ -1,0 +1,145 @@
+"""Equations of motion of planar rigid bodies by Kane's method: partial velocities instead of Lagrange derivatives.
+
+Choose generalised speeds u_1 ... u_n. For every body write the velocity of its centre of mass as
+``sum_i V_i u_i + (prescribed)`` and its angular velocity as ``sum_i w_i u_i + (prescribed)``. Then
+
+    sum_b (m V_i . V_j + I w_i w_j) du_j/dt = sum_b (V_i . (R - m a0) + w_i (T - I e0)) + Q_i
+
+where a0, e0 are the accelerations at du/dt = 0, R and T the applied forces and Q_i generalised forces. All entries are
+scalars; a partial velocity that vanishes is left out (None) and costs nothing.
+
+Reference: Kane and Levinson, Dynamics: Theory and Applications (1985), chapter 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jaxgait.mechanics import linalg
+from jaxgait.mechanics.planar import Vec, dot, turned
+from jaxgait.mechanics.scalars import Scalar
+
+
+class Rotation(NamedTuple):
+    """A turning direction fixed in a body."""
+
+    direction: Vec
+    rate: Scalar
+    """Angular velocity in rad/s."""
+    acceleration: Scalar
+    """Angular acceleration in rad/s^2, with all generalised accelerations zero."""
+    partial_rates: tuple[Scalar | None, ...]
+    """Of the angular velocity, one per generalised speed."""
+
+
+class Point(NamedTuple):
+    """A moving point."""
+
+    position: Vec
+    velocity: Vec
+    acceleration: Vec
+    """In m/s^2, with all generalised accelerations zero."""
+    partial_velocities: tuple[Vec | None, ...]
+    """One per generalised speed."""
+
+
+def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
+    """The point at a distance `length` in m from `start` in a body that turns by `rotation`."""
+    d, n = length * rotation.direction, length * turned(rotation.direction)
+    partials = [
+        v if w is None else (n * w if v is None else v + n * w)
+        for v, w in zip(start.partial_velocities, rotation.partial_rates, strict=True)
+    ]
+    return Point(
+        start.position + d,
+        start.velocity + n * rotation.rate,
+        start.acceleration + n * rotation.acceleration - d * rotation.rate**2,
+        tuple(partials),
+    )
+
+
+def body(mass: Scalar, inertia: Scalar, centre: Point, rotation: Rotation) -> Body:
+    """A rigid body from the motion of its centre of mass and its rotation; mass in kg, central inertia in kg m^2."""
+    rates = rotation.partial_rates
+    return Body(mass, inertia, centre.partial_velocities, rates, centre.acceleration, rotation.acceleration)
+
+
+class Body(NamedTuple):
+    """A planar rigid body in motion."""
+
+    mass: Scalar
+    """kg."""
+    inertia: Scalar
+    """Central moment of inertia in kg m^2."""
+    partial_velocities: tuple[Vec | None, ...]
+    """Of the centre of mass, one per generalised speed."""
+    partial_rates: tuple[Scalar | None, ...]
+    """Of the angular velocity, one per generalised speed."""
+    acceleration: Vec
+    """Of the centre of mass in m/s^2, with all generalised accelerations zero."""
+    angular_acceleration: Scalar
+    """In rad/s^2, with all generalised accelerations zero."""
+
+
+class Force(NamedTuple):
+    """A force in N with the partial velocities of its point of application."""
+
+    force: Vec
+    partial_velocities: tuple[Vec | None, ...]
+
+
+def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
+    """The symmetric mass matrix of the generalised speeds, as rows of scalars."""
+    n = len(bodies[0].partial_velocities)
+    M: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for body in bodies:
+        V, w = body.partial_velocities, body.partial_rates
+        for i in range(n):
+            for j in range(i + 1):
+                M[i][j] = M[i][j] + _product(body.mass, V[i], V[j]) + _rate_product(body.inertia, w[i], w[j])
+    for i in range(n):
+        for j in range(i + 1, n):
+            M[i][j] = M[j][i]
+    return M
+
+
+def generalised_forces(
+    bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
+) -> list[Scalar]:
+    """The right-hand side: applied and contact forces, weight and inertia forces of the prescribed motion.
+
+    Args:
+        bodies: all bodies.
+        gravity: in m/s^2, pointing down (-y).
+        forces: forces at points.
+        applied: generalised forces Q_i of springs, dampers and torques.
+    """
+    rhs = list(applied)
+    for i in range(len(rhs)):
+        for body in bodies:
+            V, w = body.partial_velocities[i], body.partial_rates[i]
+            if V is not None:
+                a = body.acceleration
+                rhs[i] = rhs[i] - body.mass * (V.x * a.x + V.y * (a.y + gravity))
+            if w is not None:
+                rhs[i] = rhs[i] - body.inertia * w * body.angular_acceleration
+        for force, V in ((f.force, f.partial_velocities[i]) for f in forces):
+            if V is not None:
+                rhs[i] = rhs[i] + dot(V, force)
+    return rhs
+
+
+def accelerations(
+    bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
+) -> list[Scalar]:
+    """Solves for the generalised accelerations du/dt; see `generalised_forces` for the arguments."""
+    return linalg.solve_symmetric(mass_matrix(bodies), generalised_forces(bodies, gravity, forces, applied))
+
+
+def _product(factor: Scalar, a: Vec | None, b: Vec | None) -> Scalar:
+    return 0.0 if a is None or b is None else factor * dot(a, b)
+
+
+def _rate_product(factor: Scalar, a: Scalar | None, b: Scalar | None) -> Scalar:
+    return 0.0 if a is None or b is None else factor * a * b

@@ -1,0 +1,191 @@
+"""Small dense linear algebra, unrolled: matrices are nested tuples of scalars.
+
+Inside an ensemble every scalar is a batch vector, so that a solve becomes straight-line SIMD code; `jnp.linalg.solve`
+under `vmap` calls LAPACK once per member (about 20 times slower at n = 4). Everything is plain arithmetic and is
+differentiated as such. `A` is a sequence of rows; entries may be Python numbers, scalars or equally shaped arrays.
+
+Programs grow with n cubed, and XLA's compile time faster: on a CPU a plain or symmetric solve compiles in 0.4 s at
+n = 8 and 15 s at n = 16, a pivoted one in 2 s at n = 8 and 30 s at n = 10. Use `jnp.linalg` beyond.
+
+A singular matrix gives infinities or NaN, never an exception: in an ensemble that is one member's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+Scalar: TypeAlias = Any
+"""A number, a traced scalar or an array that stands for a batch of scalars."""
+Vector: TypeAlias = Sequence[Scalar]
+Matrix: TypeAlias = Sequence[Vector]
+
+
+class LU(NamedTuple):
+    """Factors of a square matrix: `L` below the diagonal (unit diagonal), `U` above, see `lu`."""
+
+    factors: tuple[tuple[Array, ...], ...]
+    """Row i holds the multipliers of L left of the diagonal and the row of U to its right."""
+    reciprocals: tuple[Array, ...]
+    """1 / U[i][i]: divisions are expensive and shared by all right-hand sides."""
+    swaps: tuple[Array, ...]
+    """Whether rows k and i > k were exchanged, for all pairs (k, i) in lexical order; empty without pivoting."""
+
+
+def _square(rows: Matrix) -> list[list[Scalar]]:
+    matrix = [list(row) for row in rows]
+    if not matrix or any(len(row) != len(matrix) for row in matrix):
+        raise ValueError(f"a square matrix is needed, got rows of lengths {[len(row) for row in matrix]}")
+    return matrix
+
+
+def _exchange(whether: Array, a: Scalar, b: Scalar) -> tuple[Array, Array]:
+    return jnp.where(whether, b, a), jnp.where(whether, a, b)
+
+
+def lu(A: Matrix, *, pivoting: bool = True) -> LU:
+    """Factorises a matrix by Gaussian elimination.
+
+    Args:
+        A: n rows of n scalars.
+        pivoting: partial pivoting by compare-and-exchange of whole rows, without branches. Leave it out for
+            diagonally dominant or positive definite matrices: it costs about as much as the elimination.
+
+    Raises:
+        ValueError: for a matrix that is not square.
+    """
+    a = _square(A)
+    n = len(a)
+    reciprocals, swaps = [], []
+    for k in range(n):
+        for i in range(k + 1, n) if pivoting else ():
+            larger = jnp.abs(a[i][k]) > jnp.abs(a[k][k])
+            swaps.append(larger)
+            for j in range(n):
+                a[k][j], a[i][j] = _exchange(larger, a[k][j], a[i][j])
+        reciprocal = 1.0 / a[k][k]
+        reciprocals.append(reciprocal)
+        for i in range(k + 1, n):
+            a[i][k] = a[i][k] * reciprocal
+            for j in range(k + 1, n):
+                a[i][j] = a[i][j] - a[i][k] * a[k][j]
+    return LU(tuple(map(tuple, a)), tuple(reciprocals), tuple(swaps))
+
+
+def lu_solve(lu: LU, b: Vector) -> list[Array]:
+    """Solves `A x = b` with the factors of `A`.
+
+    Args:
+        lu: result of `lu`.
+        b: n scalars.
+    """
+    x = list(b)
+    n = len(x)
+    for (k, i), larger in zip(combinations(range(n), 2), lu.swaps, strict=False):
+        x[k], x[i] = _exchange(larger, x[k], x[i])
+    for i in range(n):
+        for j in range(i):
+            x[i] = x[i] - lu.factors[i][j] * x[j]
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            x[i] = x[i] - lu.factors[i][j] * x[j]
+        x[i] = x[i] * lu.reciprocals[i]
+    return [jnp.asarray(xi) for xi in x]
+
+
+def solve(A: Matrix, b: Vector, *, pivoting: bool = True) -> list[Array]:
+    """Solves `A x = b` by elimination; see `lu`."""
+    return lu_solve(lu(A, pivoting=pivoting), b)
+
+
+class LDL(NamedTuple):
+    """Factors ``L D L^T`` of a symmetric matrix, see `ldl`."""
+
+    lower: tuple[tuple[Array, ...], ...]
+    """Row i holds L[i][0..i-1]; the diagonal of L is one."""
+    reciprocals: tuple[Array, ...]
+    """1 / D[i]."""
+
+
+def ldl(A: Matrix) -> LDL:
+    """Factorises a symmetric definite matrix (a mass matrix); only the lower triangle is read.
+
+    Raises:
+        ValueError: for a matrix that is not square.
+    """
+    a = _square(A)
+    lower: list[list[Scalar]] = []
+    diagonal: list[Scalar] = []
+    reciprocals: list[Scalar] = []
+    for i, row in enumerate(a):
+        scaled: list[Scalar] = []  # L[i][j] D[j]
+        for j in range(i):
+            scaled.append(row[j] - sum((scaled[m] * lower[j][m] for m in range(j)), 0.0))
+        factors = [s * r for s, r in zip(scaled, reciprocals, strict=True)]
+        d = row[i] - sum((s * f for s, f in zip(scaled, factors, strict=True)), 0.0)
+        lower.append(factors)
+        diagonal.append(d)
+        reciprocals.append(1.0 / d)
+    return LDL(tuple(map(tuple, lower)), tuple(reciprocals))
+
+
+def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
+    """Solves `A x = b` with the factors of a symmetric `A`.
+
+    Args:
+        ldl: result of `ldl`.
+        b: n scalars.
+    """
+    x = list(b)
+    n = len(x)
+    for i in range(n):
+        for j in range(i):
+            x[i] = x[i] - ldl.lower[i][j] * x[j]
+    x = [xi * r for xi, r in zip(x, ldl.reciprocals, strict=True)]
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            x[i] = x[i] - ldl.lower[j][i] * x[j]
+    return [jnp.asarray(xi) for xi in x]
+
+
+def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
+    """Solves `A x = b` for a symmetric definite `A`, such as a mass matrix."""
+    return ldl_solve(ldl(A), b)
+
+
+def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
+    """Solves two equations by Cramer's rule: one division, no pivoting needed."""
+    (a, b_), (c, d) = A
+    u, v = b
+    r = 1.0 / (a * d - b_ * c)
+    return jnp.asarray((u * d - b_ * v) * r), jnp.asarray((a * v - u * c) * r)
+
+
+def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """Vector product of two triples."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def dot(a: Vector, b: Vector) -> Scalar:
+    """Scalar product of two vectors of equal length."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
+
+
+def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
+    """Solves three equations by Cramer's rule: one division, no pivoting needed."""
+    columns = list(zip(*A, strict=True))
+    normal = cross(columns[1], columns[2])
+    r = 1.0 / dot(columns[0], normal)
+    x = dot(b, normal)
+    y = dot(columns[0], cross(b, columns[2]))
+    z = dot(columns[0], cross(columns[1], b))
+    return jnp.asarray(x * r), jnp.asarray(y * r), jnp.asarray(z * r)
+
+
+def matvec(A: Matrix, x: Vector) -> list[Scalar]:
+    """Product of a matrix and a vector."""
+    return [dot(row, x) for row in A]

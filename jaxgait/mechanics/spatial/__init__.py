@@ -1,0 +1,59 @@
+"""Rigid-body trees in spatial vectors: joints, kinematics, recursive dynamics, points on bodies.
+
+    tree = Tree.build(
+        Link("trunk", parent=None, joint=free(), mass=10.0, com=(0, 0, 0.1), inertia=np.diag([0.2, 0.2, 0.1])),
+        Link("thigh", parent="trunk", joint=hinge((0, 1, 0)), offset=(0, 0, -0.2), mass=..., com=..., inertia=...),
+    )
+    motion = kinematics(tree, q, v)                    # positions, velocities and joint maps of every body
+    tau = inverse_dynamics(tree, motion, vdot)         # recursive Newton-Euler
+    M = mass_matrix(tree, motion)                      # composite rigid bodies
+    vdot, tau = hybrid_dynamics(tree, motion, ...)     # articulated bodies; some coordinates prescribed, others free
+
+Conventions: spatial vectors are (6,) arrays, the angular part first, taken at the origin of the body and in its axes;
+quaternions are (w, x, y, z); gravity points along -z of the world. All recursions are O(N) in the number of bodies
+(the mass matrix: O(N depth)). Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
+"""
+
+from jaxgait.mechanics.spatial.dynamics import (
+    Accelerations,
+    forward_dynamics,
+    hybrid_dynamics,
+    inverse_dynamics,
+    mass_matrix,
+)
+from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
+from jaxgait.mechanics.spatial.points import Momentum, Points, energy, momentum, point_motion, point_wrenches
+from jaxgait.mechanics.spatial.tree import Link, Motion, Tree, check_inertia, kinematics
+from jaxgait.mechanics.spatial.vectors import Placement, quaternion_about, rotation_about, rotation_of_quaternion
+
+__all__ = [
+    "Accelerations",
+    "Joint",
+    "Link",
+    "Momentum",
+    "Motion",
+    "Placement",
+    "Points",
+    "Tree",
+    "ball",
+    "check_inertia",
+    "energy",
+    "fixed",
+    "forward_dynamics",
+    "free",
+    "hinge",
+    "hybrid_dynamics",
+    "inverse_dynamics",
+    "kinematics",
+    "mass_matrix",
+    "momentum",
+    "planar",
+    "point_motion",
+    "point_wrenches",
+    "prismatic",
+    "quaternion_about",
+    "rotation_about",
+    "rotation_of_quaternion",
+    "screws",
+    "universal",
+]

@@ -1,0 +1,215 @@
+"""Joints of a tree: how a body may move in its parent.
+
+A joint has `nq` coordinates and `nv` velocities. For hinge, prismatic, universal, planar and other joints made of
+screws, velocities are the rates of the coordinates. A ball joint has a unit quaternion (w, x, y, z) and the angular
+velocity in the child's axes; a free joint the position, the quaternion, and the twist (angular first) likewise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.spatial.vectors import (
+    Placement,
+    Vec6,
+    cross_motion,
+    quaternion_rate,
+    rotation_about,
+    rotation_of_quaternion,
+)
+
+Axis = tuple[float | int, float | int, float | int]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint made of elementary screws, applied one after the other from the parent to the child.
+
+    Each screw is six numbers, (axis, 0) for a rotation or (0, axis) for a translation, in the frame that the
+    screws before it have moved.
+    """
+
+    screws: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.screws)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return len(self.screws)
+
+    def neutral(self) -> np.ndarray:
+        """Coordinates, shape (nq,), at which child and parent frames coincide."""
+        return np.zeros(self.nq)
+
+    def placement(self, q: Float[Array, " nq"]) -> Placement:
+        """Placement of the child in the parent."""
+        return self._moves(q)[0]
+
+    def _moves(self, q: Float[Array, " nq"]) -> tuple[Placement, list[Placement]]:
+        """Placement of the child in the parent, and in the frame behind each of the screws."""
+        steps = [_elementary(screw, angle) for screw, angle in zip(self.screws, q, strict=True)]
+        dtype = q.dtype
+        behind = [Placement(jnp.eye(3, dtype=dtype), jnp.zeros(3, dtype=dtype))]
+        for step in reversed(steps):
+            behind.insert(0, step.then(behind[0]))
+        return behind[0], behind[1:]
+
+    def columns(self, q: Float[Array, " nq"]) -> Float[Array, "6 nv"]:
+        """Joint map S: the child's twist in the parent is S v, in the child's axes."""
+        if not self.screws:
+            return jnp.zeros((6, 0), dtype=q.dtype)
+        behind = self._moves(q)[1]
+        return jnp.stack(
+            [p.motion_to_child(jnp.asarray(s, dtype=q.dtype)) for p, s in zip(behind, self.screws, strict=True)], axis=1
+        )
+
+    def bias(self, S: Float[Array, "6 nv"], v: Float[Array, " nv"]) -> Vec6:
+        """Acceleration dS/dt v: the outer screws' axes are carried along by the inner ones."""
+        total = jnp.zeros(6, dtype=S.dtype)
+        inner = jnp.zeros(6, dtype=S.dtype)
+        for k in reversed(range(self.nv)):
+            total = total - cross_motion(inner, S[:, k] * v[k])
+            inner = inner + S[:, k] * v[k]
+        return total
+
+    def rate(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, " nq"]:
+        """Time derivative of the coordinates."""
+        return v
+
+
+@dataclass(frozen=True)
+class Ball(Joint):
+    """Three rotations: quaternion and angular velocity in the child's axes."""
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return 4
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return 3
+
+    def neutral(self) -> np.ndarray:
+        """The unit quaternion."""
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def placement(self, q: Float[Array, 4]) -> Placement:
+        """Turned by the quaternion."""
+        return Placement(rotation_of_quaternion(q), jnp.zeros(3, dtype=q.dtype))
+
+    def columns(self, q: Float[Array, 4]) -> Float[Array, "6 3"]:
+        """Angular part only."""
+        return jnp.eye(6, 3, dtype=q.dtype)
+
+    def bias(self, S: Float[Array, "6 3"], v: Float[Array, 3]) -> Vec6:
+        """None: S is constant in the child's axes."""
+        return jnp.zeros(6, dtype=S.dtype)
+
+    def rate(self, q: Float[Array, 4], v: Float[Array, 3]) -> Float[Array, 4]:
+        """Rate of the quaternion."""
+        return quaternion_rate(q, v)
+
+
+@dataclass(frozen=True)
+class Free(Joint):
+    """Six degrees of freedom: position and quaternion; twist in the child's axes."""
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return 7
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return 6
+
+    def neutral(self) -> np.ndarray:
+        """At the origin, unit quaternion."""
+        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+    def placement(self, q: Float[Array, 7]) -> Placement:
+        """At the position, turned by the quaternion."""
+        return Placement(rotation_of_quaternion(q[3:]), q[:3])
+
+    def columns(self, q: Float[Array, 7]) -> Float[Array, "6 6"]:
+        """Every motion."""
+        return jnp.eye(6, dtype=q.dtype)
+
+    def bias(self, S: Float[Array, "6 6"], v: Vec6) -> Vec6:
+        """None: S is constant in the child's axes."""
+        return jnp.zeros(6, dtype=S.dtype)
+
+    def rate(self, q: Float[Array, 7], v: Vec6) -> Float[Array, 7]:
+        """Velocity in the parent's axes and rate of the quaternion."""
+        return jnp.concatenate([rotation_of_quaternion(q[3:]) @ v[3:], quaternion_rate(q[3:], v[:3])])
+
+
+def _elementary(screw: tuple[float, ...], q: Float[Array, ""]) -> Placement:
+    axis = jnp.asarray(screw, dtype=q.dtype)
+    if any(screw[:3]):
+        return Placement(rotation_about(axis[:3], q), jnp.zeros(3, dtype=q.dtype))
+    return Placement(jnp.eye(3, dtype=q.dtype), q * axis[3:])
+
+
+def screws(*elements: tuple[str, Axis]) -> Joint:
+    """A joint of any number of elementary motions, e.g. ``screws(("turn", (0, 0, 1)), ("slide", (1, 0, 0)))``.
+
+    Raises:
+        ValueError: for a motion that is neither "turn" nor "slide", or an axis of length zero.
+    """
+    rows = []
+    for kind, axis in elements:
+        length = float(np.linalg.norm(axis))
+        if kind not in ("turn", "slide") or not np.isfinite(length) or length == 0.0:
+            raise ValueError(
+                f"a joint motion is 'turn' or 'slide' with an axis of non-zero length, got {kind!r}, {axis}"
+            )
+        unit = tuple(float(a) / length for a in axis)
+        rows.append(unit + (0.0,) * 3 if kind == "turn" else (0.0,) * 3 + unit)
+    return Joint(tuple(rows))
+
+
+def fixed() -> Joint:
+    """No motion."""
+    return Joint()
+
+
+def hinge(axis: Axis) -> Joint:
+    """One rotation about an axis, angle in rad."""
+    return screws(("turn", axis))
+
+
+def prismatic(axis: Axis) -> Joint:
+    """One translation along an axis, in m."""
+    return screws(("slide", axis))
+
+
+def universal(first: Axis, second: Axis) -> Joint:
+    """A rotation about an axis of the parent, then one about an axis that the first has turned; angles in rad."""
+    return screws(("turn", first), ("turn", second))
+
+
+def planar(x: Axis = (1.0, 0.0, 0.0), y: Axis = (0.0, 0.0, 1.0), turn: Axis = (0.0, 1.0, 0.0)) -> Joint:
+    """Two translations and a rotation; by default in the sagittal plane (x forward, z up)."""
+    return screws(("slide", x), ("slide", y), ("turn", turn))
+
+
+def ball() -> Joint:
+    """Three rotations about the origin of the joint frame."""
+    return Ball()
+
+
+def free() -> Joint:
+    """Six degrees of freedom."""
+    return Free()

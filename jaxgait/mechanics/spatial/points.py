@@ -1,0 +1,95 @@
+"""Points on bodies (contacts, markers) and the balances of a tree: energy, momentum, centre of mass."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from jaxgait.mechanics.spatial.tree import Motion, Tree
+from jaxgait.mechanics.spatial.vectors import Vec3, cross
+
+
+class Points(NamedTuple):
+    """Points fixed to bodies: the body of each and its place in the body's frame."""
+
+    body: tuple[int, ...]
+    place: Float[ArrayLike, "m 3"]
+
+
+class Momentum(NamedTuple):
+    """Whole-body balance quantities in world axes."""
+
+    mass: Float[Array, ""]
+    com: Vec3
+    """Centre of mass, m."""
+    linear: Vec3
+    """Linear momentum, kg m/s."""
+    angular: Vec3
+    """Angular momentum about the centre of mass, kg m^2/s."""
+
+
+def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], Float[Array, "m 3"]]:
+    """Positions in m and velocities in m/s of points, in the world."""
+    place = jnp.asarray(points.place)
+    R, origin, twist = _gather(motion, points)
+    w, v = twist[:, :3], twist[:, 3:]
+    position = origin + _turn(R, place)
+    return position, _turn(R, v + jnp.cross(w, place))
+
+
+def point_wrenches(
+    motion: Motion, points: Points, position: Float[Array, "m 3"], force: Float[Array, "m 3"]
+) -> Float[Array, "n 6"]:
+    """Wrenches on all bodies, at their origins and in their axes, from forces at points of the world.
+
+    Args:
+        motion: from `kinematics`.
+        points: only their bodies are used.
+        position: where each force acts, world, m (a contact point need not be a material point).
+        force: N, world axes.
+    """
+    R, origin, _ = _gather(motion, points)
+    Rt = jnp.swapaxes(R, 1, 2)
+    f = _turn(Rt, force)
+    wrench = jnp.concatenate([jnp.cross(_turn(Rt, position - origin), f), f], axis=1)
+    total = jnp.zeros((len(motion.world), 6), dtype=wrench.dtype)
+    return total.at[np.asarray(points.body)].add(wrench)
+
+
+def momentum(tree: Tree, motion: Motion) -> Momentum:
+    """Centre of mass, linear momentum and angular momentum about the centre of mass."""
+    mass, com, inertia = (jnp.asarray(x) for x in (tree.mass, tree.com, tree.inertia))
+    points = Points(tuple(range(len(tree.names))), com)
+    place, velocity = point_motion(motion, points)
+    total = jnp.sum(mass)
+    centre = jnp.sum(mass[:, None] * place, axis=0) / total
+    linear = jnp.sum(mass[:, None] * velocity, axis=0)
+    angular = jnp.zeros(3, dtype=linear.dtype)
+    for i, (world, twist) in enumerate(zip(motion.world, motion.twist, strict=True)):
+        spin = world.R @ (inertia[i] @ twist[:3])
+        angular = angular + spin + cross(place[i] - centre, mass[i] * velocity[i])
+    return Momentum(total, centre, linear, angular)
+
+
+def energy(tree: Tree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
+    """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0."""
+    inertias = tree.inertias()
+    kinetic = sum((0.5 * jnp.sum(V * (inertias[i] @ V)) for i, V in enumerate(motion.twist)), jnp.zeros(()))
+    whole = momentum(tree, motion)
+    return kinetic, whole.mass * gravity * whole.com[2]
+
+
+def _gather(motion: Motion, points: Points) -> tuple[Array, Array, Array]:
+    world = [motion.world[b] for b in points.body]
+    return (
+        jnp.stack([p.R for p in world]),
+        jnp.stack([p.r for p in world]),
+        jnp.stack([motion.twist[b] for b in points.body]),
+    )
+
+
+def _turn(R: Float[Array, "m 3 3"], vectors: Float[Array, "m 3"]) -> Float[Array, "m 3"]:
+    return jnp.sum(R * vectors[:, None, :], axis=-1)

@@ -1,0 +1,102 @@
+"""Spatial vectors and the operators on them: cross products, changes of frame, rotations, inertias."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Vec3 = Float[Array, "3"]
+Mat3 = Float[Array, "3 3"]
+Vec6 = Float[Array, "6"]
+Mat6 = Float[Array, "6 6"]
+Quaternion = Float[Array, "4"]
+
+
+class Placement(NamedTuple):
+    """Where a frame (the child) sits in another (the parent)."""
+
+    R: Mat3
+    """Rotation that takes components in the child to components in the parent."""
+    r: Vec3
+    """Origin of the child in the parent, m."""
+
+    def then(self, inner: Placement) -> Placement:
+        """The placement of a grandchild in the parent."""
+        return Placement(self.R @ inner.R, self.r + self.R @ inner.r)
+
+    def motion_to_child(self, m: Vec6) -> Vec6:
+        """Takes a twist or a spatial acceleration of the parent's frame to the child's."""
+        w, v = m[:3], m[3:]
+        return jnp.concatenate([w @ self.R, (v - cross(self.r, w)) @ self.R])
+
+    def force_to_parent(self, f: Vec6) -> Vec6:
+        """Takes a wrench at the child's origin to the parent's."""
+        force = self.R @ f[3:]
+        return jnp.concatenate([self.R @ f[:3] + cross(self.r, force), force])
+
+    def matrix(self) -> Mat6:
+        """The matrix X of `motion_to_child`; its transpose is `force_to_parent`."""
+        Rt = self.R.T
+        return jnp.block([[Rt, jnp.zeros_like(Rt)], [-Rt @ skew(self.r), Rt]])
+
+    def inertia_to_parent(self, inertia: Mat6) -> Mat6:
+        """Takes a spatial (rigid or articulated) inertia of the child to the parent's frame."""
+        X = self.matrix()
+        return X.T @ inertia @ X
+
+
+def cross(a: Vec3, b: Vec3) -> Vec3:
+    """Cross product; three lines of scalar code fuse better than `jnp.cross`."""
+    return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def skew(a: Vec3) -> Mat3:
+    """Matrix of the cross product: ``skew(a) @ b == cross(a, b)``."""
+    o = jnp.zeros_like(a[0])
+    return jnp.stack([jnp.stack([o, -a[2], a[1]]), jnp.stack([a[2], o, -a[0]]), jnp.stack([-a[1], a[0], o])])
+
+
+def cross_motion(m: Vec6, other: Vec6) -> Vec6:
+    """Spatial cross product of a twist with a motion vector: how the latter changes when carried along."""
+    w, v = m[:3], m[3:]
+    return jnp.concatenate([cross(w, other[:3]), cross(w, other[3:]) + cross(v, other[:3])])
+
+
+def cross_force(m: Vec6, f: Vec6) -> Vec6:
+    """Spatial cross product of a twist with a wrench or momentum."""
+    w, v = m[:3], m[3:]
+    return jnp.concatenate([cross(w, f[:3]) + cross(v, f[3:]), cross(w, f[3:])])
+
+
+def rigid_inertia(mass: Float[Array, ""], com: Vec3, inertia: Mat3) -> Mat6:
+    """Spatial inertia at the body's origin from mass in kg, centre of mass in m and inertia about it in kg m^2."""
+    c = skew(com)
+    return jnp.block([[inertia - mass * (c @ c), mass * c], [-mass * c, mass * jnp.eye(3, dtype=c.dtype)]])
+
+
+def rotation_about(axis: Vec3, angle: Float[Array, ""]) -> Mat3:
+    """Rotation matrix about a unit axis by an angle in rad (Rodrigues)."""
+    K = skew(axis)
+    return jnp.eye(3, dtype=K.dtype) + jnp.sin(angle) * K + (1.0 - jnp.cos(angle)) * (K @ K)
+
+
+def quaternion_about(axis: Vec3, angle: Float[Array, ""]) -> Quaternion:
+    """Unit quaternion (w, x, y, z) of a rotation about a unit axis by an angle in rad."""
+    half = 0.5 * angle
+    return jnp.concatenate([jnp.cos(half)[None], jnp.sin(half) * axis])
+
+
+def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
+    """Rotation matrix of a quaternion (w, x, y, z), which need not be of unit length."""
+    q = quaternion / jnp.sqrt(jnp.sum(quaternion * quaternion))
+    w, u = q[0], q[1:]
+    K = skew(u)
+    return jnp.eye(3, dtype=K.dtype) + 2.0 * (w * K + K @ K)
+
+
+def quaternion_rate(quaternion: Quaternion, w_body: Vec3) -> Quaternion:
+    """Time derivative of a unit quaternion whose frame turns with `w_body` in rad/s, in its own axes."""
+    w, u = quaternion[0], quaternion[1:]
+    return 0.5 * jnp.concatenate([-jnp.sum(u * w_body)[None], w * w_body + cross(u, w_body)])

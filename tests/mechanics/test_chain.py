@@ -1,0 +1,357 @@
+"""Chains of telescopic links against a Lagrangian written mass by mass, and against their own laws."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, describe, dynamics, vectors
+from jaxgait.mechanics.chain.tree import increment, mass_table
+
+ROUNDING = 1e-12  # relative to the largest force: some tens of roundings of float64
+SOLVE = 1e-9  # through the solution of a mass matrix of condition 1e4
+SERIAL, TREE = (0, 1, 2, 3, 4, 5), (0, 1, 1, 2, 0, 3)
+MIXED = (1, -1, 1, -1, -1, 1)
+
+
+def table(parent, sign, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        Link(p, tuple(rng.uniform(0.2, 2.0, 3)), (0.0, rng.uniform(0.2, 0.8), 1.0), s)
+        for p, s in zip(parent, sign, strict=True)
+    ]
+
+
+def state(kind, n, seed=1):
+    """Coordinates, rates and accelerations, no link near the vertical."""
+    rng = np.random.default_rng(seed)
+
+    def draw(scale):
+        return kind(*(jnp.array(rng.uniform(-scale, scale, n)) for _ in kind._fields))
+
+    return draw(1.2)._replace(l=jnp.array(rng.uniform(0.4, 1.2, n))), draw(2.0), draw(3.0)
+
+
+def lagrangian(chain, q, rate):
+    """Kinetic minus potential energy, every mass placed by walking the tree link by link; no W, no rho."""
+
+    def masses(q):
+        ends, places = [jnp.zeros(len(q))], []
+        for i, (p, s) in enumerate(zip(chain.parent, chain.sign, strict=True)):
+            if isinstance(q, Planar):
+                u = jnp.stack([jnp.cos(q.phi[i]), jnp.sin(q.phi[i])])
+            else:
+                c = jnp.cos(q.psi[i])
+                u = jnp.stack([c * jnp.cos(q.phi[i]), c * jnp.sin(q.phi[i]), jnp.sin(q.psi[i])])
+            rod = s * q.l[i] * u
+            places += [ends[p] + n * rod for n in chain.fractions[i]]
+            ends.append(ends[p] + rod)
+        return jnp.stack(places)
+
+    r, v = jax.jvp(masses, (q,), (rate,))
+    m = jnp.asarray(chain.masses).reshape(-1)
+    return 0.5 * jnp.sum(m[:, None] * v * v) - dynamics.G * jnp.sum(m * r[:, -1])
+
+
+def euler_lagrange(chain, q, rate, acceleration):
+    """Generalized forces by differentiating the Lagrangian automatically."""
+
+    def momentum(q, rate):
+        return jax.grad(lambda r: lagrangian(chain, q, r))(rate)
+
+    _, change = jax.jvp(momentum, (q, rate), (rate, acceleration))
+    return jax.tree.map(jnp.subtract, change, jax.grad(lambda x: lagrangian(chain, x, rate))(q))
+
+
+def flat(q):
+    return np.concatenate([np.asarray(x) for x in q])
+
+
+def near(a, b, tolerance=ROUNDING):
+    a, b = np.asarray(a), np.asarray(b)
+    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(1.0, np.abs(b).max()))
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return Chain.from_links(table(TREE[:5], MIXED[:5]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "parent", "sign"),
+    [
+        (Planar, SERIAL[:1], (1,)),
+        (Planar, SERIAL[:3], (1, 1, 1)),
+        (Planar, SERIAL, MIXED),
+        (Planar, TREE, MIXED),
+        (Spatial, SERIAL[:1], (-1,)),
+        (Spatial, SERIAL[:3], (1, 1, 1)),
+        (Spatial, SERIAL[:5], MIXED[:5]),
+        (Spatial, TREE[:5], MIXED[:5]),
+    ],
+)
+def test_forces_equal_those_of_the_differentiated_lagrangian(kind, parent, sign):
+    chain = Chain.from_links(table(parent, sign))
+
+    @jax.jit
+    def both(q, rate, acceleration):
+        ours = dynamics.inverse_dynamics(chain, q, rate, acceleration)
+        return ours, euler_lagrange(chain, q, rate, acceleration)
+
+    for seed in range(5):
+        ours, reference = both(*state(kind, len(parent), seed))
+        near(flat(ours), flat(reference))
+
+
+def test_mass_matrix_is_the_hessian_of_the_kinetic_energy(tree):
+    for kind in (Planar, Spatial):
+        q, rate, _ = state(kind, 5)
+        M = dynamics.mass_matrix(tree, q)
+        hessian = jax.jit(jax.hessian(lambda r, q=q: lagrangian(tree, q, r)))(rate)
+        near(M, np.block([[np.asarray(x) for x in row] for row in hessian]))
+        near(M, M.T)
+        assert np.linalg.eigvalsh(M)[0] > 0
+
+
+def test_symmetries_of_the_single_matrices(tree):
+    q, _, _ = state(Planar, 5)
+    m = dynamics.matrices(tree, q)
+    near(m.A[0], m.A[0].T)
+    near(m.Lambda[1], m.Lambda[1].T)
+    near(m.A[1], m.Lambda[0].T)
+    near(m.D[0], -m.D[0].T)
+    near(m.H[0], -m.D[1].T)
+    near(m.H[0], m.A[0] / q.l[None])
+    near(m.H[1], -m.H[1].T)
+    q, _, _ = state(Spatial, 5)
+    m = dynamics.matrices(tree, q)
+    for a, b in ((m.B[0], m.A[1]), (m.Lambda[0], m.A[2]), (m.Lambda[1], m.B[2])):
+        near(a, b.T)
+    assert "Lambda_3 (equations of l)" in describe(m)
+
+
+def test_determinant_of_the_spherical_mass_matrix(tree):
+    q, _, _ = state(Spatial, 5)
+    expected = jnp.linalg.det(tree.W) ** 3 * jnp.prod(q.l**4 * jnp.cos(q.psi) ** 2)
+    np.testing.assert_allclose(jnp.linalg.det(dynamics.mass_matrix(tree, q)), expected, rtol=1e-11)
+
+
+def test_space_without_azimuth_is_the_plane_with_psi_as_the_angle(tree):
+    q, rate, acceleration = state(Planar, 5)
+    zero = jnp.zeros(5)
+    lifted = [Spatial(zero, x.phi, x.l) for x in (q, rate, acceleration)]
+    plane, space = dynamics.inverse_dynamics(tree, q, rate, acceleration), dynamics.inverse_dynamics(tree, *lifted)
+    near(space.psi, plane.phi)
+    near(space.l, plane.l)
+    near(space.phi, zero)
+
+
+def test_space_without_elevation_is_the_plane_without_gravity(tree):
+    q, rate, acceleration = state(Planar, 5)
+    zero = jnp.zeros(5)
+    flat_on_ground = [Spatial(x.phi, zero, x.l) for x in (q, rate, acceleration)]
+    plane = dynamics.inverse_dynamics(tree, q, rate, acceleration, 0.0)
+    space = dynamics.inverse_dynamics(tree, *flat_on_ground)
+    near(space.phi, plane.phi)
+    near(space.l, plane.l)
+    near(space.psi, dynamics.G * tree.rho * q.l)
+
+
+@pytest.mark.parametrize("kind", [Planar, Spatial])
+def test_link_vectors_and_angles_agree(tree, kind):
+    q, rate, acceleration = state(kind, 5)
+    force = dynamics.inverse_dynamics(tree, q, rate, acceleration)
+    x, _, a = vectors.motion(q, rate, acceleration)
+    f = vectors.forces(tree, a, dynamics.G)
+    moment, axial = vectors.actuation(x, f)
+    near(axial, force.l)
+    near(moment if kind is Planar else moment[:, 2], force.phi)
+    if kind is Spatial:
+        axis = jnp.stack([jnp.sin(q.phi), -jnp.cos(q.phi), 0 * q.phi], axis=1)
+        near(jnp.sum(moment * axis, axis=1), force.psi)
+        near(jnp.sum(moment * vectors.frame(q)[1], axis=1), force.phi / jnp.cos(q.psi))
+        near(jnp.sum(moment * x, axis=1), 0 * axial)
+    near(vectors.link_forces(x, moment, axial), f)
+    near(flat(vectors.coordinates(x)), flat(q))
+    back = vectors.accelerations(vectors.factorise(tree), f, dynamics.G)
+    near(back, a, SOLVE)
+    near(flat(vectors.projected(q, rate, back)), flat(acceleration), SOLVE)
+    found, _ = dynamics.forward_dynamics(tree, q, rate, force)
+    near(flat(found), flat(acceleration), SOLVE)
+
+
+@pytest.mark.parametrize("kind", [Planar, Spatial])
+def test_energy_and_momentum_balances(tree, kind):
+    q, rate, acceleration = state(kind, 5)
+    force = dynamics.inverse_dynamics(tree, q, rate, acceleration)
+
+    def energy(q, rate):
+        x, v = jax.jvp(vectors.link_vectors, (q,), (rate,))
+        return sum(vectors.energies(tree, x, v, dynamics.G))
+
+    _, change = jax.jvp(energy, (q, rate), (rate, acceleration))
+    near(change, sum(jnp.vdot(f, r) for f, r in zip(force, rate, strict=True)))
+
+    def momenta(q, rate):
+        """Momentum and moment of momentum about the ground joint, mass by mass."""
+        r, v = jax.jvp(lambda q: vectors.mass_positions(tree, vectors.link_vectors(q)), (q,), (rate,))
+        m = jnp.asarray(tree.masses)[:, :, None]
+        turn = jnp.cross(r, v)
+        return jnp.sum(m * v, axis=(0, 1)), jnp.sum((m if kind is Spatial else m[..., 0]) * turn, axis=(0, 1))
+
+    _, (push, turn) = jax.jvp(momenta, (q, rate), (rate, acceleration))
+    _, _, a = vectors.motion(q, rate, acceleration)
+    near(vectors.ground_reaction(tree, a, 0.0), push)
+    turning = turn if kind is Planar else turn[2]
+    weightless = dynamics.inverse_dynamics(tree, q, rate, acceleration, 0.0)
+    near(jnp.sum(weightless.phi), turning)
+
+
+def test_joint_torques_are_moments_of_the_masses_beyond_the_joint(tree):
+    q, rate, acceleration = state(Spatial, 5)
+    x, _, a = vectors.motion(q, rate, acceleration)
+    moment, _ = vectors.actuation(x, vectors.forces(tree, a, dynamics.G))
+    tau = vectors.joint_torques(tree, moment)
+    r, ends = np.asarray(vectors.mass_positions(tree, x)), np.asarray(vectors.joints(tree, x))
+    pull = tree.masses[:, :, None] * (np.asarray(vectors.mass_positions(tree, a)) + np.array([0.0, 0.0, dynamics.G]))
+    for i in range(5):
+        branch = [j for j in range(5) if j == i or (i == 0 and j in (1, 2, 3)) or (i == 1 and j == 3)]
+        near(tau[i], np.cross(r[branch] - ends[i, 0], pull[branch]).sum((0, 1)))
+
+
+def test_actuators_and_generalized_forces(tree):
+    _, rate, moment = state(Spatial, 5)
+    force = dynamics.generalized(tree, moment)
+    near(flat(dynamics.joint_moments(tree, force)), flat(moment))
+    work = sum(jnp.vdot(m, r) for m, r in zip(moment, dynamics.relative_rates(tree, rate), strict=True))
+    near(work, sum(jnp.vdot(f, r) for f, r in zip(force, rate, strict=True)))
+    near(force.phi[1], moment.phi[1] - moment.phi[3])
+
+
+@pytest.mark.parametrize("kind", [Planar, Spatial])
+def test_recurrence_attaches_and_removes_links(kind):
+    links = table(TREE, MIXED)
+    q, _, _ = state(kind, 6)
+    chain, matrices = Chain.from_links(links[:1]), None
+    for n in range(1, 7):
+        at = kind(*(x[:n] for x in q))
+        chain = chain if n == 1 else chain.attached(links[n - 1])
+        closed = dynamics.matrices(chain, at)
+        matrices = closed if matrices is None else dynamics.attach(matrices, chain, at)
+        jax.tree.map(near, matrices, closed)
+    leaf = 4
+    keep = jnp.array([0, 1, 2, 4, 5])
+    less = dynamics.matrices(chain.removed(leaf), kind(*(x[keep] for x in q)))
+    jax.tree.map(near, dynamics.remove(matrices, chain, q, leaf), less)
+    dw, _ = increment(chain, 6)
+    assert np.linalg.matrix_rank(dw) == 2
+
+
+def test_increment_leaves_rows_of_other_branches_alone():
+    chain = Chain.from_links(table((0, 1, 1), (1, 1, -1)))
+    dw, drho = increment(chain, 3)
+    assert not np.asarray(dw)[1].any() and not np.asarray(drho)[1]
+
+
+@pytest.mark.parametrize("kind", [Planar, Spatial])
+def test_flipping_a_sign_and_its_direction_changes_nothing(tree, kind):
+    q, rate, acceleration = state(kind, 5)
+    i = 2
+    sign = tuple(-s if k == i else s for k, s in enumerate(tree.sign))
+    other = Chain(tree.parent, sign, tree.masses, tree.fractions)
+    flipped = [q._replace(phi=q.phi.at[i].add(jnp.pi)), rate, acceleration]
+    if kind is Spatial:
+        flipped = [x._replace(psi=x.psi.at[i].multiply(-1.0)) for x in flipped]
+    before, after = dynamics.inverse_dynamics(tree, q, rate, acceleration), dynamics.inverse_dynamics(other, *flipped)
+    if kind is Spatial:
+        after = after._replace(psi=after.psi.at[i].multiply(-1.0))
+    near(flat(before), flat(after))
+    near(
+        vectors.joints(tree, vectors.link_vectors(q)),
+        vectors.joints(other, vectors.link_vectors(flipped[0])),
+    )
+
+
+def test_renumbering_permutes_and_a_massless_leaf_is_felt_by_nobody(tree):
+    order = np.array([4, 0, 2, 1, 3])  # parents still first
+    new = {int(old) + 1: k + 1 for k, old in enumerate(order)} | {0: 0}
+    renumbered = Chain(
+        tuple(new[tree.parent[i]] for i in order),
+        tuple(tree.sign[i] for i in order),
+        tree.masses[order],
+        tree.fractions[order],
+    )
+    states = state(Spatial, 5)
+    permuted = [Spatial(*(x[order] for x in s)) for s in states]
+    force, other = dynamics.inverse_dynamics(tree, *states), dynamics.inverse_dynamics(renumbered, *permuted)
+    near(flat(other), np.concatenate([np.asarray(x)[order] for x in force]))
+    longer = tree.attached(Link(2, (0.0, 0.0, 0.0), (0.0, 0.5, 1.0)))
+    extended = [Spatial(*(jnp.append(x, 0.7) for x in s)) for s in states]
+    with_leaf = dynamics.inverse_dynamics(longer, *extended)
+    near(flat(Spatial(*(x[:5] for x in with_leaf))), flat(force))
+    near(jnp.stack([x[5] for x in with_leaf]), np.zeros(3))
+
+
+def test_any_number_of_masses_per_link():
+    one = Link(0, (1.0, 2.0), (0.5, 1.0))
+    split = Link(0, (0.4, 0.6, 1.5, 0.5), (0.5, 0.5, 1.0, 1.0))
+    states = state(Planar, 1)
+    near(*(flat(dynamics.inverse_dynamics(Chain.from_links([x]), *states)) for x in (one, split)))
+    masses, fractions = mass_table([one, split])
+    assert masses.shape == fractions.shape == (2, 4)
+
+
+def test_equations_as_text_give_the_same_numbers(tree):
+    small = Chain.from_links(table((0, 1, 1), (1, -1, 1)))
+    for kind, dimension in ((Planar, 2), (Spatial, 3)):
+        written = small.equations(dimension)
+        states = state(kind, 3)
+        named = {"d" * k + c: x for k, s in enumerate(states) for c, x in s._asdict().items()}
+        named |= small.moments._asdict()
+        values = {f"{name}_{i + 1}": float(x[i]) for name, x in named.items() for i in range(3)}
+        values["g"] = dynamics.G
+        numbers = [float(x.subs({s: values[s.name] for s in x.free_symbols})) for x in written.left]
+        near(numbers, flat(dynamics.inverse_dynamics(small, *states)))
+        assert len(str(written).splitlines()) == 3 * dimension
+        assert r"\ddot{\varphi}_{1}" in written.latex()
+    assert str(written.right[0]) == "Mphi_1 - Mphi_2 - Mphi_3"
+    with pytest.raises(ValueError, match="dimension 2 or 3"):
+        small.equations(4)
+
+
+def test_vertical_links_are_refused_or_left_out(tree):
+    q, rate, acceleration = state(Spatial, 5)
+    q = q._replace(psi=q.psi.at[2].set(jnp.pi / 2))
+    acceleration = acceleration._replace(phi=acceleration.phi.at[2].set(0.0))
+    force = dynamics.inverse_dynamics(tree, q, rate, acceleration)
+    assert abs(float(force.phi[2])) < 1e-12
+    with pytest.raises(ValueError, match=r"links \[3\] are vertical.*link vectors"):
+        dynamics.forward_dynamics(tree, q, rate, force)
+    compiled, _ = jax.jit(lambda *a: dynamics.forward_dynamics(tree, *a))(q, rate, force)
+    assert np.isnan(flat(compiled)).all()
+    found, vertical = dynamics.forward_dynamics(tree, q, rate, force, drop_vertical=True)
+    assert list(np.flatnonzero(vertical)) == [2]
+    near(flat(found), flat(acceleration), SOLVE)
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ([Link(1, (1.0,), (1.0,))], "link 1 has parent 1.*a cycle"),
+        ([Link(0, (1.0,), (1.0,)), Link(3, (1.0,), (1.0,)), Link(2, (1.0,), (1.0,))], "link 2 has parent 3.*cycle"),
+        ([Link(0, (1.0,), (1.0,)), Link(5, (1.0,), (1.0,))], "link 2 has parent 5.*0 .ground. to 1"),
+        ([Link(0, (1.0,), (1.0,), 2)], "sign 2"),
+        ([Link(0, (1.0,), (1.0, 0.5))], "1 masses and 2 fractions"),
+        ([Link(0, (-1.0,), (1.0,))], "link 1"),
+        ([Link(0, (1.0,), (1.0,)), Link(1, (2.0,), (0.0,))], "link 2 is a massless leaf.*singular"),
+        ([Link(0, (0.0,), (1.0,)), Link(1, (2.0,), (1.0,))], "moves without moving any mass"),
+    ],
+)
+def test_impossible_tables_are_refused(links, message):
+    with pytest.raises(ValueError, match=message):
+        Chain.from_links(links)
+
+
+def test_only_leaves_can_be_removed(tree):
+    with pytest.raises(ValueError, match=r"link 2 cannot be removed: it carries links \[4\]"):
+        tree.removed(2)
