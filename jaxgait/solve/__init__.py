@@ -1,0 +1,1 @@
+"""One trajectory: solvers, the driver `simulate`, hybrid solves, periodic orbits."""

@@ -1,0 +1,284 @@
+"""Rosenbrock methods as diffrax solvers: stiff problems by linear solves alone, without Newton iterations.
+
+Every step costs one Jacobian, one factorisation and as many back-substitutions as there are stages: the same work for
+every member of an ensemble, whatever its state, which is what batches want.
+
+- The state may be any pytree of real scalars and arrays. Up to `UNROLLED` numbers it is taken apart into scalars:
+  stages, Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
+- The Jacobian and df/dt are exact, by forward-mode differentiation of the vector field.
+- Derivatives of a step use the factors of the step itself: ``dx = W^-1 (db - dW x)``. Step sizes carry no derivative
+  (diffrax's controllers stop it), so that forward and reverse mode give the derivative of the computed solution.
+
+Example:
+    diffrax.diffeqsolve(diffrax.ODETerm(f), Rodas5P(), t0, t1, dt0, y0, args=model,
+                        stepsize_controller=diffrax.PIDController(rtol=1e-6, atol=1e-8))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import diffrax
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+from jaxtyping import Array
+
+from jaxgait.mechanics import linalg
+from jaxgait.mechanics.fusion import computed_once, derivatives_once
+from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
+
+UNROLLED = 8
+"""States with more numbers than this are handled as one vector, by LAPACK: XLA's compile time forbids more."""
+
+Time: TypeAlias = Any
+State: TypeAlias = Any
+Components: TypeAlias = list[Array]
+"""The state as a list: of n scalars (unrolled) or of one vector."""
+Field: TypeAlias = Callable[[Time, Components], Components]
+
+
+def _combine(weights: Sequence[float], stages: Sequence[Components], start: Components | None = None) -> Components:
+    """``start + sum_i weights_i stages_i``, leaving out weights that are zero."""
+    total = start
+    for w, stage in zip(weights, stages, strict=False):
+        if w != 0.0:
+            scaled = stage if w == 1.0 else [w * s for s in stage]
+            total = scaled if total is None else [a + b for a, b in zip(total, scaled, strict=True)]
+    return [jnp.zeros_like(s) for s in stages[0]] if total is None else total
+
+
+class _Unrolled:
+    """Algebra of a state of n scalars, in straight-line code."""
+
+    def __init__(self, y: State, pivoting: bool):
+        leaves, self._treedef = jax.tree.flatten(y)
+        self._shapes = [jnp.shape(leaf) for leaf in leaves]
+        self._pivoting = pivoting
+
+    def split(self, y: State) -> Components:
+        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(y)]
+        return [x for leaf in leaves for x in ([leaf] if leaf.ndim == 0 else leaf.reshape(-1))]
+
+    def join(self, parts: Components) -> State:
+        rest, leaves = iter(parts), []
+        for shape in self._shapes:
+            size = int(np.prod(shape))
+            leaf = jnp.stack([next(rest) for _ in range(size)]).reshape(shape) if shape else next(rest)
+            leaves.append(leaf)
+        return jax.tree.unflatten(self._treedef, leaves)
+
+    def jacobian(self, f: Field, t: Time, y: Components, h: Array) -> tuple[Components, Components, Any]:
+        """Value, time derivative and Jacobian (rows of scalars) of the vector field.
+
+        Each column is the derivative of the linearised field along one variable: what does not depend on that variable
+        is zero before XLA sees it.
+        """
+        value, push = jax.linearize(lambda t, *y: f(t, list(y)), t, *y)
+        push = derivatives_once(push, h)  # its leaves are the partial derivatives that all columns share
+        at = [jnp.zeros_like(x) for x in (t, *y)]
+
+        def column(k: int) -> Components:
+            along = lambda x: push(*at[:k], x, *at[k + 1 :])
+            return jax.jvp(along, (at[k],), (jnp.ones_like(at[k]),))[1]
+
+        columns = [column(k) for k in range(len(at))]
+        return value, columns[0], tuple(zip(*columns[1:], strict=True))
+
+    def shifted(self, J: Any, s: Array) -> Any:
+        """The matrix ``s I - J``."""
+        return tuple(tuple(s - x if i == j else -x for j, x in enumerate(row)) for i, row in enumerate(J))
+
+    def factor(self, W: Any) -> Any:
+        return linalg.lu(W, pivoting=self._pivoting)
+
+    def solve(self, factors: Any, b: Components) -> Components:
+        return linalg.lu_solve(factors, b)
+
+    def product(self, W: Any, x: Components) -> Components:
+        return linalg.matvec(W, x)
+
+
+class _Dense:
+    """Algebra of a state of any size, as one vector."""
+
+    def __init__(self, y: State):
+        _, self._unravel = jax.flatten_util.ravel_pytree(y)
+
+    def split(self, y: State) -> Components:
+        return [jax.flatten_util.ravel_pytree(y)[0]]
+
+    def join(self, parts: Components) -> State:
+        return self._unravel(parts[0])
+
+    def jacobian(self, f: Field, t: Time, y: Components, h: Array) -> tuple[Components, Components, Any]:
+        del h
+        value, push = jax.linearize(lambda t, y: f(t, [y])[0], t, y[0])
+        basis = jnp.eye(y[0].size, dtype=y[0].dtype)
+        J = jax.vmap(lambda e: push(jnp.zeros_like(t), e), out_axes=1)(basis)
+        return [value], [push(jnp.ones_like(t), jnp.zeros_like(y[0]))], J
+
+    def shifted(self, J: Any, s: Array) -> Any:
+        return s * jnp.eye(len(J), dtype=J.dtype) - J
+
+    def factor(self, W: Any) -> Any:
+        return jsl.lu_factor(W)
+
+    def solve(self, factors: Any, b: Components) -> Components:
+        return [jsl.lu_solve(factors, b[0])]
+
+    def product(self, W: Any, x: Components) -> Components:
+        return [W @ x[0]]
+
+
+def _solver(algebra: _Unrolled | _Dense, W: Any, h: Array) -> Callable[[Components], Components]:
+    """Factorises W once and returns ``b -> W^-1 b``, whose derivative rule uses the same factors."""
+    factors = computed_once(algebra.factor(jax.lax.stop_gradient(W)), h)
+
+    @jax.custom_jvp
+    def solve(W: Any, factors: Any, b: Components) -> Components:
+        return algebra.solve(factors, b)
+
+    @solve.defjvp
+    def _(primals: Any, tangents: Any) -> tuple[Components, Components]:
+        (W, factors, b), (dW, _, db) = primals, tangents
+        x = solve(W, factors, b)
+        turned = [p - q for p, q in zip(db, algebra.product(dW, x), strict=True)]
+        return x, solve(W, factors, turned)
+
+    return lambda b: solve(W, factors, b)
+
+
+def rosenbrock_stages(
+    tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Time, h: Array, y: Components
+) -> list[Components]:
+    """The stages u_i of one step, see `jaxgait.solve.tableaus`."""
+    value, rate, J = computed_once(algebra.jacobian(f, t, y, h), h)
+    solve = _solver(algebra, algebra.shifted(J, 1.0 / (tableau.gamma * h)), h)
+    stages: list[Components] = []
+    for i in range(tableau.stages):
+        if i > 0 and not tableau.reuses_evaluation(i):
+            value = computed_once(f(t + tableau.alpha[i] * h, _combine(tableau.a[i], stages, y)), h)
+        b = value
+        if any(tableau.c[i]):
+            b = [p + q / h for p, q in zip(b, _combine(tableau.c[i], stages), strict=True)]
+        if tableau.d[i] != 0.0:
+            b = [p + (tableau.d[i] * h) * q for p, q in zip(b, rate, strict=True)]
+        stages.append(computed_once(solve(b), h))
+    return stages
+
+
+class StageInterpolation(diffrax.AbstractLocalInterpolation):
+    """Dense output: a polynomial in the fraction of the step."""
+
+    t0: Time
+    t1: Time
+    y0: State
+    coefficients: tuple[State, ...]
+    """Of the powers 1, 2, ... of the fraction."""
+
+    def evaluate(self, t0: Time, t1: Time | None = None, left: bool = True) -> State:
+        """The solution at `t0`, or its increment from `t0` to `t1`."""
+        del left
+        if t1 is not None:
+            return jax.tree.map(lambda a, b: a - b, self.evaluate(t1), self.evaluate(t0))
+        span = self.t1 - self.t0
+        empty = span == 0
+        theta = jnp.where(empty, 0.0, (t0 - self.t0) / jnp.where(empty, 1.0, span))
+
+        def horner(y: Array, *powers: Array) -> Array:
+            value = powers[-1]
+            for p in reversed(powers[:-1]):
+                value = p + value * theta.astype(y.dtype)
+            return y + value * theta.astype(y.dtype)
+
+        return jax.tree.map(horner, self.y0, *self.coefficients)
+
+
+class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
+    """What all Rosenbrock solvers share; a subclass names its `tableau`."""
+
+    pivoting: bool = True
+    """Partial pivoting in the unrolled elimination. Leave it out (cheaper) where ``I / (gamma h) - J`` is dominated by
+    its diagonal or J is that of a mechanism in coordinates and rates."""
+
+    unrolled: bool = True
+    """Whether a small state is taken apart into scalars. That is what ensembles want; derivatives of a large vector
+    field compile several times faster without it, and small batches of them run as fast."""
+
+    tableau: ClassVar[RosenbrockTableau]
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar[Callable[..., StageInterpolation]] = StageInterpolation
+
+    def order(self, terms: Any) -> int:
+        """Order of convergence."""
+        return self.tableau.order
+
+    def init(self, terms: Any, t0: Time, t1: Time, y0: State, args: Any) -> None:
+        """No state is carried from step to step."""
+        return None
+
+    def func(self, terms: Any, t0: Time, y0: State, args: Any) -> State:
+        """The vector field."""
+        return terms.vf(t0, y0, args)
+
+    def step(
+        self, terms: Any, t0: Time, t1: Time, y0: State, args: Any, solver_state: None, made_jump: Any
+    ) -> tuple[State, State, dict[str, Any], None, diffrax.RESULTS]:
+        """One step, with its error estimate and dense output; see diffrax.AbstractSolver.step."""
+        tableau = self.tableau
+        size = sum(jnp.size(leaf) for leaf in jax.tree.leaves(y0))
+        algebra = _Unrolled(y0, self.pivoting) if self.unrolled and size <= UNROLLED else _Dense(y0)
+        dtype = jnp.result_type(*jax.tree.leaves(y0))
+        h, t = jnp.asarray(terms.contr(t0, t1)).astype(dtype), jnp.asarray(t0).astype(dtype)
+
+        def field(t: Time, y: Components) -> Components:
+            return algebra.split(terms.vf(t, algebra.join(y), args))
+
+        y = algebra.split(y0)
+        stages = rosenbrock_stages(tableau, algebra, field, t, h, y)
+        y1 = algebra.join(_combine(tableau.m, stages, y))
+        error = algebra.join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
+        powers = tuple(algebra.join(_combine(row, stages)) for row in tableau.dense)
+        return y1, error, dict(y0=y0, coefficients=powers), None, diffrax.RESULTS.successful
+
+
+class Rodas3(AbstractRosenbrock):
+    """Order 3(2), four stages, three evaluations, stiffly accurate, L-stable; dense output of order 2.
+
+    Sandu, Verwer, Blom, Spee, Carmichael and Potra, Benchmarking stiff ODE solvers for atmospheric chemistry problems
+    II: Rosenbrock solvers, Atmos. Environ. 31 (1997) 3459.
+    """
+
+    tableau: ClassVar[RosenbrockTableau] = RODAS3
+
+
+class Ros4(AbstractRosenbrock):
+    """Order 4(3), four stages, three evaluations, L-stable; dense output of order 2.
+
+    Hairer and Wanner, Solving Ordinary Differential Equations II (1996), table IV.7.2 (program ROS4, L-stable method).
+    """
+
+    tableau: ClassVar[RosenbrockTableau] = ROS4
+
+
+class Rodas4(AbstractRosenbrock):
+    """Order 4(3), six stages, stiffly accurate, L-stable; dense output of order 3.
+
+    Hairer and Wanner, Solving Ordinary Differential Equations II (1996), section IV.10 (program RODAS, method 1).
+    """
+
+    tableau: ClassVar[RosenbrockTableau] = RODAS4
+
+
+class Rodas5P(AbstractRosenbrock):
+    """Order 5(4), eight stages, stiffly accurate, L-stable, little order reduction; dense output of order 4.
+
+    Steinebach, Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia differential
+    equations package, BIT Numer. Math. 63 (2023) 27.
+    """
+
+    tableau: ClassVar[RosenbrockTableau] = RODAS5P

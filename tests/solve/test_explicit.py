@@ -1,0 +1,79 @@
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.solve.explicit import RK4, Bosh3, Dopri8, Tsit5
+from tests.solve import problems
+from tests.solve.problems import largest_error
+
+SOLVERS = [RK4, Bosh3, Tsit5, Dopri8]
+ORIGINALS = [(Bosh3, diffrax.Bosh3), (Tsit5, diffrax.Tsit5), (Dopri8, diffrax.Dopri8)]
+SLOPE = 0.3
+"""How far a measured order of convergence may lie below theory."""
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [pytest.param(problems.linear(), marks=pytest.mark.slow), problems.nonlinear()],
+    ids=["linear", "nonlinear"],
+)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_order_of_convergence(solver, problem):
+    steps = 2 if solver is Dopri8 else 16
+    errors = [largest_error(problem.solve(solver(), steps=n), problem.exact(problem.t1)) for n in (steps, 4 * steps)]
+    assert np.log2(errors[0] / errors[1]) / 2 > solver.convergence_order - SLOPE
+
+
+@pytest.mark.parametrize(("ours", "original"), ORIGINALS)
+def test_the_steps_are_those_of_the_original(ours, original):
+    """Same steps, same states, same dense output, on Lorenz's equations."""
+    problem, ts = problems.lorenz(t1=2.0), np.linspace(0.0, 2.0, 23)
+    a, b = (problem.solve(solver(), rtol=1e-7, ts=ts, dt0=1e-2) for solver in (ours, original))
+    assert a.stats["num_steps"] == b.stats["num_steps"]
+    for key in a.ys:
+        np.testing.assert_allclose(a.ys[key], b.ys[key], rtol=1e-9, atol=1e-10)
+
+
+def test_slope_that_jumps():
+    problem = problems.two_sided_spring()
+    assert largest_error(problem.solve(Tsit5(), rtol=1e-8), problem.exact(problem.t1)) < 1e-5
+
+
+def fall(height, adjoint):
+    field = lambda t, y, a: {"x": y["v"], "v": jnp.full_like(y["v"], -9.81)}
+    event = diffrax.Event(lambda t, y, args, **_: y["x"], root_finder=None)
+    y0 = {"x": height, "v": jnp.zeros_like(height)}
+    jumps = diffrax.ClipStepSizeController(diffrax.PIDController(1e-6, 1e-8), jump_ts=jnp.asarray([0.1]))
+    options = dict(stepsize_controller=jumps, event=event, adjoint=adjoint, max_steps=64)
+    return diffrax.diffeqsolve(diffrax.ODETerm(field), Tsit5(), 0.0, 2.0, 1e-3, y0, **options)
+
+
+def test_events_and_jumps():
+    solution = fall(jnp.asarray(1.0), diffrax.RecursiveCheckpointAdjoint())
+    assert solution.result == diffrax.RESULTS.event_occurred
+    assert float(solution.ys["x"][0]) <= 0.0
+
+
+@pytest.mark.parametrize("adjoint", [diffrax.ForwardMode(), diffrax.RecursiveCheckpointAdjoint()])
+def test_adjoints(adjoint):
+    """Derivative of x(t1) = 1 / (1 / x0 + sin t1)."""
+    problem = problems.nonlinear()
+
+    def end(x0):
+        y0 = {"x": x0, "z": jnp.asarray(0.5)}
+        controller = diffrax.PIDController(1e-9, 1e-11)
+        options = dict(stepsize_controller=controller, adjoint=adjoint, max_steps=256)
+        return diffrax.diffeqsolve(diffrax.ODETerm(problem.field), Tsit5(), 0.0, 2.0, 0.01, y0, **options).ys["x"][0]
+
+    derive = jax.jacfwd if isinstance(adjoint, diffrax.ForwardMode) else jax.grad
+    exact = jax.grad(lambda x0: 1.0 / (1.0 / x0 + jnp.sin(2.0)))
+    one = float(jax.jit(derive(end))(0.5))
+    many = jax.jit(jax.vmap(derive(end)))(jnp.asarray([0.5, 0.7]))
+    np.testing.assert_allclose([one, *many], [exact(0.5), exact(0.5), exact(0.7)], rtol=1e-7)
+
+
+def test_fixed_step_solver_refuses_a_controller():
+    with pytest.raises(RuntimeError):
+        problems.linear().solve(RK4(), rtol=1e-6)

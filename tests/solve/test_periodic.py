@@ -1,0 +1,110 @@
+"""Fixed points of maps with known answers: the Henon map, and a driven oscillator."""
+
+from typing import ClassVar, NamedTuple
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.base import Model, Numerics, Scalar, parameter
+from jaxgait.solve.integrate import Settings
+from jaxgait.solve.periodic import CONVERGED, NO_GAIT, NO_RETURN, StroboscopicMap, fixed_point, linearised, orbit
+
+
+def henon(p, z):
+    return jnp.stack([1.0 - p["a"] * z[0] ** 2 + z[1], p["b"] * z[0]])
+
+
+def henon_point(a, b):
+    return (b - 1 + np.sqrt((1 - b) ** 2 + 4 * a)) / (2 * a)
+
+
+def test_fixed_point_and_its_derivative():
+    solve = jax.jit(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2])))
+    point, a, nudge = solve(0.2), 0.2, 1e-6
+    x = henon_point(a, 0.3)
+    np.testing.assert_allclose(point.z, [x, 0.3 * x], atol=1e-12)
+    np.testing.assert_allclose(point.jacobian, [[-2 * a * x, 1.0], [0.3, 0.0]], atol=1e-12)
+    slope = jax.jacfwd(lambda a: solve(a).z[0])(a)
+    assert float(slope) == pytest.approx(
+        (henon_point(a + nudge, 0.3) - henon_point(a - nudge, 0.3)) / (2 * nudge), rel=1e-7
+    )
+    assert float(jax.grad(henon_implicit)(a)) == pytest.approx(float(slope), rel=1e-10)
+
+
+def henon_implicit(a):
+    return fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2])).z[0]
+
+
+def test_orbits_of_higher_order_and_batches():
+    a = jnp.array([0.5, 0.6, 0.8])
+    two = jax.jit(jax.vmap(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([1.2, -0.1]), order=2)))(a)
+    assert (two.status == CONVERGED).all()
+    for ai, z in zip(a, two.z, strict=True):
+        there = orbit(henon, {"a": ai, "b": 0.3}, z, 2)
+        np.testing.assert_allclose(there[1], z, atol=1e-10)
+        assert abs(float(there[0, 0] - z[0])) > 0.1
+
+
+def test_no_gait_is_a_status():
+    """For a < -(1 - b)^2 / 4 the map has no fixed point; and a map that does not return gives NaN."""
+    none = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
+    assert int(none.status) == NO_GAIT and float(none.residual) > 1e-3
+    lost = fixed_point(lambda p, z: z * jnp.nan, None, jnp.array([0.5, 0.2]))
+    assert int(lost.status) == NO_RETURN
+
+
+class Swing(NamedTuple):
+    x: Scalar
+    v: Scalar
+
+
+class Driven(Model):
+    """A damped oscillator driven by cos(w t)."""
+
+    stiffness: Scalar = parameter(4.0, unit="N/m", doc="spring")
+    damping: Scalar = parameter(0.3, unit="N s/m", doc="damper")
+    frequency: Scalar = parameter(1.5, unit="rad/s", doc="drive")
+
+    variables: ClassVar = {}
+    numerics: ClassVar = Numerics(stiff=False)
+
+    def vector_field(self, t, y):
+        return Swing(y.v, jnp.cos(self.frequency * t) - self.stiffness * y.x - self.damping * y.v)
+
+    def initial_state(self):
+        return Swing(jnp.zeros(()), jnp.zeros(()))
+
+    def outputs(self, t, y):
+        return {}
+
+    @property
+    def period(self):
+        return 2 * jnp.pi / self.frequency
+
+    @property
+    def duration(self):
+        return 10.0
+
+
+def test_stroboscopic_map_of_a_driven_oscillator():
+    settings = Settings(diffrax.Dopri8(scan_kind="lax"), 1e-10, 1e-12, 1e-2, None, 4096)
+    strobe, model = StroboscopicMap(settings), Driven()
+    solve = jax.jit(lambda k: fixed_point(strobe, Driven(stiffness=k), jnp.zeros(2)))
+    response = 1.0 / (model.stiffness - model.frequency**2 + 1j * model.damping * model.frequency)
+    np.testing.assert_allclose(solve(4.0).z, [response.real, (1j * model.frequency * response).real], atol=1e-8)
+    eigen = np.roots([1.0, model.damping, model.stiffness])
+    expected = np.exp(eigen * 2 * np.pi / model.frequency)
+    np.testing.assert_allclose(
+        np.sort_complex(np.linalg.eigvals(solve(4.0).jacobian)), np.sort_complex(expected), atol=1e-8
+    )
+    slope = jax.jvp(lambda k: solve(k).z[0], (4.0,), (1.0,))[1]
+    assert float(slope) == pytest.approx((-(response**2)).real, abs=1e-7)
+
+
+def test_linearised_gives_value_and_jacobian():
+    value, jacobian = linearised(henon, {"a": 1.4, "b": 0.3}, jnp.array([0.1, 0.2]))
+    np.testing.assert_allclose(value, [1.186, 0.03], atol=1e-15)
+    np.testing.assert_allclose(jacobian, [[-0.28, 1.0], [0.3, 0.0]], atol=1e-15)

@@ -1,0 +1,104 @@
+"""The driver on two tiny models with known answers."""
+
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.parameters import ParameterError
+from jaxgait.solve import status
+from jaxgait.solve.simulate import simulate
+
+
+class Point(NamedTuple):
+    x: Scalar
+    v: Scalar
+
+
+class Oscillator(Model):
+    """A mass on a spring; it breaks at `limit`, and its spring turns to NaN at `poison`."""
+
+    mass: Scalar = parameter(2.0, unit="kg", doc="mass", bounds="positive")
+    stiffness: Scalar = parameter(8.0, unit="N/m", doc="spring", bounds="nonnegative")
+    limit: Scalar = parameter(10.0, unit="m", doc="length at which it breaks")
+    poison: Scalar = parameter(1e9, unit="s", doc="time from which the force is NaN")
+
+    variables: ClassVar = {"x": Variable("m", "position"), "energy": Variable("J", "energy")}
+    numerics: ClassVar = Numerics(stiff=False, rtol=1e-9, atol=1e-9, first_step=1e-3)
+
+    def vector_field(self, t, y):
+        force = jnp.where(t < self.poison, -self.stiffness * y.x, jnp.nan)
+        return Point(y.v, force / self.mass)
+
+    def initial_state(self):
+        return Point(jnp.asarray(1.0), jnp.asarray(0.0))
+
+    def outputs(self, t, y):
+        return {"energy": self.mass * y.v**2 / 2 + self.stiffness * y.x**2 / 2}
+
+    @property
+    def period(self):
+        return 2 * jnp.pi * jnp.sqrt(self.mass / self.stiffness)
+
+    @property
+    def duration(self):
+        return 3.0
+
+    def terminations(self):
+        return {"broke": lambda t, y: y.x < -self.limit}
+
+
+def test_labelled_and_right():
+    data = simulate(Oscillator())
+    np.testing.assert_allclose(data.x, np.cos(2 * data.time), atol=1e-7)
+    assert data.x.attrs == {"units": "m", "long_name": "position"} and data.energy.dims == ("time",)
+    assert data.attrs["status"] == status.COMPLETED and data.attrs["steps"] > 10
+    assert data.x.dtype == np.float64
+
+
+def test_strides_are_counted_in_periods():
+    data = simulate(Oscillator(), strides=3, samples=10)
+    assert data.sizes["time"] == 31
+    np.testing.assert_allclose(data.x[::10], 1.0, atol=1e-6)
+
+
+def test_float32_is_a_choice():
+    data = simulate(Oscillator(), precision="float32", rtol=1e-5, atol=1e-5)
+    assert data.x.dtype == np.float32
+    np.testing.assert_allclose(data.x, np.cos(2 * data.time), atol=1e-3)
+
+
+def test_terminations_become_a_status():
+    data = simulate(Oscillator(limit=0.5))
+    assert data.attrs["status_text"] == "ended early: broke"
+    assert data.attrs["t_end_s"] < 1.5
+    assert np.isnan(data.x[-1]) and np.isfinite(data.x[0])
+
+
+def test_nan_is_a_status_not_an_exception():
+    data = simulate(Oscillator(poison=1.0))
+    assert data.attrs["status"] == status.STEP_UNDERFLOW
+    np.testing.assert_allclose(data.attrs["t_end_s"], 1.0, atol=1e-3)
+    assert simulate(Oscillator(), max_steps=5).attrs["status"] == status.MAX_STEPS
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"strides": 2, "duration": 1.0}, "not both"),
+        ({"strides": 0}, "at least 1"),
+        ({"duration": -1.0}, "positive number of seconds"),
+        ({"samples": 0}, "at least 1"),
+        ({"rtol": -1.0}, "rtol must be positive"),
+    ],
+)
+def test_impossible_requests_are_refused(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(Oscillator(), **kwargs)
+
+
+def test_impossible_parameters_are_refused_before_compiling():
+    with pytest.raises(ParameterError, match="mass"):
+        simulate(Oscillator(mass=-1.0))
