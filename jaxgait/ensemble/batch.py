@@ -1,0 +1,192 @@
+"""One batch of members as one compiled program: integrate, observe, differentiate; only results leave the device."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, ArrayLike
+
+from jaxgait.ensemble.members import INITIAL
+from jaxgait.models.base import Model, State
+from jaxgait.models.parameters import get_parameter, parameters, with_parameters
+from jaxgait.solve.dataset import state_variables
+from jaxgait.solve.integrate import Settings, Trajectory, integrate
+from jaxgait.solve.simulate import sample_times
+
+Observe: TypeAlias = "Callable[[Run], Mapping[str, Array]]"
+
+FORWARD_UP_TO = 20
+"""Parameters up to which gradients go forward: batched tangents share the primal solve (10-40x cheaper on CPU)."""
+
+_GRADIENT_OPTIONS: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
+"""XLA's CPU fusion emitters do not come to an end on nested derivatives (jax 0.10); values run faster with them."""
+
+_PROGRAMS = 16
+"""Compiled programs kept in memory."""
+
+
+class Run(NamedTuple):
+    """One member as `observe` sees it: `run["knee_angle"]` is a time history, sampled at `run.ts`."""
+
+    model: Model
+    trajectory: Trajectory
+
+    @property
+    def ts(self) -> Array:
+        """Sampling times in s."""
+        return self.trajectory.ts
+
+    @property
+    def ys(self) -> State:
+        """States at these times, in the model's own structure; NaN after an early end."""
+        return self.trajectory.ys
+
+    def __getitem__(self, name: Any) -> Any:
+        """A component of the state or an output of the model, by name, with the leading axis `ts`."""
+        components = state_variables(self.ys)
+        return components[name] if name in components else self.outputs()[name]
+
+    def outputs(self) -> dict[str, Array]:
+        """All outputs of the model by name, with the leading axis `ts`."""
+        return jax.vmap(self.model.outputs)(self.ts, self.ys)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with each member. Hashable: with the model's structure it names a compiled program."""
+
+    settings: Settings
+    strides: int | None = None
+    duration: float | None = None
+    samples: int | None = None
+    observe: Observe | None = None
+    trajectories: bool = False
+    gradient: tuple[str, ...] = ()
+    """Names with respect to which the observables are differentiated."""
+    devices: int = 1
+    """Local devices that share a batch."""
+
+
+def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
+    """One trajectory with its results, grouped as "outcome", "observed", "gradient" and "trajectory"."""
+    if not job.gradient:
+        return _results(model, values, job)
+    theta = {n: values[n] if n in values else _own_value(model, n) for n in job.gradient}
+
+    def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
+        results = _results(model, {**values, **theta}, job)
+        return results["observed"], results
+
+    differentiate = jax.jacfwd if job.settings.mode == "forward" else jax.jacrev
+    gradient, results = differentiate(observables, has_aux=True)(theta)
+    stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
+    return {**results, "gradient": stacked}
+
+
+def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
+    """Values of one member, whose model is complete but for `values`."""
+    model, y0 = personal(model, values)
+    ts = sample_times(model, job.strides, job.duration, job.samples)
+    trajectory = integrate(model, ts, job.settings, y0)
+    run = Run(model, trajectory)
+    outcome = {
+        "status": trajectory.status,
+        "t_end": trajectory.t_end,
+        "steps": trajectory.steps,
+        "rejected_steps": trajectory.rejected,
+        **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
+    }
+    observed = {} if job.observe is None else {n: jnp.asarray(x) for n, x in job.observe(run).items()}
+    histories = {"time": ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
+    return {"outcome": outcome, "observed": observed, "trajectory": histories}
+
+
+def personal(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
+    """The model of one member and the state it starts from."""
+    known = parameters(model)
+    model = with_parameters(model, {n: x for n, x in values.items() if n in known})
+    y0 = model.initial_state()
+    changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known}
+    if hasattr(y0, "_replace"):
+        return model, y0._replace(**changed)
+    if isinstance(y0, dict):
+        return model, {**y0, **changed}
+    if isinstance(y0, eqx.Module):
+        return model, eqx.tree_at(lambda y: [getattr(y, n) for n in changed], y0, list(changed.values()))
+    return model, changed.get("state", y0)
+
+
+def _own_value(model: Model, name: str) -> Array:
+    if name in parameters(model):
+        return jnp.asarray(get_parameter(model, name), dtype=float)
+    return state_variables(model.initial_state())[name.removeprefix(INITIAL)]
+
+
+def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
+    """Shapes and dtypes of one member's results, without running anything; finds faults in `observe` too."""
+    first = {name: jnp.asarray(x)[0] for name, x in values.items()}
+    return jax.eval_shape(lambda v: run_member(model, v, job), first)
+
+
+def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, np.ndarray]]:
+    """Runs members together, compiling at most once per program; results have a leading axis over members.
+
+    Args:
+        model: with leaves of the precision in force.
+        values: by name, each with a leading axis over members, a multiple of the number of devices.
+        job: what to do.
+    """
+    arrays = {name: jnp.asarray(x) for name, x in values.items()}
+    dynamic, static = eqx.partition(model, eqx.is_array)
+    if job.devices > 1:
+        dynamic = jax.device_put(dynamic, NamedSharding(_mesh(job), PartitionSpec()))
+        arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
+    results = _program(model, dynamic, static, arrays, job)(dynamic, arrays)
+    return jax.tree.map(np.asarray, results)
+
+
+_programs: OrderedDict[Any, Any] = OrderedDict()
+_lock = threading.Lock()  # batches run on several threads: one of them compiles, the others wait
+
+
+def _program(model: Model, dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
+    leaves, structure = jax.tree.flatten((model, values))
+    key = (structure, tuple(map(_signature, leaves)), job, jax.default_backend())
+    with _lock:
+        if key not in _programs:
+            _programs[key] = _compile(dynamic, static, values, job)
+            while len(_programs) > _PROGRAMS:
+                _programs.popitem(last=False)
+        _programs.move_to_end(key)
+        return _programs[key]
+
+
+def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
+    def run(dynamic: Any, values: dict[str, Array]) -> Any:
+        model = eqx.combine(dynamic, static)
+        return jax.vmap(lambda v: run_member(model, v, job))(values)
+
+    if job.devices > 1:
+        # Each device has its own loop: a sharded loop would wait for all devices at every step.
+        specs = (PartitionSpec(), PartitionSpec("members"))
+        run = jax.shard_map(run, mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False)
+    return jax.jit(run).lower(dynamic, values).compile(_GRADIENT_OPTIONS if job.gradient else None)
+
+
+def _mesh(job: Job) -> Mesh:
+    return Mesh(np.array(jax.devices()[: job.devices]), ("members",))
+
+
+def _signature(leaf: Any) -> Any:
+    if isinstance(leaf, jax.Array):
+        return leaf.shape, leaf.dtype
+    return leaf.tobytes() if isinstance(leaf, np.ndarray) else leaf

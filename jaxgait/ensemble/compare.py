@@ -1,0 +1,35 @@
+"""What single precision costs: the same ensemble twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.ensemble.driver import ensemble
+from jaxgait.ensemble.members import Members
+from jaxgait.models.base import Model
+
+
+def float32_error(model: Model, members: Members | Mapping[str, Any], **request: Any) -> xr.Dataset:
+    """Runs an ensemble in float32 and in float64 with the same request and compares.
+
+    Args:
+        model: the mechanism.
+        members: as in `ensemble`.
+        request: the other arguments of `ensemble`, `precision` excepted. Tolerances must be within reach of float32.
+
+    Returns:
+        For every real result its float32 minus its float64 value, and `status` for members that ended in another way in
+        float32 (-1 where both ended alike).
+    """
+    single = ensemble(model, members, precision="float32", **request)
+    double = ensemble(model, members, precision="float64", **request)
+    data = {}
+    for name in (n for n in double.data_vars if double[n].dtype.kind == "f"):
+        data[name] = (single[name].astype(np.float64) - double[name]).assign_attrs(double[name].attrs)
+    same = single["status"] == double["status"]
+    data["status"] = single["status"].where(~same, -1)
+    return xr.Dataset(data, attrs=single.attrs)

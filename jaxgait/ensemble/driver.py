@@ -1,0 +1,203 @@
+"""The driver for many trajectories: a model and its members in, labelled results out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import diffrax
+import jax
+import numpy as np
+import xarray as xr
+
+from jaxgait import precision as precisions
+from jaxgait.ensemble.batch import FORWARD_UP_TO, Job, Observe
+from jaxgait.ensemble.labels import dataset, descriptions
+from jaxgait.ensemble.members import Members, as_members, check_members, shape_of
+from jaxgait.ensemble.meter import Meter
+from jaxgait.ensemble.plan import (
+    Plan,
+    batch_size,
+    block_shape,
+    bytes_per_member,
+    default_workers,
+    ladder,
+    result_shapes,
+)
+from jaxgait.ensemble.store import open_store, read_store
+from jaxgait.ensemble.workers import run_blocks
+from jaxgait.models.base import Model, Variable
+from jaxgait.models.parameters import ParameterError
+from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.simulate import sample_times
+
+
+def ensemble(
+    model: Model,
+    members: Members | Mapping[str, Any],
+    *,
+    strides: int | None = None,
+    duration: float | None = None,
+    samples: int | None = None,
+    observe: Observe | None = None,
+    variables: Mapping[str, Variable] | None = None,
+    trajectories: bool = False,
+    gradient: Sequence[str] = (),
+    retry: bool = True,
+    precision: precisions.Precision = "float64",
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_step: float | None = None,
+    max_steps: int | None = None,
+    batch: int | None = None,
+    workers: int | None = None,
+    devices: int = 1,
+    store: str | os.PathLike[str] | None = None,
+    repair: bool = False,
+    cluster: Any = None,
+    progress: bool | None = None,
+) -> xr.Dataset:
+    """Runs many trajectories of a model and returns their labelled results.
+
+        ensemble(Bungee(), {"mass": np.linspace(40, 100, 61), "stiffness": np.linspace(15, 40, 51)})
+        ensemble(Bungee(), sobol({"mass": (40, 100)}, 256), observe=lambda run: {"lowest": run["x"].max()})
+
+    Args:
+        model: the mechanism; its parameters hold for every member that `members` does not change.
+        members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
+            `jaxgait.ensemble.members`); a dict of arrays by dotted name means their full grid.
+        strides: how many strides (periods) to run, for models that have a period.
+        duration: how long to run in s, instead of `strides`; each member's own duration if both are None.
+        samples: samples per stride (with `strides`) or in all.
+        observe: from a `Run` to a dict of arrays; compiled, and run on the device next to the solve.
+        variables: unit and long name of what `observe` returns.
+        trajectories: keep the full time histories of states and outputs.
+        gradient: parameters (or "initial." components) by which the observables are differentiated: for each
+            observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
+        retry: run failed members again with tighter tolerances, then with a stiff solver, then in float64.
+        precision: "float64" (reference) or "float32".
+        solver: any diffrax solver; the default suits the model.
+        rtol: relative tolerance; the default suits the model.
+        atol: absolute tolerance, in the units of the state.
+        max_step: longest step in s.
+        max_steps: steps after which a trajectory is given up.
+        batch: members that run together; by default what pays off and fits in the free memory.
+        workers: batches in flight at once; by default one per core on CPUs and one on other devices.
+        devices: local devices that share every batch.
+        store: directory of a Zarr store to which results go block by block; the same call on an existing store
+            continues it. The result is then read from there, lazily.
+        repair: run the blocks of a store again whose files were damaged.
+        cluster: address of a Dask scheduler ("tcp://...") or a `dask.distributed.Client`: its workers run the blocks.
+        progress: show a progress bar; None: only on a terminal.
+
+    Returns:
+        A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
+        `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
+        `rejected_steps`, `first_status` and `rung` (what was retried), what `observe` returned, and with
+        `trajectories` the time histories along `time` (along `sample`, if the members' times differ).
+
+    Raises:
+        jaxgait.models.parameters.ParameterError: for names, shapes and values that cannot be; nothing has run then.
+        ValueError: for settings that cannot be.
+        jaxgait.ensemble.store.StoreError: if the store cannot be made, continued or written.
+        RuntimeError: if a block cannot run at all; the blocks before it are kept in the store.
+    """
+    plan = make_plan(
+        model,
+        members,
+        job={"strides": strides, "duration": duration, "samples": samples, "observe": observe}
+        | {"trajectories": trajectories, "gradient": tuple(gradient), "devices": devices},
+        settings={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps},
+        variables=variables,
+        retry=retry,
+        precision=precision,
+        batch=batch,
+        workers=workers,
+    )
+    if store is None:
+        return _in_memory(plan, workers, cluster, progress)
+    return _into_store(plan, store, batch is None, repair, workers, cluster, progress)
+
+
+def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
+    results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
+    with Meter(plan, show=progress) as meter:
+        for block, found in run_blocks(plan, range(plan.size), workers, cluster):
+            region = plan.region(block)
+            for name, whole in results.items():
+                part = whole[region]
+                part[...] = found[name].reshape(part.shape)
+            meter.add(found["status"])
+    return dataset(plan, results)
+
+
+def _into_store(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    any_blocks: bool,
+    repair: bool,
+    workers: int | None,
+    cluster: Any,
+    progress: bool | None,
+) -> xr.Dataset:
+    with open_store(path, plan, any_blocks=any_blocks, repair=repair) as store:
+        try:
+            with Meter(store.plan, done=len(store.done), show=progress) as meter:
+                for block, found in run_blocks(store.plan, store.missing, workers, cluster):
+                    store.write(block, found)
+                    meter.add(found["status"])
+        except KeyboardInterrupt:
+            state = f"{len(store.done)} of {store.plan.size} blocks are safe in {store.path}"
+            raise KeyboardInterrupt(f"stopped: {state}; run the same command again to continue") from None
+    return read_store(path)
+
+
+def make_plan(
+    model: Model,
+    members: Members | Mapping[str, Any],
+    *,
+    job: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    variables: Mapping[str, Variable] | None,
+    retry: bool,
+    precision: precisions.Precision,
+    batch: int | None,
+    workers: int | None,
+) -> Plan:
+    """Checks a request and decides how to run it; see `ensemble` for the arguments.
+
+    Raises:
+        jaxgait.models.parameters.ParameterError: for names, shapes and values that cannot be.
+        ValueError: for settings that cannot be.
+    """
+    chosen_members = as_members(members)
+    model.validate()
+    check_members(model, chosen_members)
+    mode = "forward" if len(job["gradient"]) <= FORWARD_UP_TO else "reverse"
+    chosen = settings_for(model, differentiated=bool(job["gradient"]), mode=mode, **settings)
+    whole_job = Job(chosen, **job)
+    _check_job(model, whole_job, precision)
+    if batch is not None and batch < 1:
+        raise ValueError(f"batch must be at least 1, got {batch}")
+    results = result_shapes(model, chosen_members, whole_job, precision)
+    if batch is None:
+        need = bytes_per_member(model, whole_job, precision, results)
+        batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
+    rungs = ladder(chosen, precision) if retry else ()
+    blocks = block_shape(chosen_members.shape, batch)
+    return Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, dict(variables or {}))
+
+
+def _check_job(model: Model, job: Job, precision: precisions.Precision) -> None:
+    if job.gradient and job.observe is None:
+        raise ValueError("gradient needs observe: say what is to be differentiated")
+    if not 1 <= job.devices <= jax.local_device_count():
+        raise ValueError(f"devices must be between 1 and {jax.local_device_count()}, got {job.devices}")
+    for name in job.gradient:
+        if shape_of(model, name) != ():
+            raise ParameterError(f"gradients go by single numbers: {name!r} has the shape {shape_of(model, name)}")
+    with precisions.use(precision):
+        cast = precisions.cast(model)
+        jax.eval_shape(lambda: sample_times(cast, job.strides, job.duration, job.samples))

@@ -1,0 +1,303 @@
+"""Who is in an ensemble: grids, zipped lists, samples and clouds of parameters, addressed by dotted names.
+
+    grid({"damper.k": k, "damper.c": c})                     # every pair; dimensions damper.k and damper.c
+    zipped({"damper.k": k, "damper.c": 0.05 * k})            # one member per entry; dimension member
+    zipped({"damper.k": K, "damper.c": R * K}, axes={"damper.k": k, "ratio": r})  # K, R = meshgrid(k, r, indexing="ij")
+    latin_hypercube({"damper.k": (1e4, 3e4), "damper.c": (500, 2000)}, 256)
+    grid({"initial.x": x, "initial.v": v})                   # components of the initial state, by the name of the state
+    product(grid({"damper.k": k}), cloud(model, {"theta_b": 0.01}, 20))
+
+Making a set needs no model; `check_members` holds it against one, before anything is compiled.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+
+from jaxgait.models.base import Model
+from jaxgait.models.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
+from jaxgait.solve.dataset import state_variables
+
+INITIAL = "initial."
+"""Prefix that addresses a component of the initial state instead of a parameter."""
+
+Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of an ensemble: a box of shape `shape` with named dimensions, and the values that differ inside it.
+
+    Attributes:
+        dims: names of the dimensions of the result.
+        shape: members along each dimension.
+        values: for each dotted name the values of all members, shape (size, *shape of the parameter), last dimension
+            of the box fastest.
+        labels: coordinates of the result, each with the dimensions it runs along.
+    """
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    values: dict[str, np.ndarray]
+    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return math.prod(self.shape)
+
+
+def grid(axes: Axes) -> Members:
+    """Every combination of the given values: one dimension per name.
+
+    Args:
+        axes: for each dotted name its values, shape (n,) or (n, *shape of the parameter).
+
+    Raises:
+        ParameterError: for empty, misshapen or non-numeric axes and for names given twice.
+    """
+    columns = {name: _numbers(name, values) for name, values in _named(axes).items()}
+    sets = [_along((name,), (len(x),), {name: x}) for name, x in columns.items()]
+    return product(*sets)
+
+
+def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
+    """Values given member by member, for parameters that vary together.
+
+    Args:
+        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`.
+        axes: labels of the dimensions, in order: for each dimension its name (a parameter's or any other) and its
+            values. One unlabelled dimension `member` if None.
+
+    Raises:
+        ParameterError: for shapes that do not agree, and for a label that contradicts the values of its parameter.
+    """
+    columns = {name: _numbers(name, x) for name, x in _named(values).items()}
+    if axes is None:
+        lengths = {name: len(x) for name, x in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
+        return _along(("member",), (next(iter(lengths.values())),), columns)
+    marks = {name: _numbers(name, x) for name, x in _named(axes).items()}
+    dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
+    for name, x in columns.items():
+        if x.shape[: len(shape)] != shape:
+            raise ParameterError(f"{name!r} must have the shape {shape} of the axes {dims}, got {x.shape}")
+    for axis, name in enumerate(dims):
+        _agree(name, axis, marks, columns)
+    flat = {name: x.reshape(-1, *x.shape[len(shape) :]) for name, x in columns.items()}
+    labels = {name: ((name,), x) for name, x in marks.items()}
+    labels |= {_label(name, x, dims): (dims, x) for name, x in columns.items() if name not in marks}
+    return Members(dims, shape, flat, labels)
+
+
+def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
+    """Samples that fill a box of parameters evenly in every projection on one axis; dimension `sample`.
+
+    Args:
+        ranges: for each dotted name its (lowest, highest) value.
+        samples: how many.
+        seed: the same seed gives the same samples.
+    """
+    from scipy.stats import qmc
+
+    box = _box(ranges, samples)
+    return _sampled(box, qmc.LatinHypercube(len(box), rng=seed).random(samples))
+
+
+def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
+    """Scrambled Sobol points in a box of parameters (best with a power of two of them); dimension `sample`.
+
+    Args:
+        ranges: for each dotted name its (lowest, highest) value.
+        samples: how many.
+        seed: the same seed gives the same samples.
+    """
+    from scipy.stats import qmc
+
+    box = _box(ranges, samples)
+    power = max(0, math.ceil(math.log2(samples)))  # a power of two keeps the points balanced
+    return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:samples])
+
+
+def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members:
+    """Initial states scattered normally about the model's own; dimension `start`.
+
+    Args:
+        model: whose initial state is the centre.
+        spread: standard deviation for components of the state, by name ("theta_b" or "initial.theta_b").
+        samples: how many.
+        seed: the same seed gives the same cloud.
+
+    Raises:
+        ParameterError: for unknown components and spreads that cannot be.
+    """
+    centre = _initial_components(model)
+    rng = np.random.default_rng(seed)
+    values = {}
+    for name, sigma in _named(spread).items():
+        component = name.removeprefix(INITIAL)
+        _known_component(model, component, centre)
+        if not (np.isfinite(sigma) and sigma >= 0):
+            raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {sigma!r}")
+        middle = np.asarray(centre[component], dtype=float)
+        values[INITIAL + component] = middle + sigma * rng.standard_normal((_count(samples), *middle.shape))
+    return _along(("start",), (samples,), values)
+
+
+def product(*sets: Members) -> Members:
+    """Every combination of the members of several sets.
+
+    Raises:
+        ParameterError: if two sets share a dimension or a parameter.
+    """
+    dims = tuple(d for s in sets for d in s.dims)
+    names = [n for s in sets for n in s.values]
+    for kind, all_names in (("dimension", dims), ("parameter", names)):
+        twice = sorted({n for n in all_names if list(all_names).count(n) > 1})
+        if twice:
+            raise ParameterError(f"{kind} given twice: {', '.join(map(repr, twice))}")
+    shape = tuple(n for s in sets for n in s.shape)
+    values = {}
+    before = 1
+    for s in sets:
+        after = math.prod(shape) // (before * s.size)
+        for name, x in s.values.items():
+            repeated = np.repeat(x, after, axis=0)
+            values[name] = np.tile(repeated, (before,) + (1,) * (x.ndim - 1))
+        before *= s.size
+    return Members(dims, shape, values, {n: label for s in sets for n, label in s.labels.items()})
+
+
+def as_members(given: Members | Mapping[str, Any]) -> Members:
+    """A dict of arrays means their full grid."""
+    return given if isinstance(given, Members) else grid(given)
+
+
+def check_members(model: Model, members: Members) -> None:
+    """Holds a set against a model: names, shapes and values must be possible for it.
+
+    Raises:
+        ParameterError: naming what is wrong, and the nearest valid name for an unknown one.
+    """
+    known = parameters(model)
+    varied = {}
+    for name, values in members.values.items():
+        _check_shape(name, values, shape_of(model, name))
+        if name in known:
+            check_value(name, values, known[name])
+            varied[name] = values
+        elif not np.isfinite(values).all():
+            raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
+    with_parameters(model, varied).validate()
+
+
+def shape_of(model: Model, name: str) -> tuple[int, ...]:
+    """Shape of the value that a name addresses: a parameter, or a component of the initial state ("initial.x").
+
+    Raises:
+        ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are no real numbers.
+    """
+    if name.startswith(INITIAL) and name not in parameters(model):
+        component = name.removeprefix(INITIAL)
+        components = _initial_components(model)
+        _known_component(model, component, components)
+        return np.shape(components[component])
+    value = parameter_info(model, name).value
+    if not all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value)):
+        raise ParameterError(f"{name!r} is no real number ({value!r}) and cannot vary within an ensemble")
+    return np.shape(value)
+
+
+def _check_shape(name: str, values: np.ndarray, wanted: tuple[int, ...]) -> None:
+    if values.shape[1:] != wanted:
+        one = f"an array of shape {wanted}" if wanted else "one number"
+        raise ParameterError(f"each member needs {one} for {name!r}, got the shape {values.shape[1:]}")
+
+
+def _known_component(model: Model, component: str, components: Mapping[str, Any]) -> None:
+    if component not in components:
+        near = difflib.get_close_matches(component, components, n=3, cutoff=0.5) or sorted(components)
+        hint = " or ".join(repr(INITIAL + n) for n in near)
+        raise ParameterError(
+            f"the state of {type(model).__name__} has no component {component!r}: did you mean {hint}?"
+        )
+
+
+def _initial_components(model: Model) -> dict[str, Any]:
+    return state_variables(model.initial_state())
+
+
+def _named(axes: Axes) -> dict[str, Any]:
+    pairs: list[Any] = list(axes.items() if isinstance(axes, Mapping) else axes)
+    names = [name for name, _ in pairs]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
+    slashed = [n for n in names if "/" in n]
+    if slashed:
+        raise ParameterError(f"names must do without '/', which separates folders in files: {slashed[0]!r}")
+    if not pairs:
+        raise ParameterError("an ensemble needs at least one parameter that varies")
+    return dict(pairs)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        x = np.asarray(values)
+    except ValueError as error:
+        raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
+    if x.dtype.kind not in "fiu":
+        raise ParameterError(f"the values of {name!r} must be real numbers, got {x.dtype} ({values!r})")
+    if x.ndim == 0:
+        raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
+    if x.size == 0:
+        raise ParameterError(f"{name!r} has no values: the ensemble would be empty")
+    return x.astype(np.float64)
+
+
+def _count(samples: int) -> int:
+    if samples < 1:
+        raise ParameterError(f"samples must be at least 1, got {samples}")
+    return samples
+
+
+def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
+    """A coordinate may carry its dimension's name only if it is one-dimensional."""
+    return f"{name}_values" if values.ndim > 1 and name in dims else name
+
+
+def _along(dims: tuple[str, ...], shape: tuple[int, ...], values: dict[str, np.ndarray]) -> Members:
+    labels = {_label(name, x, dims): (dims, x) for name, x in values.items()}
+    return Members(dims, shape, values, labels)
+
+
+def _agree(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
+    """A dimension named after a parameter must carry that parameter's values."""
+    if name in columns:
+        along = np.moveaxis(columns[name], axis, 0)
+        if not np.array_equal(along, np.broadcast_to(marks[name].reshape(-1, *(1,) * (along.ndim - 1)), along.shape)):
+            raise ParameterError(f"the axis {name!r} does not label the values given for {name!r}")
+
+
+def _box(ranges: Axes, samples: int) -> dict[str, tuple[float, float]]:
+    _count(samples)
+    box = {}
+    for name, pair in _named(ranges).items():
+        bounds = _numbers(name, pair)
+        if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
+            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {pair!r}")
+        box[name] = (float(bounds[0]), float(bounds[1]))
+    return box
+
+
+def _sampled(box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
+    values = {name: lo + (hi - lo) * unit[:, i] for i, (name, (lo, hi)) in enumerate(box.items())}
+    return _along(("sample",), (len(unit),), values)
