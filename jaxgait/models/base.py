@@ -1,0 +1,94 @@
+"""What every mechanism is: an immutable pytree of parameters with a vector field, an initial state and outputs."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import equinox as eqx
+from jaxtyping import Array, Bool
+
+from jaxgait.mechanics.scalars import Scalar
+from jaxgait.models.parameters import check, parameter
+
+State: TypeAlias = Any
+"""A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
+
+__all__ = ["Model", "Numerics", "Scalar", "State", "Variable", "parameter"]
+
+
+class Variable(NamedTuple):
+    """Unit and long name of a state component or an output, for labelled results."""
+
+    unit: str
+    long_name: str
+
+
+class Numerics(NamedTuple):
+    """What a model knows of its own time scales; `jaxgait.solve` turns it into a solver, tolerances and steps."""
+
+    stiff: bool
+    """True where contact or friction forbids explicit methods."""
+    rtol: float = 1e-6
+    atol: float = 1e-8
+    first_step: float = 1e-5
+    """First time step in s."""
+    max_step: float | None = None
+    """Longest time step in s, so that no touch-down is jumped over; None: no limit."""
+    max_steps: int = 1_000_000
+    """Steps after which a trajectory is given up with a status."""
+
+
+class Model(eqx.Module):
+    """A mechanism as a value.
+
+    A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, all pure, written
+    for one trajectory and free of batch axes: `vmap` over the model's leaves makes an ensemble of it.
+    """
+
+    variables: ClassVar[Mapping[str, Variable]]
+    """Unit and long name of every state component and every output."""
+    numerics: ClassVar[Numerics]
+
+    @abc.abstractmethod
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """Time derivative of the state (same structure as `y`) at time `t` in s."""
+
+    @abc.abstractmethod
+    def initial_state(self) -> State:
+        """State at t = 0."""
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
+        """What can be observed at time `t` in s and state `y`, by name (see `variables`)."""
+
+    @property
+    @abc.abstractmethod
+    def duration(self) -> Scalar:
+        """Natural time span in s of one run, used when the user names none."""
+
+    @property
+    def period(self) -> Scalar | None:
+        """Stride or forcing period in s for models that have one, so that users may count in strides."""
+        return None
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, State], Bool[Array, ""]]]:
+        """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status."""
+        return {}
+
+    def prepared(self) -> Model:
+        """The same model with whatever stays constant during a run worked out once; called before integrating."""
+        return self
+
+    def validate(self) -> None:
+        """Refuses parameters that cannot be, before anything is compiled. Leaves may carry a batch axis.
+
+        Raises:
+            jaxgait.models.parameters.ParameterError: naming the parameter, its value and what would be right.
+        """
+        check(self)
+
+    def __call__(self, t: Scalar, y: State, args: object = None) -> State:
+        """The vector field, in the argument order of diffrax."""
+        return self.vector_field(t, y)

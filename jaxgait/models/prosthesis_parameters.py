@@ -1,0 +1,147 @@
+"""The physical parameters of the four-bar prosthesis, by part, and the reconstructed parameter sets.
+
+The paper's tables are lost. R2 is the reference for numbers and gradients (the defaults here), R3 shows the paper's
+sequence of subharmonic windows, R1 is a cross-check that folds at weak damping.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import equinox as eqx
+
+from jaxgait.mechanics.fourbar import FourBar
+from jaxgait.models.base import Scalar, parameter
+
+PAPER, CHOSEN = "paper", "reconstructed (set R2)"
+
+
+class Linkage(eqx.Module):
+    """The four-bar linkage and how it sits on thigh and shank."""
+
+    l_AB: Scalar = parameter(0.023, unit="m", doc="upper bar AB", bounds="positive", source=CHOSEN)
+    l_BC: Scalar = parameter(0.057, unit="m", doc="posterior link BC", bounds="positive", source=CHOSEN)
+    l_CD: Scalar = parameter(0.065, unit="m", doc="lower bar CD", bounds="positive", source=CHOSEN)
+    l_AD: Scalar = parameter(0.1128, unit="m", doc="anterior link AD", bounds="positive", source=CHOSEN)
+    l_AE: Scalar = parameter(0.018, unit="m", doc="thigh end E to pivot A", bounds="nonnegative", source=CHOSEN)
+    l_DF: Scalar = parameter(0.020, unit="m", doc="pivot D to shank end F", bounds="nonnegative", source=CHOSEN)
+    gamma1: Scalar = parameter(math.radians(90), unit="rad", doc="bar AB against the thigh axis", source=PAPER)
+    gamma2: Scalar = parameter(math.radians(24), unit="rad", doc="bar CD against the shank axis", source=PAPER)
+
+    @property
+    def bars(self) -> FourBar:
+        """What the closure needs."""
+        return FourBar(self.l_AB, self.l_BC, self.l_CD, self.l_AD, self.gamma1, self.gamma2)
+
+
+class Segments(eqx.Module):
+    """Lengths of thigh, shank and foot."""
+
+    thigh: Scalar = parameter(0.4175, unit="m", doc="hip to thigh end E", bounds="positive", source=CHOSEN)
+    shank: Scalar = parameter(0.322, unit="m", doc="shank end F to ankle", bounds="positive", source=CHOSEN)
+    foot: Scalar = parameter(0.238, unit="m", doc="heel to toe", bounds="positive", source=CHOSEN)
+    ankle: Scalar = parameter(
+        0.24, unit="1", doc="ankle on the foot, from the heel", bounds="nonnegative", source=CHOSEN
+    )
+
+
+class Masses(eqx.Module):
+    """Masses; bars and segments are uniform rods unless an inertia is given."""
+
+    AD: Scalar = parameter(0.20, unit="kg", doc="anterior link", bounds="positive", source=CHOSEN)
+    BC: Scalar = parameter(0.10, unit="kg", doc="posterior link", bounds="positive", source=CHOSEN)
+    CD: Scalar = parameter(0.25, unit="kg", doc="lower bar", bounds="positive", source=CHOSEN)
+    BE: Scalar = parameter(0.35, unit="kg", doc="upper bar", bounds="positive", source=CHOSEN)
+    shank: Scalar = parameter(1.70, unit="kg", doc="shank with hydraulics", bounds="positive", source=CHOSEN)
+    foot: Scalar = parameter(0.55, unit="kg", doc="foot with shoe", bounds="positive", source=CHOSEN)
+    thigh: Scalar = parameter(6.0, unit="kg", doc="residual thigh", bounds="positive", source=CHOSEN)
+    inertia_thigh: Scalar = parameter(0.1, unit="kg m^2", doc="of the thigh", bounds="positive", source=CHOSEN)
+    inertia_BE: Scalar = parameter(1e-4, unit="kg m^2", doc="of the upper bar", bounds="positive", source=CHOSEN)
+
+
+class Ground(eqx.Module):
+    """Foot-ground contact (section 1.2 of the paper): Kelvin-Voigt with Coulomb friction, both smoothed."""
+
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="K_N", bounds="positive", source=PAPER)
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="chi_N", bounds="nonnegative", source=PAPER)
+    friction: Scalar = parameter(0.6, unit="1", doc="mu", bounds="nonnegative", source=PAPER)
+    steepness: Scalar = parameter(
+        1e6, unit="1/m", doc="C1, reciprocal touch-down depth", bounds="positive", source=PAPER
+    )
+    slip_rate: Scalar = parameter(1e4, unit="s/m", doc="C2, reciprocal slip velocity", bounds="positive", source=PAPER)
+
+
+class Lock(eqx.Module):
+    """Unilateral stop between AB and BC that keeps the straight knee from overextending."""
+
+    stiffness: Scalar = parameter(7.5e4, unit="N/m", doc="K_c", bounds="nonnegative", source=PAPER)
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="C_c", bounds="nonnegative", source=PAPER)
+    arm: Scalar = parameter(0.01, unit="m", doc="d, distance of the stop from B", bounds="positive", source=PAPER)
+    steepness: Scalar = parameter(
+        1e6, unit="1/m", doc="C3, reciprocal engagement depth", bounds="positive", source=PAPER
+    )
+
+
+class Damper(eqx.Module):
+    """Hydraulic cylinder with a spring, from the thigh body to link AD."""
+
+    k: Scalar = parameter(1.8e4, unit="N/m", doc="spring", bounds="nonnegative", source=PAPER)
+    c: Scalar = parameter(900.0, unit="N s/m", doc="damping", bounds="nonnegative", source=PAPER)
+    rest_length: Scalar = parameter(0.16879, unit="m", doc="l0", bounds="positive", source=PAPER)
+    thigh_arm: Scalar = parameter(0.0191, unit="m", doc="p_G, A to upper end", bounds="positive", source=CHOSEN)
+    thigh_tilt: Scalar = parameter(math.radians(33), unit="rad", doc="eps_G, upper end above AB", source=CHOSEN)
+    link_arm: Scalar = parameter(0.1640, unit="m", doc="r_H, A to lower end along AD", bounds="positive", source=CHOSEN)
+
+
+class Ankle(eqx.Module):
+    """Torsional spring and damper towards the measured ankle angle."""
+
+    stiffness: Scalar = parameter(10.0, unit="N m/rad", doc="spring", bounds="nonnegative", source=PAPER)
+    damping: Scalar = parameter(0.2, unit="N m s/rad", doc="damper", bounds="nonnegative", source=PAPER)
+    damps: Literal["deviation", "joint"] = eqx.field(static=True, default="deviation")
+    """What the damper resists: the rate of the deviation from the measured angle, or of the ankle joint itself."""
+
+
+class Socket(eqx.Module):
+    """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
+
+    The paper prescribes the hip's position over a stiff floor, so that a millimetre of hip height is a hundred newtons
+    of ground force. Soft tissue and the other leg give way: this spring and damper stand for them.
+    """
+
+    stiffness_x: Scalar = parameter(3.0e4, unit="N/m", doc="fore-aft spring", bounds="nonnegative", source="chosen")
+    stiffness_y: Scalar = parameter(1.5e4, unit="N/m", doc="vertical spring", bounds="nonnegative", source="chosen")
+    damping_x: Scalar = parameter(300.0, unit="N s/m", doc="fore-aft damper", bounds="nonnegative", source="chosen")
+    damping_y: Scalar = parameter(300.0, unit="N s/m", doc="vertical damper", bounds="nonnegative", source="chosen")
+    preload: Scalar = parameter(0.0, unit="N", doc="constant push downward on the prosthesis", source="chosen")
+
+
+SETS: dict[str, dict[str, float]] = {
+    "R1": {
+        "linkage.l_AE": 0.019,
+        "linkage.l_AD": 0.1132,
+        "linkage.l_BC": 0.058,
+        "masses.shank": 1.75,
+        "masses.foot": 0.57,
+        "damper.thigh_tilt": math.radians(30.0),
+        "damper.thigh_arm": 0.0187,
+        "segments.foot": 0.237,
+        "height_offset": -0.117,
+        "damper.link_arm": 0.1641,
+    },
+    "R2": {},
+    "R3": {
+        "linkage.l_AE": 0.0194,
+        "linkage.l_AB": 0.0225,
+        "linkage.l_BC": 0.0587,
+        "segments.shank": 0.3218,
+        "masses.shank": 1.71,
+        "damper.thigh_tilt": math.radians(32.3),
+        "damper.thigh_arm": 0.0184,
+        "segments.foot": 0.237,
+        "segments.ankle": 0.23,
+        "height_offset": -0.1174,
+    },
+}
+"""What each set changes of R2."""

@@ -1,0 +1,1 @@
+"""Measured motion: readers, stride segmentation, Fourier drives, the embedded reference gaits."""
