@@ -1,0 +1,106 @@
+"""What ensembles of strides show: bifurcation diagrams and basins of attraction of periodic gaits.
+
+Both iterate a return map (see `jaxgait.solve.periodic`) for many models or many starts in one compiled call.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxgait.models.parameters import with_parameters
+from jaxgait.solve.periodic import Point, ReturnMap, orbit
+
+__all__ = ["FELL", "OTHER", "REACHED", "Basin", "basin", "bifurcation_diagram"]
+
+FELL = 0
+"""The motion stopped returning: the walker fell."""
+REACHED = 1
+"""The gait was reached."""
+OTHER = 2
+"""Still going after all strides, but not on the gait."""
+
+CHUNK = 4096
+"""Members that run side by side: large enough to fill the vector units, small enough for the caches."""
+
+
+class Basin(NamedTuple):
+    """Outcome of every start; both fields have the leading shape of the starts."""
+
+    outcome: Int[np.ndarray, ...]
+    """`FELL`, `REACHED` or `OTHER`."""
+    strides: Int[np.ndarray, ...]
+    """Strides until then."""
+
+
+@eqx.filter_jit
+def bifurcation_diagram(
+    return_map: ReturnMap, model: Any, name: str, values: Float[Array, " values"], z0: Point, discard: int, keep: int
+) -> Float[Array, "values keep n"]:
+    """The last `keep` points of long walks, for many values of one parameter; NaN where the motion is lost.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism.
+        name: the parameter, by dotted name.
+        values: its values.
+        z0: where every walk starts; one point, or one per value.
+        discard: strides before that.
+        keep: strides that are returned.
+    """
+    starts = jnp.broadcast_to(z0, (values.shape[0], z0.shape[-1]))
+
+    def member(value: Array, z: Point) -> Array:
+        return orbit(return_map, with_parameters(model, {name: value}), z, discard + keep)[discard:]
+
+    return jax.vmap(member)(values, starts)
+
+
+def basin(
+    return_map: ReturnMap,
+    model: Any,
+    starts: Float[Array, "*grid n"],
+    gait: Float[Array, "points n"],
+    *,
+    strides: int = 40,
+    tolerance: float = 1e-3,
+) -> Basin:
+    """Which starts lead to a gait: every start is iterated until it falls, reaches the gait, or runs out of strides.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism.
+        starts: section points, in any arrangement.
+        gait: the points of the gait (several for a gait of period k).
+        strides: strides after which a start is given up.
+        tolerance: largest distance in any coordinate at which the gait counts as reached.
+    """
+    grid, n = starts.shape[:-1], starts.shape[-1]
+    count = int(np.prod(grid))
+    padded = jnp.resize(starts.reshape(count, n), (-(-count // CHUNK) * CHUNK, n)) if count > CHUNK else starts
+    outcome, lasted = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
+    return Basin(*(np.asarray(z)[:count].reshape(grid) for z in (outcome, lasted)))
+
+
+@eqx.filter_jit
+def _basin(
+    return_map: ReturnMap, model: Any, starts: Array, gait: Array, strides: int, tolerance: float
+) -> tuple[Array, Array]:
+    def near(z: Array) -> Array:
+        return jnp.min(jnp.max(jnp.abs(gait - z[None, :]), axis=1)) < tolerance
+
+    def going(c: tuple[Array, Array]) -> Array:
+        z, lasted = c
+        return jnp.all(jnp.isfinite(z)) & ~near(z) & (lasted < strides)
+
+    def member(z: Array) -> tuple[Array, Array]:
+        z, lasted = jax.lax.while_loop(going, lambda c: (return_map(model, c[0]), c[1] + 1), (z, jnp.asarray(0)))
+        fell = ~jnp.all(jnp.isfinite(z))
+        return jnp.where(fell, FELL, jnp.where(near(z), REACHED, OTHER)), lasted
+
+    return jax.lax.map(member, starts, batch_size=CHUNK)

@@ -1,0 +1,395 @@
+"""Branches of periodic gaits: followed in a parameter, through folds, with their bifurcations located and switched at.
+
+Unknowns are the point of the gait on its section and one parameter (or two, along a curve of bifurcations), both scaled
+by their typical size. Every step predicts along the tangent and corrects by Newton's method in the plane normal to it
+(pseudo-arclength), so that the branch may turn back. A bifurcation is where one of `floquet.test_functions` changes
+sign; it is located by Newton's method on (gait, test function), to rounding.
+
+Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions
+from jaxgait.models.parameters import with_parameters
+from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
+
+__all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
+
+TOLERANCE = 1e-10
+"""Residual (scaled) at which a corrector step has converged."""
+CORRECTIONS = 8
+"""Newton steps of the corrector; if they do not suffice, the step along the branch is halved."""
+NUDGE = 1e-6
+"""Scaled step of the central differences of the test functions, whose exact Jacobian is already a derivative."""
+
+
+class BifurcationPoint(NamedTuple):
+    """Where the character of a gait changes."""
+
+    kind: Bifurcation
+    parameter: float
+    z: np.ndarray
+    multipliers: np.ndarray
+    direction: np.ndarray
+    """Unit eigenvector of the multiplier that crosses (its real part for a pair)."""
+
+
+class Branch(NamedTuple):
+    """A branch of periodic gaits, point after point along it."""
+
+    name: str
+    """The parameter that varies."""
+    order: int
+    """After how many applications of the return map its gaits repeat."""
+    parameter: Float[np.ndarray, " points"]
+    z: Float[np.ndarray, "points n"]
+    multipliers: np.ndarray
+    stable: np.ndarray
+    bifurcations: tuple[BifurcationPoint, ...]
+    why_stopped: str
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """A return map with one or two named parameters, in scaled unknowns x = (z, parameters) / scale."""
+
+    return_map: ReturnMap
+    names: tuple[str, ...]
+    order: int
+
+    def split(self, x: Array, scale: Array) -> tuple[Array, Array]:
+        """Point and parameters."""
+        full, n = x * scale, x.shape[0] - len(self.names)
+        return full[:n], full[n:]
+
+    def residual(self, model: Any, scale: Array, x: Array) -> Array:
+        """``(P(z) - z) / scale``."""
+        z, p = self.split(x, scale)
+        varied = with_parameters(model, {name: p[i] for i, name in enumerate(self.names)})
+        return (iterated(self.return_map, self.order)(varied, z) - z) / scale[: z.shape[0]]
+
+
+@eqx.filter_jit
+def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Array, Array]:
+    """Residual and its exact Jacobian."""
+    return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
+
+
+def _jacobian(linear: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Jacobian of the return map from that of the scaled residual."""
+    n = linear.shape[0]
+    return linear[:, :n] * scale[:n, None] / scale[None, :n] + np.eye(n)
+
+
+def continuation(
+    return_map: ReturnMap,
+    model: Any,
+    name: str,
+    z0: Point | np.ndarray,
+    span: tuple[float, float],
+    *,
+    order: int = 1,
+    step: float = 0.05,
+    max_points: int = 200,
+    direction: np.ndarray | None = None,
+    parameter0: float | None = None,
+) -> Branch:
+    """Follows a branch of periodic gaits in one parameter, starting at `span[0]` towards `span[1]`.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism; all other parameters stay as they are.
+        name: the parameter, by dotted name.
+        z0: a gait (or a guess near one) at the start.
+        span: first and last value of the parameter; the branch ends where it leaves this interval.
+        order: the gaits repeat after this many applications of the map.
+        step: first and longest step, as a fraction of the scaled branch: 0.05 makes 20 points and more along the span.
+        max_points: points after which it stops.
+        direction: first direction in the space of (point, parameter), for switching between branches.
+        parameter0: where to start, if not at `span[0]`.
+
+    Returns:
+        The branch with its bifurcations; `why_stopped` says in words why it ends where it does.
+    """
+    problem = _Problem(return_map, (name,), order)
+    start = span[0] if parameter0 is None else parameter0
+    z0 = np.asarray(z0, dtype=float)
+    scale = np.concatenate([np.full(z0.shape, max(np.abs(z0).max(), 1e-12)), [abs(span[1] - span[0])]])
+    solve = _host(problem, model, scale)
+    x = np.concatenate([z0, [start]]) / scale
+    along = np.zeros_like(x)
+    along[-1] = np.sign(span[1] - span[0])
+    if direction is None:
+        corrected = _correct(solve, x, along)
+        if corrected is None:
+            return _branch(name, order, scale, [], [], f"no gait found at {name} = {start:g}")
+        x, linear = corrected
+        along = _tangent(linear, along)
+    else:
+        along = np.asarray(direction, dtype=float) / scale
+        along /= np.linalg.norm(along)
+        linear = solve(x)[1]
+    xs, linears, why = _walk(solve, x, linear, along, step, max_points, sorted(s / scale[-1] for s in span))
+    skip = 0 if direction is None else 1  # the branching point itself belongs to the old branch
+    branch = _branch(name, order, scale, xs[skip:], linears[skip:], why)
+    return branch._replace(bifurcations=_bifurcations(problem, model, branch, scale))
+
+
+Solve = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def _host(problem: _Problem, model: Any, scale: np.ndarray) -> Solve:
+    """Residual and Jacobian as NumPy arrays."""
+
+    def solve(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(x))
+        return np.asarray(value), np.asarray(linear)
+
+    return solve
+
+
+def _correct(solve: Solve, x: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Newton's method in the plane through x normal to `along`; None if it does not converge."""
+    for _ in range(CORRECTIONS):
+        value, linear = solve(x)
+        if not (np.isfinite(value).all() and np.isfinite(linear).all()):
+            return None
+        if np.abs(value).max() < TOLERANCE:
+            return x, linear
+        change = np.linalg.solve(np.vstack([linear, along]), np.append(-value, 0.0))
+        if np.abs(change).max() > 1.0:
+            return None
+        x = x + change
+    return None
+
+
+def _tangent(linear: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Unit tangent of the branch, pointing as `like` does."""
+    tangent = np.linalg.svd(linear)[2][-1]
+    return tangent if tangent @ like >= 0 else -tangent
+
+
+def _walk(
+    solve: Solve, x: np.ndarray, linear: np.ndarray, along: np.ndarray, step: float, max_points: int, span: list[float]
+) -> tuple[list[np.ndarray], list[np.ndarray], str]:
+    """Predictor and corrector, with the step halved where the corrector fails or the branch turns sharply."""
+    xs, linears, ds = [x], [linear], step
+    while len(xs) < max_points:
+        corrected = _correct(solve, xs[-1] + ds * along, along)
+        tangent = None if corrected is None else _tangent(corrected[1], along)
+        if corrected is None or (len(xs) > 1 and tangent @ along < 0.9):
+            ds *= 0.5
+            if ds < 1e-6 * step:
+                return xs, linears, "the corrector no longer converges: the gait ceases to exist or to be found here"
+            continue
+        xs.append(corrected[0])
+        linears.append(corrected[1])
+        assert tangent is not None
+        along, ds = tangent, min(1.4 * ds, step)
+        if not span[0] - 1e-12 <= xs[-1][-1] <= span[1] + 1e-12:
+            return xs, linears, "the end of the span was reached"
+    return xs, linears, f"{max_points} points were reached"
+
+
+def _branch(
+    name: str, order: int, scale: np.ndarray, xs: list[np.ndarray], linears: list[np.ndarray], why: str
+) -> Branch:
+    n = len(scale) - 1
+    points = np.array(xs).reshape(-1, n + 1) * scale
+    jacobians = np.array([_jacobian(linear, scale) for linear in linears]).reshape(-1, n, n)
+    modes = floquet(jacobians)
+    return Branch(name, order, points[:, -1], points[:, :-1], modes.multipliers, modes.stable, (), why)
+
+
+def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> tuple[BifurcationPoint, ...]:
+    """All changes of sign of the test functions along a branch, located."""
+    ones = branch.multipliers
+    products = np.stack(
+        [(ones[:, i] * ones[:, j]).T for i in range(ones.shape[1]) for j in range(i)] or [np.zeros(len(ones))], axis=1
+    )
+    tests = np.stack([np.prod(m, axis=1).real for m in (ones - 1, ones + 1, products - 1)], axis=1)
+    found = []
+    for i in range(len(tests) - 1):
+        for kind, before, after in zip(BIFURCATIONS, tests[i], tests[i + 1], strict=True):
+            if before * after < 0:
+                weight = before / (before - after)
+                guess = [(1 - weight) * a[i] + weight * a[i + 1] for a in (branch.z, branch.parameter)]
+                point = locate(problem.return_map, model, problem.names[0], kind, *guess, order=branch.order)
+                if point is not None:
+                    found.append(point)
+    return tuple(found)
+
+
+@eqx.filter_jit
+def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array) -> tuple[Array, Array, Array]:
+    """Residual of (gait, test function), its Jacobian by central differences, and the return map's exact Jacobian."""
+    n = x.shape[0] - len(problem.names)
+
+    def value(x: Array) -> tuple[Array, Array]:
+        f, linear = linearised(lambda p, z: problem.residual(model, scale, jnp.concatenate([z, p])), x[n:], x[:n])
+        jacobian = linear * scale[:n, None] / scale[None, :n] + jnp.eye(n, dtype=x.dtype)
+        return jnp.append(f, test_functions(jacobian)[kind]), jacobian
+
+    nudges = NUDGE * jnp.eye(x.shape[0], dtype=x.dtype)
+    points = jnp.concatenate([x[None, :], x[None, :] + nudges, x[None, :] - nudges])
+    values, jacobians = jax.vmap(value)(points)
+    plus, minus = jnp.split(values[1:], 2)
+    return values[0], (plus - minus).T / (2 * NUDGE), jacobians[0]
+
+
+def locate(
+    return_map: ReturnMap,
+    model: Any,
+    name: str,
+    kind: Bifurcation,
+    z: np.ndarray,
+    parameter: float,
+    *,
+    order: int = 1,
+) -> BifurcationPoint | None:
+    """Solves for the bifurcation near a guess; None if there is none, or only a neutral saddle.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism.
+        name: the parameter that is free.
+        kind: which bifurcation.
+        z: guess of the gait there.
+        parameter: guess of the parameter there.
+        order: the gaits repeat after this many applications of the map.
+    """
+    problem = _Problem(return_map, (name,), order)
+    scale = np.concatenate([np.full(len(z), max(np.abs(z).max(), 1e-12)), [max(abs(parameter), 1e-12)]])
+    solved = _solve_augmented(problem, kind, model, scale, np.append(z, parameter) / scale)
+    if solved is None:
+        return None
+    x, _, jacobian = solved
+    modes = floquet(jacobian)
+    goal = {"fold": 1.0, "period doubling": -1.0}.get(kind)
+    distance = np.abs(np.abs(modes.multipliers) - 1.0) if goal is None else np.abs(modes.multipliers - goal)
+    crossing = int(np.argmin(distance))
+    if goal is None and critical(modes.multipliers[crossing : crossing + 1]) != "Neimark-Sacker":
+        return None
+    direction = np.real(modes.vectors[:, crossing])
+    full = x * scale
+    return BifurcationPoint(kind, float(full[-1]), full[:-1], modes.multipliers, direction / np.linalg.norm(direction))
+
+
+def _solve_augmented(
+    problem: _Problem, kind: Bifurcation, model: Any, scale: np.ndarray, x: np.ndarray, along: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Newton's method on (gait, test function[, plane normal to `along`]): solution, Jacobian, J of the map."""
+    for _ in range(2 * CORRECTIONS):
+        value, linear, jacobian = (
+            np.asarray(a)
+            for a in _augmented(problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale), jnp.asarray(x))
+        )
+        if not (np.isfinite(value).all() and np.isfinite(linear).all()):
+            return None
+        matrix, right = (linear, -value) if along is None else (np.vstack([linear, along]), np.append(-value, 0.0))
+        change = np.linalg.solve(matrix, right)
+        if np.abs(change).max() > 1.0:
+            return None
+        if np.abs(value).max() < TOLERANCE or np.abs(change).max() < TOLERANCE:
+            return x, linear, jacobian
+        x = x + change
+    return None
+
+
+def period_doubled(
+    return_map: ReturnMap,
+    model: Any,
+    branch: Branch,
+    point: BifurcationPoint,
+    end: float,
+    *,
+    step: float = 0.05,
+    max_points: int = 200,
+) -> Branch:
+    """Follows the branch of doubled period that leaves a branch at one of its period doublings.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism.
+        branch: the branch with the bifurcation.
+        point: the period doubling on it.
+        end: value of the parameter at which to stop.
+        step: see `continuation`.
+        max_points: see `continuation`.
+    """
+    return continuation(
+        return_map,
+        model,
+        branch.name,
+        point.z,
+        (point.parameter, end),
+        order=2 * branch.order,
+        step=step,
+        max_points=max_points,
+        direction=np.append(point.direction, 0.0),
+    )
+
+
+def bifurcation_curve(
+    return_map: ReturnMap,
+    model: Any,
+    point: BifurcationPoint,
+    names: tuple[str, str],
+    second: tuple[float, float],
+    *,
+    order: int = 1,
+    step: float = 0.05,
+    max_points: int = 100,
+) -> np.ndarray:
+    """Follows a bifurcation in the plane of two parameters.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism.
+        point: a bifurcation in the first parameter, with the second one at `second[0]`.
+        names: the two parameters.
+        second: first and last value of the second parameter.
+        order: the gaits repeat after this many applications of the map.
+        step: longest step, as a fraction of the scaled curve.
+        max_points: points after which it stops.
+
+    Returns:
+        Array (points, 2 + n): both parameters and the gait along the curve.
+    """
+    problem = _Problem(return_map, names, order)
+    n = len(point.z)
+    scale = np.concatenate(
+        [np.full(n, np.abs(point.z).max()), [max(abs(point.parameter), 1e-12), abs(second[1] - second[0])]]
+    )
+    x = np.concatenate([point.z, [point.parameter, second[0]]]) / scale
+    along = np.zeros_like(x)
+    along[-1] = np.sign(second[1] - second[0])
+    limits = sorted(s / scale[-1] for s in second)
+    points, ds = [], step
+    guess = x
+    while len(points) < max_points and ds > 1e-5 * step:
+        solved = _solve_augmented(problem, point.kind, model, scale, guess, along)
+        if solved is None:
+            if not points:
+                break
+            ds *= 0.5
+            guess = points[-1] + ds * along
+            continue
+        points.append(solved[0])
+        along, ds = _tangent(solved[1], along), min(1.4 * ds, step)
+        guess = points[-1] + ds * along
+        if not limits[0] - 1e-12 <= points[-1][-1] <= limits[1] + 1e-12:
+            break
+    table = np.array(points).reshape(-1, n + 2) * scale
+    return np.column_stack([table[:, n], table[:, n + 1], table[:, :n]])

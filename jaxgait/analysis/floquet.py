@@ -1,0 +1,104 @@
+"""Stability of periodic gaits: Floquet multipliers, what is lost at a bifurcation, Lyapunov exponents.
+
+A perturbation of a periodic gait is multiplied by the Jacobian of the return map once per stride. The gait is stable
+while all its eigenvalues (multipliers) lie inside the unit circle. One leaves it through +1 (fold: the gait
+disappears), through
+-1 (period doubling: every other step becomes different) or as a complex pair (Neimark-Sacker: a slow modulation).
+
+Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapters 4, 5 and 10.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Inexact
+
+from jaxgait.solve.periodic import Point, ReturnMap
+
+__all__ = ["Bifurcation", "Floquet", "critical", "floquet", "lyapunov_exponent", "test_functions"]
+
+Bifurcation = Literal["fold", "period doubling", "Neimark-Sacker"]
+BIFURCATIONS: tuple[Bifurcation, ...] = ("fold", "period doubling", "Neimark-Sacker")
+"""In the order of `test_functions`."""
+
+
+class Floquet(NamedTuple):
+    """Multipliers of a periodic gait, the largest first, with their eigenvectors as columns."""
+
+    multipliers: Complex[np.ndarray, "... n"]
+    vectors: Complex[np.ndarray, "... n n"]
+
+    @property
+    def stable(self) -> np.ndarray:
+        """Whether all multipliers lie inside the unit circle."""
+        return np.abs(self.multipliers[..., 0]) < 1.0
+
+
+def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) -> Floquet:
+    """Multipliers and eigenvectors of the Jacobian of a return map, of one gait or of a batch (NaN stays NaN)."""
+    matrix = np.asarray(jacobian)
+    bad = np.asarray(~np.isfinite(matrix).all(axis=(-2, -1)))
+    values, vectors = np.linalg.eig(np.where(bad[..., None, None], 0.0, matrix))
+    order = np.argsort(-np.abs(values), axis=-1, kind="stable")
+    values = np.take_along_axis(values, order, axis=-1).astype(complex)
+    vectors = np.take_along_axis(vectors, order[..., None, :], axis=-1).astype(complex)
+    values[bad], vectors[bad] = np.nan, np.nan
+    return Floquet(values, vectors)
+
+
+def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
+    """Which bifurcation the largest multiplier stands for when it reaches the unit circle."""
+    largest = multipliers[np.argmax(np.abs(multipliers))]
+    if abs(largest.imag) > 1e-6 * abs(largest):
+        return "Neimark-Sacker"
+    return "fold" if largest.real > 0 else "period doubling"
+
+
+def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
+    """Smooth functions of the Jacobian that change sign at a fold, a period doubling, a Neimark-Sacker bifurcation.
+
+    They are ``det(J - 1)``, ``det(J + 1)`` and ``det(C - 1)`` with C the second compound of J, whose eigenvalues are
+    the products of two multipliers. The last one also vanishes at a neutral saddle (two real multipliers, product 1).
+    """
+    n = jacobian.shape[0]
+    eye = jnp.eye(n, dtype=jacobian.dtype)
+    pairs = list(itertools.combinations(range(n), 2))
+    compound = jnp.stack(
+        [
+            jnp.stack([jacobian[i, k] * jacobian[j, m] - jacobian[i, m] * jacobian[j, k] for k, m in pairs])
+            for i, j in pairs
+        ]
+    )
+    pair_eye = jnp.eye(len(pairs), dtype=jacobian.dtype)
+    det = jnp.linalg.det
+    return jnp.stack([det(jacobian - eye), det(jacobian + eye), det(compound - pair_eye)])
+
+
+test_functions.__test__ = False  # not a test, whatever pytest thinks
+
+
+def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:
+    """Largest Lyapunov exponent per application of the return map: positive in chaos, negative on a stable gait.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: the mechanism.
+        z0: where to start.
+        strides: over how many applications the growth is averaged.
+        discard: applications before that, so that the attractor is reached.
+    """
+
+    def one(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
+        z, direction = carry
+        z, tangent = jax.jvp(lambda x: return_map(model, x), (z,), (direction,))
+        size = jnp.linalg.norm(tangent)
+        return (z, tangent / size), jnp.log(size)
+
+    start = (z0, jnp.ones_like(z0) / jnp.sqrt(z0.shape[0]))
+    growth = jax.lax.scan(one, start, length=discard + strides)[1]
+    return jnp.mean(growth[discard:])

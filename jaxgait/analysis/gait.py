@@ -1,0 +1,120 @@
+"""What is read off a knee curve: correlation with a measured one, peak flexion, subharmonic order, critical stiffness.
+
+All functions but `critical_value` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`, `peak_flexion`)
+differentiated. A *stride table* is a curve cut into strides: shape (strides, samples per stride).
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+MAX_ORDER = 4
+PERIODICITY_TOLERANCE = np.radians(0.5)
+"""How much two strides may differ in rad at any phase and still count as equal (knee specification, section 7)."""
+
+
+def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Float[Array, "strides phases"]:
+    """Cuts a curve sampled at equal phases into strides; a last sample beyond the last whole stride is dropped.
+
+    Raises:
+        ValueError: if there is not one whole stride.
+    """
+    strides = curve.shape[0] // samples_per_stride
+    if strides < 1:
+        raise ValueError(f"{curve.shape[0]} samples are less than one stride of {samples_per_stride}")
+    return curve[: strides * samples_per_stride].reshape(strides, samples_per_stride)
+
+
+def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Float[Array, ""]:
+    """Gait correlation coefficient rho of two curves over the same equally spaced times, by the trapezoidal rule.
+
+    ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages; 1 for equal shapes, -1 for opposite ones (Lü et al. 2020, eq.
+    25).
+    """
+    weights = jnp.ones_like(x).at[jnp.array([0, -1])].set(0.5)
+    weights = weights / jnp.sum(weights)
+    dx, dy = x - jnp.sum(weights * x), y - jnp.sum(weights * y)
+    return jnp.sum(weights * dx * dy) / jnp.sqrt(jnp.sum(weights * dx**2) * jnp.sum(weights * dy**2))
+
+
+def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " strides"]:
+    """Largest value in each stride, in the unit of the curve."""
+    return jnp.max(table, axis=1)
+
+
+def stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
+    """Largest difference between strides `order` apart, at any phase."""
+    return jnp.max(jnp.abs(table[order:] - table[:-order]))
+
+
+def subharmonic_order(
+    table: Float[Array, "strides phases"], tolerance: float = float(PERIODICITY_TOLERANCE)
+) -> Int[Array, ""]:
+    """After how many strides the motion repeats: 1 (period of the drive), 2, 3, 4, or 0 for none of these (irregular).
+
+    Args:
+        table: the last strides of a run, at least six.
+        tolerance: largest difference in the unit of the curve.
+    """
+    order = jnp.zeros((), jnp.int32)
+    for m in range(MAX_ORDER, 0, -1):
+        order = jnp.where(stride_difference(table, m) < tolerance, m, order)
+    return order
+
+
+def spectrum(
+    curve: Float[Array, " samples"], strides: int
+) -> tuple[Float[Array, " frequencies"], Float[Array, " frequencies"]]:
+    """Amplitude spectrum of a curve over a whole number of strides.
+
+    Args:
+        curve: equally spaced samples; the end point (equal to the next stride's first) left out.
+        strides: how many strides they span.
+
+    Returns:
+        Frequencies in multiples of the stride frequency, and amplitudes in the unit of the curve.
+    """
+    n = curve.shape[0]
+    amplitude = jnp.abs(jnp.fft.rfft(curve)) * (2.0 / n)
+    return jnp.arange(amplitude.shape[0], dtype=amplitude.dtype) / strides, amplitude.at[0].divide(2.0)
+
+
+def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float) -> Float[Array, ""]:
+    """Amplitude at a multiple of the stride frequency (1/2, 1/3, 1, ...) that the number of strides resolves.
+
+    Raises:
+        ValueError: if `strides * multiple` is not whole.
+    """
+    line = strides * multiple
+    if abs(line - round(line)) > 1e-9:
+        raise ValueError(f"{strides} strides do not resolve {multiple} times the stride frequency")
+    return spectrum(curve, strides)[1][round(line)]
+
+
+def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, list[tuple[float, float]]]:
+    """Where subharmonics end when a parameter rises, and where they come back.
+
+    Args:
+        parameter: increasing values, for example the damper's k in N/m at one c/k.
+        order: subharmonic order at each (1: period of the drive; anything else: not).
+
+    Returns:
+        The lower end of the first contiguous range of period-one responses that is met when the parameter rises out of
+        a range without them (NaN if there is none), and the later ranges (first, last value) without period one.
+    """
+    regular: Bool[np.ndarray, " n"] = np.asarray(order) == 1
+    rises = np.flatnonzero(~regular[:-1] & regular[1:]) + 1
+    if rises.size == 0:
+        return float("nan"), []
+    first = int(rises[0])
+    windows, start = [], None
+    for i in range(first, len(parameter)):
+        if not regular[i] and start is None:
+            start = i
+        if start is not None and (regular[i] or i == len(parameter) - 1):
+            last = i if not regular[i] else i - 1
+            windows.append((float(parameter[start]), float(parameter[last])))
+            start = None
+    return float(parameter[first]), windows

@@ -1,0 +1,124 @@
+"""What is read off a jump: take-off, height, peak force, and when each row of studs lifts off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from jaxgait.ensemble.batch import Run
+from jaxgait.models.base import Scalar, Variable
+from jaxgait.models.planar_jumper import PlanarJumper
+from jaxgait.solve.integrate import Settings, integrate
+
+__all__ = ["MEASURES", "Jump", "assess", "fly", "lift_off_times", "measures"]
+
+Number = Float[Array, ""]
+
+
+MEASURES = {
+    "take_off": Variable("s", "time of take-off"),
+    "x": Variable("m", "centre of mass at take-off, forward"),
+    "z": Variable("m", "centre of mass at take-off, up"),
+    "vx": Variable("m/s", "velocity at take-off, forward"),
+    "vz": Variable("m/s", "velocity at take-off, up"),
+    "height": Variable("m", "jump height above take-off"),
+    "apex": Variable("m", "largest height of the centre of mass"),
+    "peak_force": Variable("1", "peak vertical ground reaction, body weights"),
+    "angular_momentum": Variable("kg m^2/s", "angular momentum at take-off, forward positive"),
+    "pitch": Variable("rad", "pitch of the foot at take-off"),
+}
+"""Units and names of what `measures` returns, for `jaxgait.ensemble`."""
+
+
+class Jump(NamedTuple):
+    """The figures of one jump."""
+
+    take_off: Number
+    """Time in s at which the last stud leaves the ground for good; NaN where it never does."""
+    x: Number
+    """Centre of mass at take-off, m."""
+    z: Number
+    vx: Number
+    """Its velocity, m/s."""
+    vz: Number
+    height: Number
+    """Rise of the centre of mass above its place at take-off, m."""
+    apex: Number
+    """Largest height of the centre of mass above the ground, m."""
+    peak_force: Number
+    """Largest vertical ground reaction, body weights."""
+    angular_momentum: Number
+    """About the centre of mass at take-off, kg m^2/s, forward positive."""
+    pitch: Number
+    """Of the foot at take-off, rad."""
+
+
+def assess(time: Float[ArrayLike, " times"], run: Mapping[str, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
+    """Reads the figures of a jump off its time histories; differentiable.
+
+    Args:
+        time: in s, dense enough that straight lines join the samples (1 ms).
+        run: histories by name as a jumper's `outputs` and state give them: `depth`, `com_x`, `com_z`, `com_vx`,
+            `com_vz`, `grf_z`, `angular_momentum`, `pitch`.
+        weight: in N.
+        gravity: m/s^2.
+    """
+    time = jnp.asarray(time)
+    deepest = jnp.max(jnp.asarray(run["depth"]).reshape(time.shape[0], -1), axis=1)
+    share, last = _last_crossing(deepest)
+
+    def at_take_off(values: Any) -> Number:
+        values = jnp.asarray(values)
+        return (1.0 - share) * values[last] + share * values[last + 1]
+
+    z, vz = at_take_off(run["com_z"]), at_take_off(run["com_vz"])
+    height = vz**2 / (2.0 * gravity)
+    return Jump(
+        at_take_off(time),
+        at_take_off(run["com_x"]),
+        z,
+        at_take_off(run["com_vx"]),
+        vz,
+        height,
+        z + height,
+        jnp.max(jnp.asarray(run["grf_z"])) / weight,
+        at_take_off(run["angular_momentum"]),
+        at_take_off(run["pitch"]),
+    )
+
+
+def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Settings) -> Jump:
+    """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated."""
+    trajectory = integrate(model, ts, settings)
+    run = jax.vmap(model.outputs)(ts, trajectory.ys)
+    weight = jnp.sum(model.tree().mass) * model.gravity
+    return assess(ts, {**run, "pitch": trajectory.ys.pitch}, weight, model.gravity)
+
+
+def measures(run: Run) -> dict[str, Array]:
+    """The figures of one jump, for `jaxgait.ensemble(..., observe=measures, variables=MEASURES)`."""
+    model: Any = run.model
+    weight = jnp.sum(model.tree().mass) * model.gravity
+    histories = {**run.outputs(), "pitch": run.ys.pitch}
+    return assess(run.ts, histories, weight, model.gravity)._asdict()
+
+
+def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:
+    """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do."""
+    time, depth = jnp.asarray(time), jnp.asarray(depth)
+    crossings = [_last_crossing(depth[:, k]) for k in range(depth.shape[1])]
+    return jnp.stack([(1.0 - share) * time[last] + share * time[last + 1] for share, last in crossings])
+
+
+def _last_crossing(depth: Float[Array, " times"]) -> tuple[Number, Array]:
+    """Where a depth falls through zero for the last time: share of the sample interval, and the sample before it."""
+    touching = depth > 0.0
+    last = depth.shape[0] - 1 - jnp.argmax(touching[::-1])
+    flies = jnp.any(touching) & (last < depth.shape[0] - 1)
+    last = jnp.minimum(last, depth.shape[0] - 2)
+    share = depth[last] / (depth[last] - depth[last + 1])
+    return jnp.where(flies, share, jnp.nan), last

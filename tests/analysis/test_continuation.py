@@ -1,0 +1,112 @@
+"""Branches, bifurcations, multipliers, exponents, basins and diagrams on the Henon map, with answers in closed form."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
+from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
+from jaxgait.analysis.floquet import critical, floquet, lyapunov_exponent, test_functions
+from jaxgait.models.base import Scalar, parameter
+
+LOCATED = 1e-8
+
+
+class Henon(eqx.Module):
+    a: Scalar = parameter(0.1, unit="1", doc="nonlinearity")
+    b: Scalar = parameter(0.3, unit="1", doc="contraction")
+
+
+def henon(model, z):
+    inside = jnp.abs(z[0]) < 1e6
+    return jnp.where(inside, jnp.stack([1.0 - model.a * z[0] ** 2 + z[1], model.b * z[0]]), jnp.nan)
+
+
+def rotation(model, z):
+    """A spiral whose multiplier pair has modulus `a`: Neimark-Sacker at a = 1."""
+    r2 = z @ z
+    c, s = jnp.cos(1.0), jnp.sin(1.0)
+    return (model.a - r2) * jnp.array([[c, -s], [s, c]]) @ z
+
+
+DOUBLING = 3 * (1 - 0.3) ** 2 / 4
+DOUBLING_OF_DOUBLED = (1 - 0.3) ** 2 + (1 + 0.3) ** 2 / 4
+FOLD = -((1 - 0.3) ** 2) / 4
+
+
+@pytest.fixture(scope="module")
+def branch():
+    return continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.7))
+
+
+def test_period_doubling_is_located(branch):
+    (point,) = branch.bifurcations
+    assert point.kind == "period doubling" and point.parameter == pytest.approx(DOUBLING, abs=LOCATED)
+    assert branch.stable[0] and not branch.stable[-1] and "end of the span" in branch.why_stopped
+
+
+def test_branch_switching_and_the_second_doubling(branch):
+    doubled = period_doubled(henon, Henon(), branch, branch.bifurcations[0], 1.0)
+    assert doubled.order == 2
+    points = [p.parameter for p in doubled.bifurcations if p.kind == "period doubling"]
+    np.testing.assert_allclose(points, [DOUBLING_OF_DOUBLED], atol=LOCATED)
+
+
+def test_a_fold_is_passed_and_located():
+    back = continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, -0.3), max_points=80)
+    folds = [p.parameter for p in back.bifurcations if p.kind == "fold"]
+    np.testing.assert_allclose(folds, [FOLD], atol=LOCATED)
+    assert back.parameter.min() >= FOLD - 1e-6
+
+
+def test_neimark_sacker():
+    spiral = continuation(rotation, Henon(), "a", np.zeros(2), (0.5, 1.3), step=0.1)
+    assert [(p.kind, round(p.parameter, 8)) for p in spiral.bifurcations] == [("Neimark-Sacker", 1.0)]
+
+
+def test_curve_of_period_doublings(branch):
+    curve = bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "b"), (0.3, 0.6))
+    np.testing.assert_allclose(curve[:, 0], 3 * (1 - curve[:, 1]) ** 2 / 4, atol=1e-7)
+    assert curve[-1, 1] > 0.59
+
+
+def test_no_gait_at_the_start_is_said():
+    nothing = continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (-0.3, -0.5))
+    assert len(nothing.parameter) == 0 and nothing.why_stopped.startswith("no gait found")
+
+
+def test_multipliers_and_what_is_lost():
+    modes = floquet(np.array([[[0.5, 0.0], [0.0, -1.2]], [[np.nan, 0.0], [0.0, 1.0]]]))
+    np.testing.assert_allclose(modes.multipliers[0], [-1.2, 0.5])
+    assert np.isnan(modes.multipliers[1]).all() and not modes.stable.any()
+    assert critical(modes.multipliers[0]) == "period doubling"
+    assert critical(np.array([1.01, 0.2])) == "fold"
+    assert critical(np.array([0.8 + 0.7j, 0.8 - 0.7j])) == "Neimark-Sacker"
+
+
+def test_functions_vanish_at_their_bifurcations():
+    turn = jnp.array([[0.6, -0.8, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 0.3]])
+    np.testing.assert_allclose(test_functions(turn)[2], 0.0, atol=1e-14)
+    np.testing.assert_allclose(test_functions(jnp.diag(jnp.array([1.0, -1.0, 0.3])))[:2], 0.0, atol=1e-14)
+
+
+def test_lyapunov_exponent_of_the_henon_attractor():
+    exponent = jax.jit(lambda: lyapunov_exponent(henon, Henon(1.4, 0.3), jnp.array([0.1, 0.1]), strides=20000))()
+    assert float(exponent) == pytest.approx(0.4192, abs=5e-3)  # Wolf et al., Physica D 16 (1985) 285
+
+
+def test_bifurcation_diagram_counts_the_branches():
+    points = bifurcation_diagram(henon, Henon(), "a", jnp.array([0.2, 0.6, 1.0, 3.0]), jnp.zeros(2), 500, 8)
+    distinct = [len(np.unique(np.round(p[:, 0], 6))) for p in points[:3]]
+    assert distinct == [1, 2, 4] and np.isnan(points[3]).all()
+
+
+def test_basin():
+    model = Henon(0.2, 0.3)
+    x = (-0.7 + np.sqrt(0.49 + 0.8)) / 0.4
+    starts = np.stack(np.meshgrid(np.linspace(-20, 20, 9), [0.0, 1.0], indexing="ij"), axis=-1)
+    result = basin(henon, model, jnp.asarray(starts), jnp.array([[x, 0.3 * x]]), strides=200)
+    assert result.outcome.shape == (9, 2)
+    assert (result.outcome[4] == REACHED).all() and (result.outcome[0] == FELL).all()

@@ -1,0 +1,72 @@
+"""Gait measures on curves with known answers."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.analysis import gait
+
+PHASE = jnp.arange(0, 20, 0.01)
+
+
+def test_correlation_of_known_shapes():
+    t = jnp.linspace(0.0, 1.0, 1001)
+    x = jnp.sin(2 * jnp.pi * t)
+    np.testing.assert_allclose(gait.correlation(x, 3 * x + 2), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(gait.correlation(x, -x), -1.0, rtol=1e-12)
+    np.testing.assert_allclose(gait.correlation(x, jnp.sin(2 * jnp.pi * t + 0.7)), np.cos(0.7), rtol=1e-12)
+
+
+def test_correlation_weights_are_trapezoidal():
+    x, y = jnp.array([0.0, 1.0, 4.0]), jnp.array([1.0, 0.0, 2.0])
+    w = np.array([0.25, 0.5, 0.25])
+    cov = np.sum(w * x * y) - np.sum(w * x) * np.sum(w * y)
+    var = lambda z: np.sum(w * z**2) - np.sum(w * z) ** 2
+    np.testing.assert_allclose(gait.correlation(x, y), cov / np.sqrt(var(x) * var(y)))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_order_of_subharmonics(order):
+    curve = jnp.sin(2 * jnp.pi * PHASE) + 0.1 * jnp.cos(2 * jnp.pi * PHASE / order)
+    assert gait.subharmonic_order(gait.stride_table(curve, 100)[-9:]) == order
+
+
+def test_irregular_and_nan_are_not_periodic():
+    curve = jnp.sin(2 * jnp.pi * PHASE) + 0.1 * jnp.cos(PHASE)
+    assert gait.subharmonic_order(gait.stride_table(curve, 100)[-9:]) == 0
+    assert gait.subharmonic_order(gait.stride_table(curve * jnp.nan, 100)[-9:]) == 0
+
+
+def test_small_differences_do_not_count():
+    table = jnp.ones((9, 10)).at[::2].add(0.9 * gait.PERIODICITY_TOLERANCE)
+    assert gait.subharmonic_order(table) == 1
+    assert gait.subharmonic_order(2 * table) == 2
+
+
+def test_amplitudes():
+    curve = 0.3 + 2 * jnp.cos(2 * jnp.pi * PHASE + 1.0) + 0.5 * jnp.sin(jnp.pi * PHASE)
+    for multiple, amplitude in ((0.0, 0.3), (0.5, 0.5), (1.0, 2.0), (2.0, 0.0)):
+        np.testing.assert_allclose(gait.amplitude_at(curve, 20, multiple), amplitude, atol=1e-12)
+    with pytest.raises(ValueError, match="do not resolve"):
+        gait.amplitude_at(curve, 20, 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("order", "critical", "windows"),
+    [
+        ([2, 2, 1, 1, 1], 3.0, []),
+        ([2, 0, 1, 2, 1], 3.0, [(4.0, 4.0)]),
+        ([2, 1, 1, 2, 2], 2.0, [(4.0, 5.0)]),
+        ([1, 1, 2, 1, 1], 4.0, []),
+        ([1, 1, 1, 1, 1], np.nan, []),
+    ],
+)
+def test_critical_value(order, critical, windows):
+    value, again = gait.critical_value(np.arange(1.0, 6.0), np.array(order))
+    np.testing.assert_equal(value, critical)
+    assert again == windows
+
+
+def test_less_than_a_stride_is_refused():
+    with pytest.raises(ValueError, match="less than one stride"):
+        gait.stride_table(jnp.ones(5), 10)
