@@ -1,0 +1,252 @@
+"""Gradient ascent on design parameters: Adam in a box, several starts at once, every trajectory with a status.
+
+Parameters are scaled to the unit box of their bounds; all starts go through one `ensemble` with gradients (forward mode
+through the solve), one compiled program for the whole search. A start whose trajectory fails steps back half way to its
+last good point.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import pathlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+from jaxtyping import Float
+from scipy.stats import qmc
+from tqdm import tqdm
+
+from jaxgait import precision
+from jaxgait.ensemble import ensemble, zipped
+from jaxgait.ensemble.batch import Run
+from jaxgait.models.base import Model
+from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
+
+Objective = Callable[[Run], Any]
+Box = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What a search found."""
+
+    model: Model
+    """The model with the best parameters."""
+    start: dict[str, list[float]]
+    """Where the starts began, by parameter."""
+    best: dict[str, float]
+    objective: float
+    """The objective at the best point."""
+    why_stopped: list[str]
+    """One sentence per start."""
+    history: xr.Dataset
+    """Parameters, objective, gradients and status over (`start`, `iteration`)."""
+
+    def to_json(self, path: pathlib.Path | str) -> None:
+        """Writes start, best, objective, history and why_stopped."""
+        columns = {str(k): _plain(v.values) for k, v in self.history.data_vars.items()}
+        record = {"start": self.start, "best": self.best, "objective": self.objective}
+        text = json.dumps(record | {"history": columns, "why_stopped": self.why_stopped}, indent=1)
+        pathlib.Path(path).write_text(text + "\n")
+
+
+def optimize(
+    model: Model,
+    *,
+    maximize: Objective,
+    over: Box,
+    starts: int | Sequence[Mapping[str, float]] = 4,
+    iterations: int = 30,
+    learning_rate: float = 0.06,
+    tolerance: float = 1e-4,
+    seed: int = 0,
+    progress: bool | None = None,
+    **run: Any,
+) -> Optimum:
+    """Maximises an objective of a model's trajectory over some of its parameters, by gradients.
+
+    Args:
+        model: the mechanism; its other parameters stay as they are.
+        maximize: from a `Run` to a scalar (jax code), for example `jaxgait.analysis.knee.correlation`.
+        over: bounds (low, high) by dotted parameter name.
+        starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
+        iterations: at most so many steps.
+        learning_rate: first step of Adam as a fraction of the box; it falls to a tenth of that along a cosine.
+        tolerance: a start stops when its point moves less than this fraction of the box in three steps.
+        seed: of the Sobol points.
+        progress: show a progress bar; None: only on a terminal.
+        run: what `jaxgait.ensemble` takes: strides, duration, rtol, precision, ...
+
+    Returns:
+        The best point over all starts, with the history of each.
+
+    Raises:
+        ParameterError: for unknown parameters, bounds that are no interval, starts outside them.
+        RuntimeError: if every trajectory of every start failed.
+    """
+    box = _Box(model, over)
+    x = box.points(model, starts, seed)
+    evaluate = functools.partial(_evaluate, model, box, maximize, run)
+    search = _Search(box, evaluate, x, iterations, learning_rate, tolerance)
+    for _ in tqdm(range(iterations), desc="optimize", disable=None if progress is None else not progress):
+        if not search.advance():
+            break
+    return search.optimum(model)
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """Lists for JSON, with None where a trajectory failed."""
+    masked = values.astype(object)
+    masked[~np.isfinite(values.astype(float))] = None
+    return masked.tolist()
+
+
+class _Box:
+    """The bounds, and the way between them and the unit box."""
+
+    def __init__(self, model: Model, over: Box):
+        if not over:
+            raise ParameterError("optimize needs at least one parameter in `over`")
+        for name, bounds in over.items():
+            info = parameter_info(model, name)
+            low, high = bounds
+            if not (np.isfinite([low, high]).all() and low < high):
+                raise ParameterError(
+                    f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {bounds}"
+                )
+        self.names = list(over)
+        self.low, self.high = (np.array([float(b[i]) for b in over.values()]) for i in (0, 1))
+        with_parameters(model, dict(zip(self.names, self.low, strict=True))).validate()
+        with_parameters(model, dict(zip(self.names, self.high, strict=True))).validate()
+
+    @property
+    def width(self) -> np.ndarray:
+        return self.high - self.low
+
+    def physical(self, x: np.ndarray) -> np.ndarray:
+        return self.low + x * self.width
+
+    def points(self, model: Model, starts: int | Sequence[Mapping[str, float]], seed: int) -> np.ndarray:
+        """Starting points in the unit box, shape (starts, parameters)."""
+        if not isinstance(starts, int):
+            given = np.array([[float(s[name]) for name in self.names] for s in starts])
+            x = (given - self.low) / self.width
+            if ((x < 0) | (x > 1)).any():
+                raise ParameterError(f"starting point {given[((x < 0) | (x > 1)).any(1)][0]} lies outside the bounds")
+            return x
+        if starts < 1:
+            raise ParameterError(f"starts must be at least 1, got {starts}")
+        own = np.array([float(parameter_info(model, name).value) for name in self.names])
+        own = (own - self.low) / self.width
+        points = qmc.Sobol(len(self.names), rng=seed).random(1 << max(starts - 1, 1).bit_length())
+        points = 0.1 + 0.8 * points  # off the walls, where a gradient can be cut off
+        return np.vstack([own, points])[:starts] if ((own >= 0) & (own <= 1)).all() else points[:starts]
+
+
+def _evaluate(
+    model: Model, box: _Box, objective: Objective, run: Mapping[str, Any], x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Objective, gradient (in the unit box) and status of all starts."""
+    values = dict(zip(box.names, box.physical(x).T, strict=True))
+    observe = as_observable(objective)
+    options: dict[str, Any] = {"retry": False, "progress": False, **run}
+    data = ensemble(model, zipped(values), observe=observe, gradient=box.names, **options)
+    gradient = data["objective_gradient"].sel(parameter=box.names).transpose("member", "parameter").values
+    value, status = data["objective"].values.copy(), data["status"].values
+    value[status != 0] = np.nan
+    return value, gradient * box.width, status
+
+
+@functools.lru_cache
+def as_observable(objective: Objective) -> Callable[[Run], dict[str, Any]]:
+    """The objective as an `observe` function, result `objective`; the same object each time: programs are reused."""
+    return lambda run: {"objective": objective(run)}
+
+
+@contextlib.contextmanager
+def _optax() -> Iterator[None]:
+    """Float64 for the search itself; optax's own step count needs JAX's usual promotion of integers."""
+    with precision.use("float64"), jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+class _Search:
+    """The state of all starts."""
+
+    def __init__(
+        self,
+        box: _Box,
+        evaluate: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
+        x: Float[np.ndarray, "starts parameters"],
+        iterations: int,
+        learning_rate: float,
+        tolerance: float,
+    ):
+        self.box, self.evaluate, self.x, self.tolerance = box, evaluate, x, tolerance
+        self.first = x.copy()
+        self.optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, iterations, alpha=0.1), b1=0.7, b2=0.9)
+        with _optax():
+            self.state: Any = self.optimizer.init(jnp.asarray(x))
+        self.good = x.copy()
+        self.why = ["the last iteration was reached"] * len(x)
+        self.done = np.zeros(len(x), bool)
+        self.steps: list[dict[str, np.ndarray]] = []
+
+    def advance(self) -> bool:
+        """Evaluates all starts and moves them; False when all have settled."""
+        value, gradient, status = self.evaluate(self.x)
+        record = {"x": self.x.copy(), "objective": value, "gradient": gradient, "status": status}
+        self.steps.append(record)
+        fine = np.isfinite(value) & np.isfinite(gradient).all(1)
+        self.good[fine] = self.x[fine]
+        uphill = np.where(fine[:, None], gradient, 0.0)
+        with _optax():
+            step, self.state = self.optimizer.update(jnp.asarray(-uphill), self.state)
+        moved = np.clip(self.x + np.asarray(step), 0.0, 1.0)
+        moved = np.where(fine[:, None], moved, 0.5 * (self.x + self.good))
+        moved[self.done] = self.x[self.done]
+        self.x = moved
+        self._settle(fine)
+        return not self.done.all()
+
+    def _settle(self, fine: np.ndarray) -> None:
+        if len(self.steps) < 4:
+            return
+        recent = np.array([s["x"] for s in self.steps[-3:]] + [self.x])
+        still = (np.ptp(recent, axis=0) < self.tolerance).all(1) & ~self.done
+        for i in np.flatnonzero(still):
+            edge = ((self.x[i] <= 0) | (self.x[i] >= 1)).any()
+            self.why[i] = "settled on a bound" if edge else "settled"
+            if not fine[i]:
+                self.why[i] = "no trajectory near its start succeeded"
+        self.done |= still
+
+    def optimum(self, model: Model) -> Optimum:
+        values = np.array([s["objective"] for s in self.steps])
+        if not np.isfinite(values).any():
+            codes = sorted({int(c) for s in self.steps for c in s["status"]})
+            raise RuntimeError(f"every trajectory of every start failed (status codes {codes}): try other bounds")
+        i, j = np.unravel_index(np.nanargmax(values), values.shape)
+        names = self.box.names
+        best = dict(zip(names, map(float, self.box.physical(self.steps[i]["x"][j])), strict=True))
+        start = {n: self.box.physical(self.first)[:, k].tolist() for k, n in enumerate(names)}
+        return Optimum(with_parameters(model, best), start, best, float(values[i, j]), self.why, self.history())
+
+    def history(self) -> xr.Dataset:
+        dims = ("start", "iteration")
+        points = np.array([self.box.physical(s["x"]) for s in self.steps]).transpose(1, 0, 2)
+        slopes = np.array([s["gradient"] / self.box.width for s in self.steps]).transpose(1, 0, 2)
+        data: dict[str, Any] = {"objective": (dims, np.array([s["objective"] for s in self.steps]).T)}
+        data["status"] = (dims, np.array([s["status"] for s in self.steps]).T)
+        for k, name in enumerate(self.box.names):
+            data[name] = (dims, points[:, :, k])
+            data[f"objective_gradient[{name}]"] = (dims, slopes[:, :, k])
+        return xr.Dataset(data)
