@@ -1,0 +1,138 @@
+"""Pictures of jumps: ground reaction, the sole stud by stud, stick figures in motion."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, RED, style
+
+SLIPPING = 0.95
+"""Share of the kinetic friction limit above which a stud counts as slipping on the map."""
+
+
+def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
+    """Vertical and fore-aft ground reaction over time, in body weights, one line per run."""
+    with style():
+        figure, axes = plt.subplots(2, 1, figsize=(6.5, 5.0), sharex=True, height_ratios=(2, 1))
+        for colour, (name, run) in zip(PALETTE, runs.items(), strict=False):
+            axes[0].plot(run.time, run.grf_z / weight, color=colour, label=name)
+            axes[1].plot(run.time, run.grf_x / weight, color=colour)
+        axes[0].axhline(1.0, color=GREY, lw=0.8, ls="--")
+        axes[0].set(ylabel="vertical force / body weight")
+        axes[1].set(ylabel="fore-aft / body weight", xlabel="time / s")
+        axes[0].legend(loc="upper right")
+    return figure
+
+
+def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figure:
+    """Normal force of each row of studs over time, and whether it sticks, slips or hovers."""
+    edges = 100.0 * np.r_[rows[0] - 0.021, (np.array(rows[1:]) + np.array(rows[:-1])) / 2, rows[-1] + 0.021]
+    touching = run.depth.values > 0.0
+    sliding = np.abs(run.tangential.values) > SLIPPING * friction * run.normal.values
+    state = np.where(touching, np.where(sliding, 2, 1), 0)
+    with style():
+        figure, axes = plt.subplots(2, 1, figsize=(7.0, 5.0), sharex=True)
+        mesh = axes[0].pcolormesh(_edges(run.time.values), edges, run.normal.values.T, cmap="viridis", rasterized=True)
+        figure.colorbar(mesh, ax=axes[0], label="normal force of one stud / N")
+        colours = ListedColormap(["white", BLUE, ORANGE])
+        mesh = axes[1].pcolormesh(
+            _edges(run.time.values), edges, state.T, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True
+        )
+        bar = figure.colorbar(mesh, ax=axes[1], ticks=[0, 1, 2])
+        bar.ax.set_yticklabels(["in the air", "sticks", "slips"])
+        for axis in axes:
+            axis.set_ylabel("ahead of the ankle / cm")
+            axis.grid(False)
+        axes[1].set_xlabel("time / s")
+    return figure
+
+
+def film(
+    path: pathlib.Path,
+    time: Float[np.ndarray, " frames"],
+    bodies: Float[np.ndarray, "frames bars 2 2"],
+    com: Float[np.ndarray, "frames 2"],
+    force: Float[np.ndarray, "frames 3"],
+    fps: int = 20,
+) -> pathlib.Path:
+    """Film of a stick figure in the sagittal plane, with its centre of mass and the ground reaction as an arrow.
+
+    Args:
+        path: GIF file.
+        time: of the frames in s.
+        bodies: joint and far end of each bar, (x, z) in m.
+        com: centre of mass in m.
+        force: where the ground reaction acts (x in m) and its components in body weights.
+        fps: frames per second of the film.
+    """
+    with style():
+        figure, axis = plt.subplots(figsize=(3.6, 5.0))
+        axis.set(xlim=(-0.75, 0.75), ylim=(-0.08, 2.15), aspect="equal", xlabel="x / m", ylabel="z / m")
+        axis.axhline(0.0, color="black", lw=1.0)
+        lines = [axis.plot([], [], "-o", color=BLUE, lw=2.5, ms=3)[0] for _ in range(bodies.shape[1])]
+        (trail,) = axis.plot([], [], color=ORANGE, lw=1.0, label="centre of mass")
+        arrow = axis.quiver([0.0], [0.0], [0.0], [0.0], color=RED, angles="xy", scale_units="xy", scale=4.0, width=0.01)
+        axis.plot([], [], color=RED, label="ground reaction")
+        axis.legend(loc="upper left")
+        title = axis.set_title("")
+
+        def draw(frame: int) -> list:
+            for line, bar in zip(lines, bodies[frame], strict=True):
+                line.set_data(bar[:, 0], bar[:, 1])
+            trail.set_data(com[: frame + 1, 0], com[: frame + 1, 1])
+            arrow.set_offsets([[np.nan_to_num(force[frame, 0]), 0.0]])
+            arrow.set_UVC(force[frame, 1:2], force[frame, 2:3])
+            title.set_text(f"t = {time[frame]:.2f} s")
+            return [*lines, trail, arrow, title]
+
+        FuncAnimation(figure, draw, frames=len(time)).save(path, writer=PillowWriter(fps=fps), dpi=80)
+        plt.close(figure)
+    return path
+
+
+def film_3d(
+    path: pathlib.Path,
+    time: Float[np.ndarray, " frames"],
+    bodies: Float[np.ndarray, "frames bodies 2 3"],
+    fps: int = 20,
+) -> pathlib.Path:
+    """Film of a stick figure in space; the left limbs are orange, the right ones blue, the trunk black."""
+    with style():
+        figure = plt.figure(figsize=(4.0, 5.0))
+        axis = figure.add_subplot(projection="3d")
+        axis.set(xlim=(-0.6, 0.6), ylim=(-0.6, 0.6), zlim=(0.0, 2.1), xlabel="x / m", ylabel="y / m", zlabel="z / m")
+        axis.set_box_aspect((1.2, 1.2, 2.1))
+        axis.set(xticks=(-0.5, 0.0, 0.5), yticks=(-0.5, 0.0, 0.5))
+        axis.view_init(elev=12, azim=-60)
+        colours = ["black"] * 3 + [ORANGE] * 6 + [BLUE] * 6
+        lines: list[Any] = [axis.plot([], [], [], "-o", color=c, lw=2.5, ms=3)[0] for c in colours]
+        across: list[Any] = [axis.plot([], [], [], color="black", lw=2.0)[0] for _ in range(2)]
+        title = axis.set_title("")
+
+        def draw(frame: int) -> list:
+            shown = bodies[frame]
+            for line, bar in zip(lines, shown, strict=True):
+                line.set_data_3d(*bar.T)
+            for line, (left, right) in zip(across, ((3, 9), (6, 12)), strict=True):
+                line.set_data_3d(*np.stack([shown[left, 0], shown[right, 0]]).T)
+            title.set_text(f"t = {time[frame]:.2f} s")
+            return [*lines, *across, title]
+
+        FuncAnimation(figure, draw, frames=len(time)).save(path, writer=PillowWriter(fps=fps), dpi=80)
+        plt.close(figure)
+    return path
+
+
+def _edges(centres: np.ndarray) -> np.ndarray:
+    middle = (centres[1:] + centres[:-1]) / 2.0
+    return np.r_[2 * centres[0] - middle[0], middle, 2 * centres[-1] - middle[-1]]

@@ -1,0 +1,226 @@
+"""Pictures of the prosthetic knee: time histories, spectra, centrode, forces, maps over (k, c/k), the walking leg."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+
+from jaxgait.analysis import gait
+from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, style
+
+POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
+"""Rows of the output `points` of `Prosthesis`."""
+SEGMENTS = (("H", "E"), ("E", "B"), ("A", "D"), ("B", "C"), ("C", "D"), ("F", "K"), ("heel", "toe"), ("heel", "K"))
+"""Lines of the stick figure."""
+ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
+"""Irregular, period one, two, three, four."""
+
+
+def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) -> Figure:
+    """Knee flexion over the last strides of some runs, with the measured knee dashed.
+
+    Args:
+        runs: results of `simulate(Prosthesis(...))` by label.
+        period: stride time in s.
+        last: how many strides to show.
+    """
+    with style():
+        figure, axes = plt.subplots(len(runs), 1, figsize=(7.5, 2.1 * len(runs) + 0.6), sharex=True, squeeze=False)
+        for ax, (label, run) in zip(axes[:, 0], runs.items(), strict=True):
+            strides = run.time.values / period
+            shown = strides >= strides[-1] - last - 1e-9
+            ax.plot(strides[shown], np.degrees(run.measured_knee_angle[shown]), "--", color=GREY, label="measured")
+            ax.plot(strides[shown], np.degrees(run.knee_angle[shown]), color=BLUE, label="prosthesis")
+            ax.set(title=label, ylabel="knee flexion (deg)")
+        axes[0, 0].set_ylim(top=86)  # room for the legend
+        axes[0, 0].legend(loc="upper left", ncols=2)
+        axes[-1, 0].set_xlabel("time (strides)")
+    return figure
+
+
+def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: int, highest: float = 4.0) -> Figure:
+    """Amplitude spectra of the knee over a whole number of last strides, on a logarithmic scale."""
+    with style():
+        figure, axes = plt.subplots(1, len(runs), figsize=(3.6 * len(runs), 3.0), sharey=True, squeeze=False)
+        for ax, (label, run) in zip(axes[0], runs.items(), strict=True):
+            curve = np.degrees(run.knee_angle.values[-strides * samples_per_stride - 1 : -1])
+            frequency, amplitude = (np.asarray(x) for x in gait.spectrum(curve, strides))  # type: ignore[arg-type]
+            shown = (frequency > 0) & (frequency <= highest)
+            ax.vlines(frequency[shown], 1e-3, amplitude[shown], color=BLUE, lw=1.5)
+            ax.set(title=label, xlabel="frequency (strides$^{-1}$)", yscale="log", ylim=(1e-2, 60))
+            ax.set_xticks(np.arange(0, highest + 0.1, 0.5), minor=True)
+        axes[0, 0].set_ylabel("amplitude (deg)")
+    return figure
+
+
+def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None) -> Figure:
+    """Path of the knee's instantaneous centre in the thigh frame over the run (the J-curve), coloured by flexion."""
+    with style():
+        figure, ax = plt.subplots(figsize=(4.6, 4.6))
+        flexion = np.degrees(run.knee_angle.values)
+        shown = flexion >= 0.0  # beyond straight the centre runs away to infinity
+        dots = ax.scatter(1e3 * run.centre_x[shown], 1e3 * run.centre_y[shown], c=flexion[shown], s=6)
+        figure.colorbar(dots, label="knee flexion (deg)")
+        if paper is not None:
+            ax.plot(paper["x"], paper["y"], "o", mfc="none", color=RED, label="closed form at\n0, 10, 30, 60 deg")
+            ax.legend(loc="center left")
+        ax.plot(0, 0, "k+", ms=10)
+        ax.annotate("pivot A", (0, 0), xytext=(4, -12), textcoords="offset points", fontsize=8)
+        ax.set(
+            xlabel="forward of A (mm)", ylabel="above A (mm)", title="Instantaneous centre of the knee", aspect="equal"
+        )
+    return figure
+
+
+def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
+    """Heel and toe forces and their friction over the last stride of each run."""
+    with style():
+        figure, axes = plt.subplots(
+            2, len(runs), figsize=(4.2 * len(runs), 4.6), sharex=True, sharey="row", squeeze=False
+        )
+        for column, (label, run) in zip(axes.T, runs.items(), strict=True):
+            strides = run.time.values / period
+            shown = strides >= strides[-1] - 1 - 1e-9
+            phase = 100 * (strides[shown] - strides[shown][0])
+            for foot, colour in (("heel", BLUE), ("toe", ORANGE)):
+                column[0].plot(phase, run[f"{foot}_force"][shown], color=colour, label=foot)
+                column[1].plot(phase, run[f"{foot}_friction"][shown], color=colour)
+            column[0].set_title(label)
+            column[1].set_xlabel("stride (%)")
+        axes[0, 0].set_ylabel("normal force (N)")
+        axes[1, 0].set_ylabel("friction, forward (N)")
+        axes[0, 0].legend()
+    return figure
+
+
+def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
+    """Maps of rho, peak flexion and subharmonic order over the damper's k and c/k; failed members are grey.
+
+    Args:
+        scan: dimensions `k` (N/m) and `ratio` (c/k in s) with `rho`, `peak_flexion`, `order`, `status`.
+        path: history of an optimisation over `damper.k` and `damper.c`, drawn on the map of rho.
+    """
+    with style():
+        figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True)
+        ok = scan.status == 0
+        for ax, name, label, low in (
+            (axes[0], "rho", "correlation rho", 0.93),
+            (axes[1], "peak_flexion", "peak flexion (deg)", None),
+        ):
+            mesh = _map(ax, scan, scan[name].where(ok), vmin=low)
+            figure.colorbar(mesh, ax=ax, label=label, extend="min" if low else "neither")
+        colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
+        mesh = _map(axes[2], scan, scan["order"].where(ok), cmap=colours, norm=norm)
+        bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
+        bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
+        for ax, title in zip(axes, ("Correlation with the sound knee", "Peak flexion", "Period"), strict=True):
+            ax.set(title=title, xlabel="k (kN/m)")
+        axes[0].set_ylabel("c/k (s)")
+        if path is not None:
+            _draw_path(axes[0], path)
+    return figure
+
+
+def _map(ax: Axes, scan: xr.Dataset, values: xr.DataArray, **keywords: Any) -> Any:
+    ax.set_facecolor(FAILED)
+    ax.grid(False)
+    return ax.pcolormesh(scan.k / 1e3, scan.ratio, values.transpose("ratio", "k"), shading="nearest", **keywords)
+
+
+def _draw_path(ax: Axes, path: xr.Dataset) -> None:
+    for start in path.start.values:
+        one = path.sel(start=start)
+        k, ratio = one["damper.k"] / 1e3, one["damper.c"] / one["damper.k"]
+        ax.plot(k, ratio, "-", color="white", lw=2.2)
+        ax.plot(k, ratio, "-", color=RED, lw=1.2)
+        ax.plot(k[0], ratio[0], "o", color=RED, mfc="white", ms=5)
+        ax.plot(k[-1], ratio[-1], "*", color=RED, mec="white", ms=11)
+
+
+def scan_lines(
+    scan: xr.Dataset, ratios: Sequence[float], critical: Mapping[float, float], measured_peak: float
+) -> Figure:
+    """Peak flexion and rho over k at some c/k, critical k marked (the paper's Figures 12 and 13)."""
+    with style():
+        figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True, sharey="row")
+        for column, ratio in zip(axes.T, ratios, strict=True):
+            line = scan.sel(ratio=ratio, method="nearest")
+            ok = line.status == 0
+            k = line.k / 1e3
+            column[0].vlines(k[ok], line.peak_flexion_min[ok], line.peak_flexion_max[ok], color=BLUE, alpha=0.4)
+            column[0].plot(k[ok], line.peak_flexion[ok], "o", color=BLUE, ms=2.5)
+            column[0].axhline(measured_peak, ls="--", color="k", lw=1)
+            column[1].plot(k, line.rho.where(ok), ".-", color=BLUE, ms=3, lw=0.8)
+            for ax in column:
+                for failed in k[~ok].values:
+                    ax.axvspan(failed - 0.25, failed + 0.25, color=FAILED, lw=0)
+                if np.isfinite(critical.get(ratio, np.nan)):
+                    ax.axvline(critical[ratio] / 1e3, color=RED, ls="--", lw=1)
+            column[0].set_title(f"c/k = {ratio:g} s")
+            column[1].set_xlabel("k (kN/m)")
+        axes[0, 0].set_ylabel("peak flexion (deg)")
+        axes[1, 0].set_ylabel("rho")
+        axes[1, 0].set_ylim(0.93, 1.0)
+    return figure
+
+
+def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Figure:
+    """Spectrum of the knee against stiffness as a map (the paper's Figure 11): subharmonics are lines below one."""
+    with style():
+        figure, ax = plt.subplots(figsize=(7.5, 3.8))
+        ax.grid(False)
+        shown = (frequency > 0) & (frequency <= 2.5)
+        level = np.log10(np.maximum(amplitude[:, shown], 1e-2)).T
+        mesh = ax.pcolormesh(np.asarray(k) / 1e3, frequency[shown], level, shading="nearest", cmap="magma")
+        figure.colorbar(mesh, label="log$_{10}$ amplitude (deg)")
+        ax.set_yticks([1 / 3, 1 / 2, 2 / 3, 1, 1.5, 2], ["1/3", "1/2", "2/3", "1", "3/2", "2"])
+        ax.set(xlabel="k (kN/m)", ylabel="frequency (strides$^{-1}$)", title="Response spectra at c/k = 0.05 s")
+    return figure
+
+
+def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stride: int = 50) -> FuncAnimation:
+    """The walking leg with its linkage over the last strides; in a notebook, show `animation.to_jshtml()`."""
+    count = run.sizes["time"]
+    per_stride = round(period / float(run.time[1] - run.time[0]))
+    frames = np.linspace(
+        count - 1 - strides * per_stride, count - 1, strides * frames_per_stride, endpoint=False
+    ).astype(int)
+    points = run.points.values
+    with style():
+        figure, (ax, zoom) = plt.subplots(1, 2, figsize=(7.5, 4.2), width_ratios=(2, 1))
+        lines = [ax.plot([], [], "-", color=BLUE, lw=3, solid_capstyle="round")[0] for _ in SEGMENTS]
+        near = [zoom.plot([], [], "-o", color=BLUE, lw=2.5, ms=4)[0] for _ in SEGMENTS]
+        ax.axhline(0, color="k", lw=1)
+        ax.set(aspect="equal", ylim=(-0.08, 1.0), xlabel="x (m)", ylabel="y (m)")
+        zoom.set(aspect="equal", title="the four-bar knee", xticks=[], yticks=[])
+
+    def draw(frame: int) -> list[Any]:
+        here: dict[str, Any] = dict(zip(POINTS, points[frame], strict=True))
+        for line, close, (a, b) in zip(lines, near, SEGMENTS, strict=True):
+            xs, ys = zip(here[a], here[b], strict=True)
+            line.set_data(xs, ys)
+            close.set_data(xs, ys)
+        (x, _), (kx, ky) = here["H"], here["A"]
+        ax.set_xlim(x - 0.75, x + 0.75)
+        ax.set_title(f"knee {np.degrees(float(run.knee_angle[frame])):.0f} deg")
+        zoom.set(xlim=(kx - 0.16, kx + 0.12), ylim=(ky - 0.2, ky + 0.1))
+        return [*lines, *near]
+
+    return FuncAnimation(figure, draw, frames=[int(f) for f in frames], interval=1000 * period / frames_per_stride)
+
+
+def save_animation(animation: FuncAnimation, path: pathlib.Path | str, fps: int = 25) -> pathlib.Path:
+    """Writes an animation as a GIF and returns its path."""
+    path = pathlib.Path(path)
+    animation.save(str(path), writer=PillowWriter(fps=fps), dpi=80)
+    plt.close(animation._fig)  # type: ignore[attr-defined]
+    return path

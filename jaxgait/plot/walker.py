@@ -1,0 +1,139 @@
+"""Pictures of walks: animation, phase portraits, ground contact, energy, branches of gaits, basins."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
+
+from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
+from jaxgait.analysis.continuation import Branch
+from jaxgait.models.walker import RoundFeet, WalkerState
+from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, style
+
+__all__ = ["animate", "basin_map", "branches", "contact_strip", "phase_portrait"]
+
+FOOT_ARC = 0.6
+"""Half opening in rad of the drawn arc of a foot."""
+
+
+def leg_outline(walker: RoundFeet, x: float, y: float, theta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Hip-to-sole line and foot arc of one leg, each as (points, 2), in the axes of the slope."""
+    shank, radius = float(walker.leg_length - walker.foot_radius), float(walker.foot_radius)
+    hip = np.array([x, y])
+    centre = hip + shank * np.array([np.sin(theta), -np.cos(theta)])
+    angles = theta + np.linspace(-FOOT_ARC, FOOT_ARC, 15)
+    arc = centre + radius * np.column_stack([np.sin(angles), -np.cos(angles)])
+    sole = centre + radius * np.array([np.sin(theta), -np.cos(theta)])
+    return np.stack([hip, sole]), arc
+
+
+def animate(
+    path: pathlib.Path, walker: RoundFeet, walks: Mapping[str, WalkerState], *, frame_step: float, dpi: int = 70
+) -> pathlib.Path:
+    """Walkers side by side as a GIF, drawn in the axes of the slope with the camera at the hip.
+
+    Args:
+        path: file to write.
+        walker: its geometry.
+        walks: title -> states at equally spaced times, all equally many.
+        frame_step: time in s between them.
+        dpi: resolution.
+    """
+    with style():
+        figure, axes = plt.subplots(1, len(walks), figsize=(3.4 * len(walks), 3.2), squeeze=False)
+        artists = [_stage(axis, title) for axis, title in zip(axes[0], walks, strict=True)]
+        states = [np.stack([np.asarray(v) for v in y]) for y in walks.values()]
+
+        def draw(frame: int) -> list:
+            for y, axis, lines in zip(states, axes[0], artists, strict=True):
+                x, height = y[0, frame], y[1, frame]
+                for leg, (bar, foot) in enumerate(lines[:2]):
+                    straight, arc = leg_outline(walker, x, height, y[2 + leg, frame])
+                    bar.set_data(*straight.T)
+                    foot.set_data(*arc.T)
+                lines[2].set_data([x], [height])
+                lines[3].set_text(f"t = {frame * frame_step:.2f} s")
+                axis.set_xlim(x - 0.35, x + 0.35)
+            return []
+
+        movie = FuncAnimation(figure, draw, frames=states[0].shape[1], blit=False)
+        movie.save(path, writer=PillowWriter(fps=round(0.5 / frame_step)), dpi=dpi)
+        plt.close(figure)
+    return path
+
+
+def _stage(axis: Axes, title: str) -> tuple:
+    axis.set(title=title, xlabel="down the slope [m]", ylim=(-0.06, 0.46), aspect="equal")
+    axis.axhspan(-0.06, 0.0, color=FAILED, zorder=0)
+    lines = []
+    for colour in (BLUE, ORANGE):
+        (bar,) = axis.plot([], [], color=colour, lw=4, solid_capstyle="round")
+        (foot,) = axis.plot([], [], color=colour, lw=3)
+        lines.append((bar, foot))
+    (hip,) = axis.plot([], [], "o", color="black", ms=7)
+    return *lines, hip, axis.text(0.03, 0.93, "", transform=axis.transAxes, fontsize=8)
+
+
+def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:
+    """Rate over angle of one leg."""
+    axis.plot(angle, rate, color=color, lw=1.0, label=label or None)
+    axis.set(xlabel="leg angle [rad]", ylabel="leg rate [rad/s]")
+
+
+def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
+    """Which foot is on the ground, as bars over time: arrays of booleans, one per foot."""
+    for i, (touching, colour) in enumerate(zip(feet, (BLUE, ORANGE), strict=True)):
+        axis.fill_between(np.asarray(t), i + 0.1, i + 0.9, where=np.asarray(touching), color=colour, step="post", lw=0)
+    axis.set(yticks=[0.5, 1.5], yticklabels=["foot 1", "foot 2"], ylim=(0, 2))
+    axis.grid(False)
+
+
+def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+    """Continued branches over the points of long walks: first section coordinate over the parameter.
+
+    Args:
+        axis: where to draw.
+        continued: branches; solid where stable, dashed where not, bifurcations as dots. Every point of an orbit of
+            higher order would need the return map: the branch shows the one that was followed.
+        brute: parameter values (n,) and section coordinate (n, keep) of long walks.
+    """
+    if brute is not None:
+        values = np.repeat(brute[0], brute[1].shape[1])
+        axis.plot(values, brute[1].ravel(), ".", ms=1.2, color=GREY, label="long walks")
+    colours = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
+    for branch in continued:
+        colour = colours.get(branch.order, "black")
+        for flag, dash in ((True, "-"), (False, "--")):
+            part = branch.stable == flag
+            part = part | np.append(False, part[:-1])  # up to the first point of the other kind: no gap in the line
+            shown = np.where(part, branch.z[:, 0], np.nan)
+            axis.plot(branch.parameter, shown, dash, color=colour, lw=1.4)
+        axis.plot([], [], color=colour, label=f"period {branch.order} (dashed: unstable)")
+        for point in branch.bifurcations:
+            axis.plot(point.parameter, point.z[0], "o", color="black", ms=4, zorder=5)
+    axis.plot([], [], "o", color="black", ms=4, label="bifurcation, located")
+    axis.set_xlabel(continued[0].name if continued else "")
+    axis.legend(loc="upper left", markerscale=2)
+
+
+def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:
+    """Which starts lead to the gait: outcome over two coordinates of the start, shaded by the strides it took."""
+    colours = {FELL: FAILED, REACHED: GREEN, OTHER: ORANGE}
+    axis.pcolormesh(
+        x, y, result.outcome.T, cmap=ListedColormap(list(colours.values())), vmin=-0.5, vmax=2.5, shading="nearest"
+    )
+    names = {FELL: "falls", REACHED: "reaches the gait", OTHER: "walks on, elsewhere"}
+    axis.legend(
+        handles=[Patch(color=colours[k], label=names[k]) for k in names if np.any(result.outcome == k)],
+        loc="lower left",
+        frameon=True,
+    )
+    axis.grid(False)
