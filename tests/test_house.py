@@ -1,0 +1,36 @@
+"""The plan of the house: imports run down the rooms, nothing changes JAX's configuration on import."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import jaxgait
+
+ROOMS = ["mechanics", "motion", "models", "solve", "ensemble", "analysis", "optimize", "plot", "cli"]
+ROOT = pathlib.Path(jaxgait.__file__).parent
+
+
+def _room(module: str) -> int | None:
+    parts = module.split(".")
+    return ROOMS.index(parts[1]) if parts[0] == "jaxgait" and len(parts) > 1 and parts[1] in ROOMS else None
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_run_down(path):
+    own = _room("jaxgait." + path.relative_to(ROOT).as_posix().removesuffix(".py").replace("/", "."))
+    if own is None:
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        modules += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        for module in modules:
+            room = _room(module)
+            assert room is None or room <= own, f"{path.name} imports {module} from a higher room"
+
+
+def test_import_changes_no_setting():
+    code = "import jax; a = dict(jax.config.values); import jaxgait, jaxgait.cli; assert a == dict(jax.config.values)"
+    subprocess.run([sys.executable, "-c", code], check=True)
