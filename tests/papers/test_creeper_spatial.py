@@ -1,0 +1,106 @@
+"""The creeping robot in space: the drive force of figure 5 in its three variants, springs, refusals."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.creeper import Creeper
+from jaxgait.models.creeper_chain import Bearing, CreeperChain, SoftExtension
+from jaxgait.models.parameters import ParameterError, with_parameters
+from jaxgait.solve.simulate import simulate
+
+FORCE = 1e-4  # N: tolerance of the specification
+CORIOLIS = 1e-6  # N
+TIMES = np.array([0.08, 0.2, 0.35, 0.7, 0.9])
+GRID = np.arange(2000) * 5e-4
+
+FX = {
+    "straight": [0.97796, 0.29168, 0.10106, -0.10107, -0.21336],
+    "steer": [0.97706, 0.29004, 0.09932, -0.10107, -0.21336],
+    "yaw": [0.97789, 0.29160, 0.10097, -0.10112, -0.21341],
+}
+FY = {"straight": [0.0, 0.0, 0.0], "steer": [0.04095, 0.03048, 0.01841], "yaw": [1.371e-4] * 3}
+EXTREMES = {  # largest and smallest Fx, largest Fy and its time
+    "straight": (0.977961, -0.218175, 0.0, None),
+    "steer": (0.977057, -0.218175, 0.052894, 0.1255),
+    "yaw": (0.977888, -0.218224, 1.371e-4, None),
+}
+
+
+@pytest.fixture(scope="module", params=list(FX))
+def drive(request):
+    force = jax.jit(jax.vmap(lambda t: CreeperChain().drive_force(t, request.param)))
+    return request.param, np.asarray(force(TIMES)), np.asarray(force(GRID))
+
+
+def test_drive_force_at_five_times(drive):
+    name, at_times, _ = drive
+    np.testing.assert_allclose(at_times[:, 0], FX[name], atol=FORCE)
+    np.testing.assert_allclose(at_times[:3, 1], FY[name], atol=CORIOLIS if name == "yaw" else FORCE)
+
+
+def test_extremes_of_the_drive_force(drive):
+    name, _, force = drive
+    top, bottom, side, when = EXTREMES[name]
+    assert force[:, 0].max() == pytest.approx(top, abs=FORCE)
+    assert GRID[force[:, 0].argmax()] == pytest.approx(0.08, abs=1e-3)
+    assert force[:, 0].min() == pytest.approx(bottom, abs=FORCE)
+    assert force[:, 1].max() == pytest.approx(side, abs=CORIOLIS if name == "yaw" else FORCE)
+    if when is not None:
+        assert GRID[force[:, 1].argmax()] == pytest.approx(when, abs=1e-3)
+    assert np.abs(force[:, 2]).max() < 1e-12
+
+
+def test_side_force_of_a_yawing_robot_is_coriolis(drive):
+    name, at_times, _ = drive
+    if name == "yaw":
+        robot, speed = Creeper(), 13.63636e-3
+        assert at_times[1, 1] == pytest.approx(2 * robot.front_mass * np.pi / 6 * speed, abs=1e-9)
+
+
+def test_layers_agree_on_the_peak_force(drive):
+    name, _, force = drive
+    if name == "straight":
+        axial = simulate(Creeper(), strides=1, samples=500).actuator_force
+        assert force[:, 0].max() == pytest.approx(float(axial.max()), abs=3e-4)
+
+
+def test_stiff_springs_are_the_rigid_robot_and_soft_ones_lag():
+    stiff = Bearing(axial_stiffness=4e5, lateral_stiffness=4e5, axial_damping=50.0, lateral_damping=50.0)
+    results = {}
+    for name, bearing in {"stiff": stiff, "soft": Bearing()}.items():
+        model = SoftExtension(CreeperChain(bearing=bearing))
+        results[name] = simulate(model, samples=100)
+        assert results[name].status == 0
+    moving = slice(6, 94)  # at rest the regularised friction follows the springs' smallest motion
+    rigid = jax.jit(jax.vmap(lambda t: CreeperChain().drive_force(t, "steer")))(results["stiff"].time.values[moving])
+    np.testing.assert_allclose(results["stiff"].drive_x[moving], rigid[:, 0], atol=FORCE)
+    np.testing.assert_allclose(results["stiff"].drive_y[moving], rigid[:, 1], atol=FORCE)
+    soft = results["soft"]
+    assert float(soft.x.min()) == pytest.approx(-0.9775 / 400.0, rel=0.3)  # quasi-static, with an overshoot
+    assert soft.time[int(np.argmax(soft.drive_x.values))] > 0.08
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bend": 1 / 0.02}, r"robot\.length is 0\.03 m: a bend of 0\.02 m radius lets 0\.0288444 m pass"),
+        ({"bend": 1 / 0.025, "steering_limit": 1.0}, r"0\.025 m radius needs 2\.08 rad of steering; .* is 1 rad"),
+        ({"turning_rate": 2.0}, r"steers by 2 rad per cycle, beyond steering_limit, 1\.0472 rad"),
+        ({"robot.pads.friction_high": 0.01}, "friction_high is 0.01"),
+        ({"shaft_mass": 0.0}, r"shaft_mass .* positive"),
+    ],
+)
+def test_impossible_chains_are_refused(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        with_parameters(CreeperChain(), changes).validate()
+
+
+def test_one_unit_is_no_inchworm():
+    with pytest.raises(ParameterError, match="units must be at least 2, got 1"):
+        dataclasses.replace(CreeperChain(), units=1).validate()
+    with pytest.raises(ValueError, match="2 units, this robot has 3"):
+        CreeperChain(units=3).drive_force(jnp.asarray(0.1))

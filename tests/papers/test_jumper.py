@@ -1,0 +1,211 @@
+"""The jumper's published and specified figures, both joint profiles, in the plane."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import precision, simulate
+from jaxgait.analysis.jumper import assess, lift_off_times
+from jaxgait.models.anthropometry import segments
+from jaxgait.models.jumper import Jumper
+from jaxgait.models.parameters import ParameterError, with_parameters
+
+WEIGHT = 70.0 * 9.81
+TIME = 1e-4  # s: the specification's
+BALANCE = 1e-5  # N s and J: integrals over 3000 steps of the solver at rtol 1e-10
+
+SEQUENCED = {
+    "take_off": (0.325946, TIME),
+    "x": (0.15104, 1e-4),
+    "z": (0.95705, 1e-4),
+    "vx": (-0.03217, 2e-3),
+    "vz": (2.05401, 2e-3),
+    "height": (0.21503, 5e-4),
+    "apex": (1.17208, 5e-4),
+    "peak_force": (3.0015, 0.002 * 3.0015),
+    "angular_momentum": (-2.881, 0.05),
+    "pitch": (np.radians(29.071), np.radians(0.05)),
+}
+SIMULTANEOUS = {
+    "take_off": (0.246491, TIME),
+    "x": (0.11821, 1e-4),
+    "z": (0.91636, 1e-4),
+    "vx": (0.03490, 2e-3),
+    "vz": (2.06792, 2e-3),
+    "height": (0.21796, 5e-4),
+    "apex": (1.13432, 5e-4),
+    "peak_force": (3.9512, 0.002 * 3.9512),
+    "angular_momentum": (-6.611, 0.05),
+    "pitch": (np.radians(6.482), np.radians(0.05)),
+}
+PROFILES = {"sequenced": (Jumper(), SEQUENCED), "simultaneous": (Jumper.simultaneous(), SIMULTANEOUS)}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Both profiles, sampled every 0.1 ms."""
+    settings = {"samples": 6000, "solver": diffrax.Dopri8(), "rtol": 1e-10, "atol": 1e-11}
+    return {name: simulate(model, **settings) for name, (model, _) in PROFILES.items()}
+
+
+@pytest.fixture(params=list(PROFILES))
+def profile(request):
+    return request.param
+
+
+def test_segments_match_the_scaled_table():
+    expected = {
+        "head": (0.237180, 4.8580, 0.118637, 0.025090, 0.027117, 0.018616),
+        "upper_trunk": (0.446824, 22.6030, 0.226657, 0.529246, 0.390612, 0.245857),
+        "lower_trunk": (0.142269, 7.8190, 0.086997, 0.059858, 0.048048, 0.054531),
+        "upper_arm": (0.275066, 1.8970, 0.158768, 0.011658, 0.010386, 0.003583),
+        "forearm": (0.262567, 1.1340, 0.120098, 0.005955, 0.005490, 0.001145),
+        "hand": (0.084170, 0.4270, 0.066494, 0.001193, 0.000796, 0.000486),
+        "thigh": (0.412257, 9.9120, 0.168819, 0.182343, 0.182343, 0.037400),
+        "shank": (0.423779, 3.0310, 0.188963, 0.035395, 0.033749, 0.005775),
+        "foot": (0.252022, 0.9590, 0.111268, 0.004023, 0.003656, 0.000937),
+    }
+    found = segments(70.0, 1.70)
+    assert set(found) == set(expected)
+    for name, row in expected.items():
+        np.testing.assert_allclose(found[name], row, atol=6e-7, err_msg=name)
+    sides = [2 if n in ("upper_arm", "forearm", "hand", "thigh", "shank", "foot") else 1 for n in found]
+    assert sum(k * s.mass for k, s in zip(sides, found.values(), strict=True)) == pytest.approx(70.0, abs=1e-12)
+
+
+def test_crouch():
+    model = Jumper()
+    assert np.degrees(model.crouch_ankle()) == pytest.approx(38.437853, abs=1e-6)
+    y = model.initial_state()
+    assert float(y.z) == pytest.approx(0.06769394, abs=1e-8)
+    assert float(y.pitch) == pytest.approx(0.00477974, abs=1e-8)
+    out = model.outputs(0.0, y)
+    np.testing.assert_allclose([out["com_x"], out["com_z"]], [0.113200, 0.736951], atol=1e-6)
+    np.testing.assert_allclose(out["moment"][:3], [-76.83, -93.15, -76.95], atol=5e-3)
+
+
+def test_figures_of_the_jump(runs, profile):
+    run = runs[profile]
+    jump = assess(run.time.values, {k: run[k].values for k in run}, WEIGHT)
+    for name, (value, tolerance) in PROFILES[profile][1].items():
+        assert float(getattr(jump, name)) == pytest.approx(value, abs=tolerance), name
+
+
+def test_rows_lift_off_from_heel_to_toe(runs, profile):
+    expected = {
+        "sequenced": [0.1299, 0.1411, 0.1532, 0.1700, 0.2011, 0.3259],
+        "simultaneous": [0.1462, 0.1581, 0.1717, 0.1902, 0.2167, 0.2465],
+    }[profile]
+    run = runs[profile]
+    np.testing.assert_allclose(lift_off_times(run.time.values, run.depth.values), expected, atol=2e-4)
+
+
+def test_forces_moments_and_power(runs, profile):
+    run = runs[profile]
+    fore_aft, depth, power, moments = {
+        "sequenced": ((-474.5, 279.8), 4.389e-3, 2900.0, [296.0, 434.0, 337.0]),
+        "simultaneous": ((-21.8, 94.2), 3.836e-3, 5060.0, None),
+    }[profile]
+    np.testing.assert_allclose([run.grf_x.min(), run.grf_x.max()], fore_aft, rtol=0.01)
+    np.testing.assert_allclose(run.depth.max(), depth, rtol=0.01)
+    np.testing.assert_allclose(run.joint_power.max(), power, rtol=0.01)
+    if moments:
+        np.testing.assert_allclose(np.abs(run.moment).max("time")[:3], moments, atol=0.5)
+    assert float(np.abs(run.base_residual).max()) < 1e-9  # N m: the base rows of inverse dynamics vanish
+
+
+def test_ground_reaction_curve(runs):
+    run = runs["sequenced"]
+    t = [0.12, 0.15, 0.18, 0.20, 0.22, 0.24, 0.26, 0.28, 0.30, 0.31, 0.32]
+    curve = [1.28957, 1.69997, 1.85217, 2.19467, 2.66295, 2.96608, 2.92398, 2.39218, 1.37524, 0.75496, 0.18766]
+    np.testing.assert_allclose(np.interp(t, run.time, run.grf_z) / WEIGHT, curve, atol=0.005)
+    assert run.time.values[int(run.grf_z.values.argmax())] == pytest.approx(0.2484, abs=1e-3)
+
+
+def test_work_and_energy(runs, profile):
+    run = runs[profile]
+    end, gain, joints, contacts = {
+        "sequenced": (0.5, 299.214, 301.097, -1.883),
+        "simultaneous": (0.42, 274.885, 275.644, -0.759),
+    }[profile]
+    part = run.sel(time=slice(0.0, end + 1e-9))
+    work = float(part.joint_power.integrate("time")), float(part.contact_power.integrate("time"))
+    energy = float(part.energy[-1] - part.energy[0])
+    np.testing.assert_allclose([energy, *work], [gain, joints, contacts], rtol=0.002)
+
+
+def test_quiet_standing_does_not_drift(runs, profile):
+    quiet = runs[profile].sel(time=slice(0.0, 0.1))
+    assert float(np.abs(quiet.grf_z - WEIGHT).max()) < 1e-6 * WEIGHT
+    for name in ("x", "z", "com_x", "com_z"):
+        assert float(np.ptp(quiet[name].values)) < 1e-9, name
+
+
+def test_flight_is_a_parabola_with_constant_angular_momentum(runs, profile):
+    air = runs[profile].sel(time=slice(0.34, 0.6))
+    t = air.time.values - air.time.values[0]
+    first = air.isel(time=0)
+    path = float(first.com_z) + float(first.com_vz) * t - 0.5 * 9.81 * t**2
+    np.testing.assert_allclose(air.com_z, path, atol=1e-9)
+    np.testing.assert_allclose(air.com_x, float(first.com_x) + float(first.com_vx) * t, atol=1e-9)
+    assert float(np.ptp(air.angular_momentum.values)) < 1e-6
+
+
+def test_impulses_and_works_balance():
+    """Impulse = change of momentum, energy gain = joint work + contact work: integrated along with the state."""
+    with precision.use("float64"):
+        model = precision.cast(Jumper())
+
+        def field(t, y, args):
+            state, _ = y
+            out = model.outputs(t, state)
+            flows = [out["grf_x"], out["grf_z"] - WEIGHT, out["joint_power"] + out["contact_power"]]
+            return model.vector_field(t, state), jnp.stack(flows)
+
+        solution = jax.jit(
+            lambda y0: (
+                diffrax.diffeqsolve(
+                    diffrax.ODETerm(field),
+                    diffrax.Dopri8(),
+                    0.0,
+                    0.4,
+                    1e-4,
+                    (y0, jnp.zeros(3)),
+                    stepsize_controller=diffrax.PIDController(1e-10, 1e-11, dtmax=5e-3),
+                ).ys
+            )
+        )(model.initial_state())
+        before = model.outputs(0.0, model.initial_state())
+        after = model.outputs(0.4, jax.tree.map(lambda leaf: leaf[-1], solution[0]))
+    flows = np.array(solution[1][-1])
+    change = [70.0 * float(after[k] - before[k]) for k in ("com_vx", "com_vz")]
+    np.testing.assert_allclose(flows, [*change, float(after["energy"] - before["energy"])], atol=BALANCE)
+
+
+def test_memoryless_friction_agrees_in_height():
+    model = Jumper(sole=Jumper().sole.__class__(law="memoryless"))
+    run = simulate(model, samples=1200, solver=diffrax.Dopri8())
+    jump = assess(run.time.values, {k: run[k].values for k in run}, WEIGHT)
+    assert float(jump.take_off) == pytest.approx(0.32607, abs=2e-4)
+    assert float(jump.vz) == pytest.approx(2.0542, abs=1e-3)
+    assert float(jump.peak_force) == pytest.approx(3.0012, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"knee.angle": -3.0}, r"knee swings to .* beyond its limits"),
+        ({"com_ahead": 0.13}, r"would hover 0.618 mm above"),
+        ({"com_ahead": 0.16}, "cannot balance the weight"),
+        ({"com_ahead": 2.0}, "no crouch"),
+        ({"sole.poisson": 0.6}, "at most 0.5"),
+        ({"sole.static_friction": 0.1}, "must not be below"),
+        ({"mass": -1.0}, "positive"),
+        ({"com_ahead": np.array([0.11, 0.13])}, r"would hover"),
+    ],
+)
+def test_impossible_jumpers_are_refused(change, match):
+    with pytest.raises(ParameterError, match=match):
+        with_parameters(Jumper(), change).validate()
