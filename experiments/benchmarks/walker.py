@@ -1,0 +1,138 @@
+"""The smooth walker with fixed steps: the same method and the same steps in jaxgait, stock diffrax and C++."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgait import precision
+from jaxgait.models.parameters import with_parameters
+from jaxgait.models.walker import Generalised, Walker, WalkerState
+from jaxgait.solve.explicit import RK4, Tsit5
+
+from .rows import Row, Target, Timing, last, row, timed
+
+STEP = 1e-5
+"""Time step in s."""
+SLIP_VELOCITY = 0.05
+"""Width in m/s of the stick-slip transition: with the default (3e-4) explicit steps are unstable at heel strike."""
+SOURCE = pathlib.Path(__file__).parent / "walker.cpp"
+Field = Callable[[Any, Any, Any], Any]
+
+
+def member(slope: Any) -> Walker:
+    """The walker on a slope in rad."""
+    return with_parameters(precision.cast(Walker()), {"slope": slope, "slip_velocity": SLIP_VELOCITY})
+
+
+def slopes(members: int) -> jax.Array:
+    """The slopes of the C++ program."""
+    return jnp.linspace(0.008, 0.012, members)
+
+
+def array_field(t: Any, y: jax.Array, model: Walker) -> jax.Array:
+    """The walker as many would write it: the state an array, the mass matrix an array, `jnp.linalg.solve`."""
+    del t
+    state = WalkerState(*y)
+    inertia, feet = model.inertia_at(y[2], y[3]), model.feet(state)
+    load = model._generalised(feet, model.contact_forces(state, feet))
+    force = jnp.stack(model.forces(inertia, state)) + jnp.stack(load)
+    columns = [inertia.times(Generalised(*column)) for column in jnp.eye(4)]
+    M = jnp.stack([jnp.stack(column) for column in columns], axis=1)
+    return jnp.concatenate([y[4:], jnp.linalg.solve(M, force)])
+
+
+def fixed(
+    field: Field,
+    solver: diffrax.AbstractSolver,
+    array: bool,
+    steps: int,
+    members: int,
+    repeats: int,
+    step: float = STEP,
+) -> Timing:
+    """An ensemble with `steps` fixed steps; the result is the final states (members, 8)."""
+
+    def one(slope: Any) -> jax.Array:
+        model = member(slope)
+        y0 = model.initial_state()
+        start = jnp.stack(y0) if array else y0
+        solution = diffrax.diffeqsolve(
+            *(diffrax.ODETerm(field), solver, 0.0, steps * step, step, start, model),
+            stepsize_controller=diffrax.ConstantStepSize(),
+            max_steps=steps + 2,
+            adjoint=diffrax.ForwardMode(),
+            throw=False,
+        )
+        return last(solution) if array else jnp.stack(last(solution))
+
+    return timed(jax.vmap(one), slopes(members), repeats=repeats)
+
+
+def compiler() -> str | None:
+    """Path of g++, if there is one."""
+    return shutil.which("g++")
+
+
+def hand_written(kind: str, steps: int, members: int, repeats: int) -> Timing:
+    """The C++ program ("scalar" or "simd"), on one core."""
+    timing = Timing()
+    with tempfile.TemporaryDirectory() as folder:
+        program, states = pathlib.Path(folder) / "walker", pathlib.Path(folder) / "states"
+        flags = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi"]
+        subprocess.run([str(compiler()), *flags, "-o", str(program), str(SOURCE)], check=True)
+        for _ in range(repeats):
+            command = [str(program), kind, str(members), str(steps), repr(STEP), str(states)]
+            seconds = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            timing.wall.append(seconds)
+            timing.cpu.append(seconds)
+        timing.result = np.fromfile(states).reshape(members, 8)
+    return timing
+
+
+def measure(quick: bool) -> tuple[list[Row], list[Target]]:
+    """All rows of the walker."""
+    members, few, steps, repeats = (256, 64, 500, 2) if quick else (1024, 256, 2500, 3)
+    named = lambda t, y, model: model.vector_field(t, y)
+    runs = {
+        ("jaxgait", "RK4"): (fixed(named, RK4(), False, steps, members, repeats), members),
+        ("jaxgait", "Tsit5"): (fixed(named, Tsit5(), False, steps, members, repeats), members),
+        ("diffrax", "Tsit5, linalg.solve"): (fixed(array_field, diffrax.Tsit5(), True, steps, few, 1), few),
+    }
+    if compiler():
+        for kind in ("simd", "scalar"):
+            runs["C++", f"RK4, {kind}"] = (hand_written(kind, steps, members, repeats), members)
+    if quick:
+        reference = np.asarray(runs["jaxgait", "Tsit5"][0].result)[[0, -1]]
+    else:
+        reference = fixed(named, Tsit5(), False, 2 * steps, 2, 1, STEP / 2).result
+    rows = {}
+    for (code, method), (timing, n) in runs.items():
+        error = np.abs(np.asarray(timing.result)[[0, -1]] - np.asarray(reference)).max(axis=1)
+        details = dict(problem="walker", code=code, method=method, members=n, work=f"{steps} steps of {STEP:g} s")
+        rows[code, method] = row(timing, **details, steps=n * steps, error=error)  # type: ignore[arg-type]
+    return list(rows.values()), _targets(rows)
+
+
+def _targets(rows: dict[tuple[str, str], Row]) -> list[Target]:
+    def ratio(slow: tuple[str, str], fast: tuple[str, str]) -> float | None:
+        if slow not in rows or fast not in rows:
+            return None
+        return rows[slow].cpu_ms_per_member / rows[fast].cpu_ms_per_member
+
+    note = "" if compiler() else "no g++ on this machine"
+    mine, tsit5 = ("jaxgait", "RK4"), ("jaxgait", "Tsit5")
+    return [
+        Target("walker: stock Tsit5 over jaxgait's, CPU time", 20.0, ratio(("diffrax", "Tsit5, linalg.solve"), tsit5)),
+        Target("walker: scalar C++ over jaxgait, CPU time", 4.0, ratio(("C++", "RK4, scalar"), mine), note=note),
+        Target("walker: jaxgait over SIMD C++, CPU time", 3.0, ratio(mine, ("C++", "RK4, simd")), True, note),
+    ]

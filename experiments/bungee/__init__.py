@@ -1,0 +1,1 @@
+"""The bungee exercise."""

@@ -1,0 +1,108 @@
+"""The bungee exercise: its figures, its path, and which jumpers and ropes are safe."""
+
+from __future__ import annotations
+
+import pathlib
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from tqdm import tqdm
+
+import jaxgait
+from jaxgait import precision
+from jaxgait.analysis.bungee import clearance, critical_value, lowest_point
+from jaxgait.models.bungee import Bungee
+from jaxgait.models.parameters import with_parameters
+from jaxgait.plot.style import BLUE, ORANGE, RED, save, style
+from jaxgait.report import Report
+
+INTRO = "The page asks whether a jumper of 70 kg on a rope of 20 N/m is safe. He is not; a rope of 27 N/m would do."
+MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
+SENSITIVITIES = {
+    "stiffness": (20.0, 2.120072),
+    "mass": (70.0, -0.829936),
+    "linear_drag": (1.0, 0.895843),
+    "quadratic_drag": (1.0, 14.79825),
+}
+
+
+def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
+    """Regenerates the figures of the exercise into `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    report = Report("Bungee jumping", INTRO)
+    with tqdm(total=3, desc="bungee", disable=not progress) as bar, precision.use("float64"):
+        for step in (_figures, _path, _map):
+            step(report, out)
+            bar.update()
+    report.write(out)
+    return report
+
+
+def _figures(report: Report, out: pathlib.Path) -> None:
+    low = lowest_point(Bungee())
+    report.figure("lowest-time", "time of the lowest point", "s", float(low.time), expected=7.0839941, tolerance=1e-6)
+    report.figure("lowest-place", "lowest point", "m", float(low.x), expected=60.4591251, tolerance=1e-6)
+    rows = [
+        ("clearance", "clearance at k = 20 N/m (not safe)", Bungee(), -10.4591251, 1e-6),
+        ("clearance-27", "clearance at k = 27 N/m (safe)", Bungee(stiffness=27.0), 0.8748176, 1e-6),
+        ("clearance-40kg", "clearance of a jumper of 40 kg", Bungee(mass=40.0), 14.787895, 1e-5),
+        ("clearance-g", "clearance with g = 9.81", Bungee(gravity=9.81), -9.643392, 1e-5),
+        ("no-drag", "clearance without drag", Bungee(linear_drag=0.0, quadratic_drag=0.0), -42.662813, 1e-6),
+    ]
+    for name, what, model, expected, tolerance in rows:
+        report.figure(name, what, "m", float(clearance(model)), expected=expected, tolerance=tolerance)
+    for name, unit, expected in (("stiffness", "N/m", 26.3113115), ("mass", "kg", 57.4597019)):
+        value = float(critical_value(Bungee(), name))
+        report.figure(f"critical-{name}", f"critical {name}", unit, value, expected=expected, tolerance=1e-6)
+    values = np.array([v for v, _ in SENSITIVITIES.values()])
+    gradient = jax.jacfwd(lambda v: clearance(with_parameters(Bungee(), dict(zip(SENSITIVITIES, v, strict=True)))))(
+        values
+    )
+    for (name, (_, expected)), slope in zip(SENSITIVITIES.items(), gradient, strict=True):
+        what, unit = f"d clearance / d {name}", "m per SI unit"
+        report.figure(f"slope-{name}", what, unit, float(slope), expected=expected, tolerance=1e-4 * abs(expected))
+
+
+def _path(report: Report, out: pathlib.Path) -> None:
+    run = jaxgait.simulate(Bungee(), duration=60.0, samples=1200)
+    run.to_netcdf(out / "path.nc", engine="h5netcdf")
+    at_ten = float(run.x.sel(time=10.0, method="nearest", tolerance=1e-9))
+    report.figure("x-10", "position after 10 s", "m", at_ten, expected=38.090567, tolerance=1e-5)
+    with style():
+        figure, axes = plt.subplots(2, 1, figsize=(6.5, 4.5), sharex=True)
+        axes[0].plot(run.time, run.height, color=BLUE)
+        axes[0].axhline(0.0, color=RED, lw=1.2)
+        axes[0].annotate("ground", (58, 1.0), color=RED, ha="right", va="bottom", fontsize=8)
+        axes[0].set_ylabel("height above the ground / m")
+        axes[1].plot(run.time, run.rope_force / (70.0 * 10.0), color=ORANGE)
+        axes[1].set(ylabel="rope force / weight", xlabel="time / s")
+    report.picture(save(figure, out / "path.png"), "70 kg on the rope of 20 N/m: through the ground.")
+
+
+def _map(report: Report, out: pathlib.Path) -> None:
+    scan = jaxgait.ensemble(
+        Bungee(),
+        {"mass": MASSES, "stiffness": ROPES},
+        duration=20.0,
+        samples=400,
+        observe=lambda run: {"clearance": run["height"].min()},
+        rtol=1e-7,
+        atol=1e-7,
+    )
+    scan.to_netcdf(out / "safety_map.nc", engine="h5netcdf")
+    report.figure("map", "jumps on the safety map", "1", int(scan.clearance.size))
+    report.figure("map-failed", "of which failed", "1", int((scan.status != 0).sum()), expected=0)
+    with style():
+        figure, axis = plt.subplots(figsize=(6.0, 4.2))
+        span = float(np.abs(scan.clearance).max())
+        field = scan.clearance.transpose("stiffness", "mass")
+        mesh = axis.pcolormesh(MASSES, ROPES, field, cmap="RdBu", vmin=-span, vmax=span, rasterized=True)
+        lines = axis.contour(MASSES, ROPES, field, levels=[0.0], colors="black", linewidths=1.5)
+        axis.clabel(lines, fmt={0.0: "just safe"}, fontsize=8)
+        axis.plot(70.0, 20.0, "o", color="black")
+        axis.annotate("the exercise", (71.0, 20.3), fontsize=8)
+        figure.colorbar(mesh, ax=axis, label="clearance / m")
+        axis.set(xlabel="mass / kg", ylabel="rope stiffness / (N/m)")
+        axis.grid(False)
+    report.picture(save(figure, out / "safety_map.png"), "Clearance over mass and rope; safe above the line.")

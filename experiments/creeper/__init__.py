@@ -1,0 +1,1 @@
+"""The creeping in-pipe robot of Zhao et al. 2010."""

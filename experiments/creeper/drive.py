@@ -1,0 +1,128 @@
+"""The robot in space: the drive force of figure 5, springs, and the cost of long chains."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import time
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+
+import jaxgait
+from jaxgait import precision
+from jaxgait.mechanics import operators as soa
+from jaxgait.mechanics.spatial import kinematics
+from jaxgait.models.creeper_chain import CreeperChain, Manoeuvre, SoftExtension
+from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, save, style
+from jaxgait.report import Report
+
+FORCE, CORIOLIS = 1e-4, 1e-6  # N: tolerances of the specification
+MANOEUVRES: tuple[Manoeuvre, ...] = ("straight", "steer", "yaw")
+EXPECTED = {  # largest and smallest Fx, largest Fy in N
+    "straight": (0.977961, -0.218175, 0.0),
+    "steer": (0.977057, -0.218175, 0.052894),
+    "yaw": (0.977888, -0.218224, 1.371e-4),
+}
+UNITS = (2, 4, 8, 22)  # 4, 10, 22 and 64 bodies
+
+
+def figure_5(report: Report, out: pathlib.Path) -> None:
+    """Drive force over one cycle in three variants, and with a soft front unit."""
+    t = np.arange(2001) * 5e-4
+    with precision.use("float64"):
+        forces = {name: np.asarray(_drive_force(t, name)) for name in MANOEUVRES}
+    for name, force in forces.items():
+        side = CORIOLIS if name == "yaw" else FORCE
+        found = force[:, 0].max(), force[:, 0].min(), force[:, 1].max()
+        labels = "largest along x", "smallest along x", "largest along y"
+        for label, value, expected, tolerance in zip(labels, found, EXPECTED[name], (FORCE, FORCE, side), strict=True):
+            what = f"{name}: drive force, {label}"
+            id = f"drive-{name}-{label.replace(' ', '-')}"
+            report.figure(id, what, "N", value, expected=expected, tolerance=tolerance)
+    soft = jaxgait.simulate(SoftExtension(), samples=500).isel(time=slice(0, -1))  # the last instant retracts
+    report.figure(
+        "soft-peak", "steer, front unit on springs: largest drive force along x", "N", float(soft.drive_x.max())
+    )
+    stack = np.stack(list(forces.values()))
+    attrs = {"units": "N", "long_name": "force of the actuator unit on its shaft, in its axes"}
+    xr.Dataset(
+        {"drive_force": (("manoeuvre", "time", "axis"), stack, attrs)},
+        {"manoeuvre": list(forces), "time": ("time", t, {"units": "s"}), "axis": list("xyz")},
+    ).to_netcdf(out / "drive.nc", engine="h5netcdf")
+    _draw(report, out, t, forces, soft)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _drive_force(times: np.ndarray, manoeuvre: Manoeuvre) -> jax.Array:
+    return jax.vmap(lambda t: CreeperChain().drive_force(t, manoeuvre))(times)
+
+
+def _draw(report: Report, out: pathlib.Path, t: np.ndarray, forces: dict[str, np.ndarray], soft: xr.Dataset) -> None:
+    with style():
+        figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
+        left.plot(soft.time, soft.drive_x, color=ORANGE, lw=1.0, label="steer, front unit on springs")
+        left.plot(t, forces["steer"][:, 0], color=BLUE, label="steer, rigid")
+        left.plot(t, forces["yaw"][:, 0], color=RED, lw=0.8, ls="--", label="yaw, rigid")
+        left.set(xlabel="time / s", ylabel="drive force along x / N", xlim=(0, 1))
+        left.legend()
+        right.plot(soft.time, soft.drive_y, color=ORANGE, lw=1.0)
+        right.plot(t, forces["steer"][:, 1], color=BLUE)
+        right.plot(t, 100.0 * forces["yaw"][:, 1], color=RED, lw=0.8, ls="--", label="yaw, 100 times enlarged")
+        right.set(xlabel="time / s", ylabel="drive force along y / N", xlim=(0, 1))
+        right.legend()
+        caption = "Figure 5: force of the actuator while the robot creeps and turns at 30 degrees per second."
+        report.picture(save(figure, out / "figure_5.png"), caption)
+
+
+def long_chains(report: Report, out: pathlib.Path) -> None:
+    """Times the forward dynamics by recursion against the dense global form, up to 64 bodies."""
+    counts, recursive, dense = [], [], []
+    with precision.use("float64"):
+        for units in UNITS:
+            tree = CreeperChain(units=units).tree()
+            q, v = jnp.asarray(tree.neutral()), jnp.linspace(-0.5, 0.5, tree.nv)
+            ops = _operators(units, q, v)
+            none = jnp.zeros_like(ops.V)
+            counts.append(len(tree.names))
+            recursive.append(_seconds(soa.forward_dynamics, ops, v, none))
+            dense.append(_seconds(_global_forward, ops, v, none))
+    with style():
+        figure, ax = plt.subplots(figsize=(4.8, 3.4))
+        ax.loglog(counts, 1e6 * np.array(recursive), "o-", color=GREEN, label="recursion, O(N)")
+        ax.loglog(counts, 1e6 * np.array(dense), "s-", color=BLUE, label="dense global form")
+        ax.set(xlabel="bodies", ylabel="one forward dynamics / µs", xticks=counts, xticklabels=[str(c) for c in counts])
+        ax.minorticks_off()
+        ax.legend()
+        report.picture(save(figure, out / "chains.png"), "Cost of forward dynamics of inchworms of 2 to 22 units.")
+    power = np.polyfit(np.log(counts[1:]), np.log(recursive[1:]), 1)[0]
+    report.figure("order", "recursion: exponent of the cost from 10 to 64 bodies", "1", power)
+
+
+@jax.jit
+def _global_forward(ops: soa.Operators, tau: jax.Array, f_ext: jax.Array) -> jax.Array:
+    left = soa.H(ops) @ soa.phi(ops)
+    bias = left @ (soa.M(ops) @ (soa.phi(ops).T @ ops.a.reshape(-1)) + (ops.b - f_ext).reshape(-1))
+    return jnp.linalg.solve(soa.mass_matrix(ops), tau - bias)
+
+
+def _operators(units: int, q: jax.Array, v: jax.Array) -> soa.Operators:
+    tree = CreeperChain(units=units).tree()
+    return soa.operators(tree, kinematics(tree, q, v))
+
+
+def _seconds(function, *args, repeats: int = 15, calls: int = 20) -> float:
+    """Best of a few repeats, in seconds per call."""
+    compiled = jax.jit(function)
+    jax.block_until_ready(compiled(*args))
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(calls):
+            result = compiled(*args)
+        jax.block_until_ready(result)
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best

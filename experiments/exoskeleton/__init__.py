@@ -1,0 +1,1 @@
+"""Borisov & Chigarev: the exoskeleton of telescopic links."""

@@ -1,0 +1,28 @@
+"""Everything about the jumper in one report: its table, pictures and films, and what goes beyond the paper."""
+
+from __future__ import annotations
+
+import pathlib
+
+from tqdm import tqdm
+
+from jaxgait.report import Report
+
+from . import design, scans, table
+
+INTRO = (
+    "Chen, Yan and Jin (2003) replace the one-sided constraint between sole and ground by forces at many flexible "
+    "points. They print no segment table, no studs and no timing: expected values are those of an independent "
+    "simulation with the parameters chosen here."
+)
+
+
+def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
+    """Regenerates the jumper's figures and what goes beyond the paper into `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    report = Report("The human jumper", INTRO)
+    steps = (table.figures, table.films, scans.sole, scans.posture, scans.robot, design.timing, design.landing)
+    for step in tqdm(steps, desc="jumper", disable=not progress):
+        step(report, out)
+    report.write(out)
+    return report

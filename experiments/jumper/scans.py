@@ -1,0 +1,91 @@
+"""Ensembles: what stud stiffness, friction and posture do to height and peak force; the four-bar robot."""
+
+from __future__ import annotations
+
+import pathlib
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import jaxgait
+from jaxgait.analysis.jumper import MEASURES, measures
+from jaxgait.ensemble import zipped
+from jaxgait.models.jumper import Jumper
+from jaxgait.models.jumping_robot import JumpingRobot
+from jaxgait.plot.style import FAILED, save, style
+from jaxgait.report import Report
+
+FAST = {"samples": 300, "rtol": 1e-6, "atol": 1e-8}
+MODULI, FRICTIONS = np.geomspace(4e6, 40e6, 32), np.linspace(0.3, 1.2, 32)
+KNEES, HIPS = np.radians(np.linspace(86.0, 104.0, 32)), np.radians(np.linspace(84.0, 104.0, 32))
+
+
+def sole(report: Report, out: pathlib.Path) -> None:
+    """Stud stiffness and friction (static and kinetic keep their difference of 0.2)."""
+    stiffness, friction = np.meshgrid(MODULI, FRICTIONS, indexing="ij")
+    scan = jaxgait.ensemble(
+        Jumper(),
+        zipped(
+            {
+                "sole.modulus": stiffness.ravel(),
+                "sole.kinetic_friction": friction.ravel(),
+                "sole.static_friction": friction.ravel() + 0.2,
+            }
+        ),
+        observe=measures,
+        variables=MEASURES,
+        **FAST,
+    )
+    _report(report, out, scan, "sole")
+    panels = [scan[name].values.reshape(stiffness.shape) for name in ("height", "peak_force")]
+    figure = _maps(MODULI / 1e6, FRICTIONS, panels, "modulus of the studs / MPa", "kinetic friction")
+    for axis in figure.axes[:2]:
+        axis.set_xscale("log")
+    report.picture(save(figure, out / "scan_sole.png"), "Soft or slippery soles: jump height and peak force.")
+
+
+def posture(report: Report, out: pathlib.Path) -> None:
+    """Knee and hip flexion of the crouch; the swings keep their size."""
+    grid = {"knee_start": KNEES, "hip_start": HIPS}
+    scan = jaxgait.ensemble(Jumper(), grid, observe=measures, variables=MEASURES, **FAST)
+    _report(report, out, scan, "posture")
+    panels = [scan[name].transpose("knee_start", "hip_start").values for name in ("height", "peak_force")]
+    figure = _maps(np.degrees(KNEES), np.degrees(HIPS), panels, "knee in the crouch / deg", "hip in the crouch / deg")
+    report.picture(save(figure, out / "scan_posture.png"), "Postures of the crouch: jump height and peak force.")
+
+
+def robot(report: Report, out: pathlib.Path) -> None:
+    """The jumping robot of four bars, same equations, other numbers."""
+    scan = jaxgait.ensemble(
+        JumpingRobot(), {"trunk_mass": np.linspace(3.0, 12.0, 10)}, observe=measures, variables=MEASURES, **FAST
+    )
+    scan.to_netcdf(out / "robot.nc", engine="h5netcdf")
+    middle = scan.sel(trunk_mass=6.0)
+    report.figure("robot-height", "jump height of the four-bar robot", "m", float(middle.height))
+    report.figure("robot-peak", "its peak force / body weight", "1", float(middle.peak_force))
+
+
+def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> None:
+    scan.to_netcdf(out / f"scan_{name}.nc", engine="h5netcdf")
+    report.figure(f"{name}-jumps", f"jumps in the scan of the {name}", "1", int(scan.status.size))
+    report.figure(f"{name}-failed", "of which failed", "1", int((scan.status != 0).sum()), expected=0)
+    for observable, unit in (("height", "m"), ("peak_force", "1")):
+        low, high = float(scan[observable].min()), float(scan[observable].max())
+        report.figure(f"{name}-{observable}-min", f"least {observable} over the {name}", unit, low)
+        report.figure(f"{name}-{observable}-max", f"largest {observable} over the {name}", unit, high)
+
+
+def _maps(x: np.ndarray, y: np.ndarray, panels: list[np.ndarray], xlabel: str, ylabel: str) -> Figure:
+    labels = ("jump height / m", "peak force / body weight")
+    with style():
+        figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), sharey=True)
+        for axis, values, label in zip(axes, panels, labels, strict=True):
+            axis.set_facecolor(FAILED)
+            mesh = axis.pcolormesh(x, y, values.T, rasterized=True)
+            figure.colorbar(mesh, ax=axis, label=label)
+            axis.set(xlabel=xlabel)
+            axis.grid(False)
+        axes[0].set_ylabel(ylabel)
+    return figure

@@ -1,0 +1,122 @@
+"""The jump with both joint profiles: figures, ground reaction, the sole stud by stud, films."""
+
+from __future__ import annotations
+
+import pathlib
+
+import diffrax
+import jax
+import numpy as np
+import xarray as xr
+
+import jaxgait
+from jaxgait import precision
+from jaxgait.analysis.jumper import Jump, assess, lift_off_times
+from jaxgait.models.jumper import Jumper
+from jaxgait.models.planar_jumper import JumperState
+from jaxgait.models.spatial_jumper import SpatialJumper, SpatialState
+from jaxgait.plot.jumper import film, film_3d, ground_reaction, sole_map
+from jaxgait.plot.style import save
+from jaxgait.report import Report
+
+WEIGHT = 70.0 * 9.81
+PROFILES = {"sequenced": Jumper(), "simultaneous": Jumper.simultaneous()}
+ROWS = [  # name, meaning, unit, sequenced, simultaneous, tolerance (absolute)
+    ("take_off", "take-off", "s", 0.325946, 0.246491, 1e-4),
+    ("x", "CoM at take-off, x", "m", 0.15104, 0.11821, 1e-4),
+    ("z", "CoM at take-off, z", "m", 0.95705, 0.91636, 1e-4),
+    ("vx", "velocity at take-off, x", "m/s", -0.03217, 0.03490, 2e-3),
+    ("vz", "velocity at take-off, z", "m/s", 2.05401, 2.06792, 2e-3),
+    ("height", "jump height", "m", 0.21503, 0.21796, 5e-4),
+    ("apex", "largest height of the CoM", "m", 1.17208, 1.13432, 5e-4),
+    ("peak_force", "peak force / body weight", "1", 3.0015, 3.9512, 6e-3),
+    ("angular_momentum", "angular momentum at take-off", "kg m^2/s", -2.881, -6.611, 0.05),
+    ("pitch", "foot pitch at take-off", "rad", np.radians(29.071), np.radians(6.482), np.radians(0.05)),
+]
+HISTORIES = {  # name: meaning, unit, sequenced, simultaneous, relative tolerance
+    "grf_x_min": ("least fore-aft force", "N", -474.5, -21.8, 0.01),
+    "grf_x_max": ("largest fore-aft force", "N", 279.8, 94.2, 0.01),
+    "depth": ("largest compression", "m", 4.389e-3, 3.836e-3, 0.01),
+    "joint_power": ("peak joint power", "W", 2900.0, 5060.0, 0.01),
+    "joint_work": ("work of the joints", "J", 301.097, 275.644, 0.002),
+    "contact_work": ("work of the ground", "J", -1.883, -0.759, 0.002),
+    "energy": ("gain of mechanical energy", "J", 299.214, 274.885, 0.002),
+}
+LIFT_OFFS = {
+    "sequenced": [0.1299, 0.1411, 0.1532, 0.1700, 0.2011, 0.3259],
+    "simultaneous": [0.1462, 0.1581, 0.1717, 0.1902, 0.2167, 0.2465],
+}
+FRAMES = 49
+
+
+def run(model: Jumper, samples: int = 3000) -> xr.Dataset:
+    """One accurate jump."""
+    return jaxgait.simulate(model, samples=samples, solver=diffrax.Dopri8(), rtol=1e-9, atol=1e-10)
+
+
+def jump_of(data: xr.Dataset) -> Jump:
+    """The figures of a simulated jump."""
+    with precision.use("float64"):
+        return assess(data.time.values, {str(name): data[name].values for name in data}, WEIGHT)
+
+
+def figures(report: Report, out: pathlib.Path) -> None:
+    """All rows of the table for both profiles, the ground reaction and the sole."""
+    runs = {name: run(model) for name, model in PROFILES.items()}
+    for column, (profile, data) in enumerate(runs.items()):
+        data.to_netcdf(out / f"{profile}.nc", engine="h5netcdf")
+        jump = jump_of(data)
+        for name, what, unit, *expected, tolerance in ROWS:
+            value = float(getattr(jump, name))
+            label = f"{what}, {profile}"
+            report.figure(f"{profile}-{name}", label, unit, value, expected=expected[column], tolerance=tolerance)
+        found = _histories(data, 0.5 if profile == "sequenced" else 0.42)
+        for name, (what, unit, *expected, relative) in HISTORIES.items():
+            label, tolerance = f"{what}, {profile}", relative * abs(expected[column])
+            report.figure(f"{profile}-{name}", label, unit, found[name], expected=expected[column], tolerance=tolerance)
+        with precision.use("float64"):
+            times = np.asarray(lift_off_times(data.time.values, data.depth.values))
+        for row, (value, wanted) in enumerate(zip(times, LIFT_OFFS[profile], strict=True)):
+            label = f"lift-off of row {row + 1}, {profile}"
+            report.figure(f"{profile}-row-{row + 1}", label, "s", float(value), expected=wanted, tolerance=2e-4)
+    report.picture(
+        save(ground_reaction(runs, WEIGHT), out / "ground_reaction.png"), "Ground reaction of both profiles."
+    )
+    stance = runs["sequenced"].sel(time=slice(0.08, 0.34)).isel(time=slice(None, None, 4))
+    sole = Jumper().sole
+    figure = sole_map(stance, tuple(float(x) for x in sole.rows), float(sole.kinetic_friction))
+    report.picture(save(figure, out / "sole.png"), "Every row of studs: load, and stick or slip.")
+
+
+def _histories(data: xr.Dataset, end: float) -> dict[str, float]:
+    part = data.sel(time=slice(0.0, end + 1e-9))
+    return {
+        "grf_x_min": float(data.grf_x.min()),
+        "grf_x_max": float(data.grf_x.max()),
+        "depth": float(data.depth.max()),
+        "joint_power": float(data.joint_power.max()),
+        "joint_work": float(part.joint_power.integrate("time")),
+        "contact_work": float(part.contact_power.integrate("time")),
+        "energy": float(part.energy[-1] - part.energy[0]),
+    }
+
+
+def films(report: Report, out: pathlib.Path) -> None:
+    """Stick figures in the plane and in space, and the symmetric spatial jump beside the planar one."""
+    plane = jaxgait.simulate(Jumper(), samples=FRAMES - 1)
+    space = jaxgait.simulate(SpatialJumper(), samples=FRAMES - 1)
+    gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
+    report.figure("space-plane", "CoM path, space against plane", "m", gap, expected=0.0, tolerance=1e-6)
+    frames = _figures(Jumper(), plane, JumperState)
+    force = np.stack([plane.cop_x, plane.grf_x / WEIGHT, plane.grf_z / WEIGHT], axis=1)
+    com = np.stack([plane.com_x, plane.com_z], axis=1)
+    film(out / "jump.gif", plane.time.values, frames, com, force)
+    film_3d(out / "jump_3d.gif", space.time.values, _figures(SpatialJumper(), space, SpatialState))
+    report.picture(out / "jump.gif", "The sequenced jump in the plane.")
+    report.picture(out / "jump_3d.gif", "The fifteen bodies in space.")
+
+
+def _figures(model: Jumper | SpatialJumper, data: xr.Dataset, kind: type) -> np.ndarray:
+    with precision.use("float64"):
+        states = kind(*(data[name].values for name in kind._fields))
+        return np.asarray(jax.jit(jax.vmap(model.figure))(data.time.values, states))

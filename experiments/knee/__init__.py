@@ -1,0 +1,1 @@
+"""Lü et al. 2020: the four-bar prosthetic knee."""

@@ -1,0 +1,55 @@
+"""The ensembles of the knee's reproduction, each one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from jaxgait import ensemble
+from jaxgait.analysis import gait
+from jaxgait.analysis.knee import VARIABLES, curves, measures
+from jaxgait.ensemble import zipped
+from jaxgait.models.base import Variable
+from jaxgait.models.prosthesis import Prosthesis
+
+STRIDES = 20
+RESOLVED = 12
+"""Last strides whose spectrum is taken: 12 resolve 1/2, 1/3 and 1/4 of the stride frequency."""
+LINES = 49
+"""Spectral lines kept, up to four times the stride frequency."""
+RTOL = 1e-5
+RATIO = 0.05
+"""The paper's c/k in s of its Figures 8 to 11."""
+UNITS = {name: Variable(*about) for name, about in VARIABLES.items()} | {
+    "amplitude": Variable("deg", "amplitude spectrum of the knee, in twelfths of the stride frequency")
+}
+
+
+def with_spectrum(run: Any) -> dict[str, Any]:
+    """What is read off each member on the device: the knee's measures and its spectrum."""
+    simulated, _ = curves(run)
+    _, amplitude = gait.spectrum(jnp.degrees(simulated[-RESOLVED * 100 - 1 : -1]), RESOLVED)
+    return measures(run) | {"amplitude": amplitude[:LINES]}
+
+
+def histories(leg: Prosthesis, cases: list[tuple[float, float]], progress: bool) -> xr.Dataset:
+    """Time histories with all outputs for (k, hip lift) at c/k = 0.05, dimension `member`."""
+    k, lift = (np.array(x) for x in zip(*cases, strict=True))
+    members = zipped({"damper.k": k, "damper.c": RATIO * k, "hip_lift": lift})
+    options: dict[str, Any] = {"observe": measures, "variables": UNITS, "trajectories": True, "rtol": 1e-6}
+    return ensemble(leg, members, strides=STRIDES, progress=progress, **options)
+
+
+def grid(k: np.ndarray, ratio: np.ndarray) -> Any:
+    """Members over k and c/k, with dimensions of these names."""
+    kk, rr = np.meshgrid(k, ratio, indexing="ij")
+    return zipped({"damper.k": kk, "damper.c": kk * rr}, axes={"k": k, "ratio": ratio})
+
+
+def scan(leg: Prosthesis, k: np.ndarray, ratio: np.ndarray, progress: bool) -> xr.Dataset:
+    """The map over k (N/m) and c/k (s)."""
+    options: dict[str, Any] = {"observe": with_spectrum, "variables": UNITS, "retry": False, "rtol": RTOL}
+    return ensemble(leg, grid(k, ratio), strides=STRIDES, progress=progress, **options)

@@ -1,0 +1,1 @@
+"""The walker's paper, and its periodic gaits."""

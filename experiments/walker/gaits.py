@@ -1,0 +1,134 @@
+"""Periodic gaits of the rolling walker: fixed point, slopes, bifurcation diagram with continued branches, basin."""
+
+from __future__ import annotations
+
+import pathlib
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+
+from jaxgait import precision
+from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
+from jaxgait.analysis.continuation import continuation, period_doubled
+from jaxgait.analysis.floquet import floquet
+from jaxgait.analysis.walker import GAIT, rolling_gait
+from jaxgait.models.parameters import with_parameters
+from jaxgait.models.walker_rigid import RollingWalker
+from jaxgait.plot.style import save, style
+from jaxgait.plot.walker import basin_map, branches
+from jaxgait.report import Report
+from jaxgait.solve.hybrid import HybridSettings
+from jaxgait.solve.periodic import PoincareMap
+
+COARSE = PoincareMap(HybridSettings(diffrax.Tsit5(scan_kind="lax"), first_step=0.02, iterations=5), longest=2.0)
+"""For pictures of very many strides: points good to about 1e-5."""
+SLOPES = {  # slope in rad -> period in s, step length in m, velocity in m/s, impulse in N s of the specification
+    0.003: (0.411161, 0.102371, 0.248980, 0.15250),
+    0.010: (0.411533, 0.154135, 0.374538, 0.33524),
+    0.015: (0.412667, 0.177190, 0.429379, 0.43607),
+    0.030: (0.418811, 0.225300, 0.537952, 0.68047),
+    0.050: (0.429737, 0.269093, 0.626180, 0.93761),
+    0.090: (0.453338, 0.330342, 0.728687, 1.33952),
+    0.110: (0.465350, 0.354568, 0.761938, 1.50834),
+}
+GRID = 256
+
+
+def bifurcations(report: Report, out: pathlib.Path) -> None:
+    """The branch of gaits in the slope, its period doublings, the slope table, and long walks underneath."""
+    walker, section = precision.cast(RollingWalker()), PoincareMap()
+    lower = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.0028), step=0.1)
+    first = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.136))
+    doubling = next(p for p in first.bifurcations if p.kind == "period doubling")
+    second = period_doubled(section, walker, first, doubling, 0.134)
+    again = next(p for p in second.bifurcations if p.kind == "period doubling")
+    report.figure(
+        "doubling", "slope of the first period doubling", "rad", doubling.parameter, expected=0.115254, tolerance=1e-4
+    )
+    report.figure(
+        "second_doubling",
+        "slope of the second doubling (0.126 to 0.127)",
+        "rad",
+        again.parameter,
+        expected=0.1265,
+        tolerance=5e-4,
+    )
+    _slope_table(report, np.concatenate([lower.parameter, first.parameter]), np.concatenate([lower.z, first.z]))
+    values = jnp.linspace(0.1, 0.136, 241)
+    starts = jnp.asarray(np.stack([np.interp(values, first.parameter, first.z[:, i]) for i in range(3)], axis=1))
+    points = np.asarray(bifurcation_diagram(COARSE, walker, "slope", values, starts + 1e-3, 250, 48))
+    with style():
+        figure, axis = plt.subplots(figsize=(7, 4.2))
+        branches(axis, [first, second], (np.asarray(values), points[:, :, 0]))
+        axis.set(
+            xlabel="slope [rad]", ylabel="stance angle after heel strike [rad]", xlim=(0.1, 0.136), ylim=(0.38, 0.6)
+        )
+        axis.set_title("Gaits of the rolling walker: long walks, and branches continued")
+        report.picture(save(figure, out / "bifurcation_diagram.png"), "Period doublings on steep slopes")
+    xr.Dataset(
+        {"stance_angle": (("slope", "stride"), points[:, :, 0], {"units": "rad"})},
+        coords={"slope": ("slope", np.asarray(values), {"units": "rad"})},
+    ).to_netcdf(out / "bifurcation_diagram.nc", engine="h5netcdf")
+
+
+def _slope_table(report: Report, slopes: np.ndarray, points: np.ndarray) -> None:
+    """Gaits on the slopes of the specification, all solved for in one batch."""
+    walker = precision.cast(RollingWalker())
+    order = np.argsort(slopes)
+    targets = np.array(list(SLOPES))
+    guesses = np.stack([np.interp(targets, slopes[order], points[order, i]) for i in range(3)], axis=1)
+    solve = jax.jit(jax.vmap(lambda s, z: rolling_gait(with_parameters(walker, {"slope": s}), z)))
+    gaits = solve(jnp.asarray(targets), jnp.asarray(guesses))
+    for i, (slope, expected) in enumerate(SLOPES.items()):
+        measured = (gaits.period[i], gaits.step_length[i], gaits.velocity[i], gaits.normal_impulse[i])
+        for what, unit, value, goal in zip(
+            ("period", "step length", "velocity", "impulse"), ("s", "m", "m/s", "N s"), measured, expected, strict=True
+        ):
+            name = f"{what.replace(' ', '_')}_slope_{slope:g}"
+            tolerance = 1e-5 if what == "impulse" else 1e-6
+            report.figure(name, f"{what}, slope {slope:g} rad", unit, value, expected=goal, tolerance=tolerance)
+    at = list(SLOPES).index(0.01)
+    largest = floquet(gaits.point.jacobian).multipliers[at]
+    for name, value, goal in (
+        ("multiplier_real", max(m.real for m in largest), 0.689589),
+        ("multiplier_pair_real", min(m.real for m in largest), 0.292163),
+        ("multiplier_pair_imag", max(m.imag for m in largest), 0.320817),
+    ):
+        report.figure(name, f"{name.replace('_', ' ')}, slope 0.01 rad", "1", value, expected=goal, tolerance=1e-5)
+    for i, (name, goal) in enumerate(zip(("angle", "stance rate", "swing rate"), GAIT, strict=True)):
+        value = gaits.point.z[at, i]
+        unit = "rad" if i == 0 else "rad/s"
+        report.figure(f"gait_{i}", f"fixed point, {name}", unit, value, expected=goal, tolerance=1e-7)
+
+
+def basin_picture(report: Report, out: pathlib.Path) -> None:
+    """Which rolling starts with a swing rate of -1 rad/s lead to the gait: 256 x 256 starts in one call."""
+    walker = precision.cast(RollingWalker())
+    angle, rate = np.linspace(0.1, 0.4, GRID), np.linspace(-2.6, -0.8, GRID)
+    theta, omega = np.meshgrid(angle, rate, indexing="ij")
+    starts = np.stack([theta, omega, np.full_like(theta, -1.0)], axis=-1)
+    result = basin(COARSE, walker, jnp.asarray(starts), jnp.asarray([GAIT]), strides=40)
+    report.figure(
+        "basin", "share of the starts on the map that reach the gait", "%", 100 * np.mean(result.outcome == REACHED)
+    )
+    with style():
+        figure, axis = plt.subplots(figsize=(6, 4.4))
+        basin_map(axis, angle, rate, result)
+        axis.plot(GAIT[0], GAIT[1], "*", color="black", ms=9)
+        axis.annotate(
+            "the gait (swing rate -1.12)", GAIT[:2], (0.21, -1.05), arrowprops={"arrowstyle": "-"}, fontsize=8
+        )
+        axis.plot(0.2, -1.5, "o", color="black", mfc="white", ms=5)
+        axis.annotate("the paper's start", (0.2, -1.5), (0.13, -1.8), arrowprops={"arrowstyle": "-"}, fontsize=8)
+        axis.set(
+            xlabel="stance angle [rad]", ylabel="stance rate [rad/s]", title="Basin of the gait (swing rate -1 rad/s)"
+        )
+        report.picture(save(figure, out / "basin.png"), "Starts that reach the periodic gait: a narrow band")
+    xr.Dataset(
+        {"outcome": (("angle", "rate"), result.outcome), "strides": (("angle", "rate"), result.strides)},
+        coords={"angle": ("angle", angle, {"units": "rad"}), "rate": ("rate", rate, {"units": "rad/s"})},
+    ).to_netcdf(out / "basin.nc", engine="h5netcdf")

@@ -1,0 +1,96 @@
+"""The smooth walker beside the rigid ones: period and speed, forces, energy with its losses apart, animation."""
+
+from __future__ import annotations
+
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+
+import jaxgait
+from jaxgait import precision
+from jaxgait.models.walker import Walker, WalkerState
+from jaxgait.models.walker_rigid import RigidWalker
+from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, save, style
+from jaxgait.plot.walker import animate, contact_strip
+from jaxgait.report import Report
+from jaxgait.solve.time_stepping import march
+
+DURATION, SAMPLES = 12.0, 48_000
+RIGID = {"period": 0.41153258, "velocity": 0.37453796}
+FRAME = 0.025
+MOVIE = 2.5
+
+
+def smooth_walk() -> xr.Dataset:
+    """12 s of the smooth walker from the paper's start."""
+    return jaxgait.simulate(Walker(), duration=DURATION, samples=SAMPLES)
+
+
+def gait_of(run: xr.Dataset, after: float = 6.0) -> tuple[float, float]:
+    """Period in s of a step and velocity in m/s: legs pass each other once per step (interpolated)."""
+    late = run.sel(time=slice(after, None))
+    t, x = late.time.values, late.x.values
+    apart = (late.theta_1 - late.theta_2).values
+    i = np.flatnonzero(np.signbit(apart[1:]) != np.signbit(apart[:-1]))
+    weight = apart[i] / (apart[i] - apart[i + 1])
+    passing, place = t[i] + weight * (t[i + 1] - t[i]), x[i] + weight * (x[i + 1] - x[i])
+    steps = (len(passing) - 1) // 2 * 2
+    span = passing[steps] - passing[0]
+    return span / steps, (place[steps] - place[0]) / span
+
+
+def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
+    """Accuracy against the rigid gait, and the pictures of forces, contact and energy."""
+    period, velocity = gait_of(run)
+    report.figure(
+        "smooth_period",
+        "period, smooth against rigid",
+        "s",
+        period,
+        expected=RIGID["period"],
+        tolerance=1e-3 * RIGID["period"],
+    )
+    report.figure(
+        "smooth_velocity",
+        "velocity, smooth against rigid",
+        "m/s",
+        velocity,
+        expected=RIGID["velocity"],
+        tolerance=1e-3 * RIGID["velocity"],
+    )
+    late = run.sel(time=slice(DURATION - 1.7, None))
+    t = late.time.values - late.time.values[0]
+    with style():
+        figure, axes = plt.subplots(3, 1, figsize=(7, 6.4), sharex=True, height_ratios=(2, 1, 2))
+        for foot, colour in ((1, BLUE), (2, ORANGE)):
+            axes[0].semilogy(t, np.maximum(late[f"normal_{foot}"], 1e-3), color=colour, label=f"foot {foot}, normal")
+        axes[0].axhline(2 * 9.8, color=GREY, ls=":", lw=0.9, label="weight")
+        axes[0].set(ylabel="force [N]", ylim=(1, 1e3), title="Ground forces of the smooth walker")
+        axes[0].legend(ncols=3, loc="upper center")
+        contact_strip(axes[1], t, [late.normal_1 > 0.1, late.normal_2 > 0.1])
+        axes[1].set_title("Feet on the ground")
+        dt = float(t[1] - t[0])
+        gravity = -1e3 * (late.potential_energy - late.potential_energy[0])
+        axes[2].plot(t, -1e3 * np.cumsum(late.impact_power) * dt, color=BLUE, label="lost in impacts")
+        axes[2].plot(t, -1e3 * np.cumsum(late.friction_power) * dt, color=RED, label="lost in friction")
+        axes[2].plot(t, gravity, color=GREEN, lw=0.9, label="gained from gravity")
+        axes[2].set(xlabel="time [s]", ylabel="energy [mJ]", title="Where the energy goes")
+        axes[2].legend()
+        report.picture(save(figure, out / "smooth_forces.png"), "Smooth walker: forces, contact, energy balance")
+    late.isel(time=slice(None, None, 4)).to_netcdf(out / "smooth.nc", engine="h5netcdf")
+
+
+def animation(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
+    """The smooth and the time-stepped walker side by side, from the paper's start."""
+    per_frame = round(FRAME / 1e-4)
+    rigid = jax.jit(lambda m: march(m, 1e-4, round(MOVIE / FRAME), per_frame))(precision.cast(RigidWalker()))
+    times = np.asarray(rigid.t)
+    smooth = WalkerState(*(jnp.interp(times, run.time.values, run[name].values) for name in WalkerState._fields))
+    path = animate(
+        out / "walker.gif", Walker(), {"smooth contact": smooth, "time stepping (LCP)": rigid.y}, frame_step=FRAME
+    )
+    report.picture(path, "The walker, at half speed: smooth contact and complementarity")

@@ -1,0 +1,236 @@
+"""Time-stepped walks of the paper: Table 2, Figure 7 and the dense records behind Figures 4, 5 and 6."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+
+from jaxgait import precision
+from jaxgait.analysis.walker import WalkStatistics, losses, walk, walk_statistics
+from jaxgait.models.parameters import with_parameters
+from jaxgait.models.walker_rigid import RigidWalker
+from jaxgait.plot.style import BLUE, FAILED, ORANGE, RED, save, style
+from jaxgait.plot.walker import contact_strip, phase_portrait
+from jaxgait.report import Report
+from jaxgait.solve.time_stepping import Step, march
+
+TABLE_2 = {
+    0.0: (0.15364787, 0.37342895, 1e-4),
+    0.2: (0.15390431, 0.37401193, 5e-4),
+    0.4: (0.15390105, 0.37397416, 5e-4),
+    0.6: (0.15379852, 0.37368351, 5e-4),
+    0.8: (0.15328113, 0.37260489, 5e-4),
+}
+"""Restitution -> step length in m and velocity in m/s of the paper, and the relative tolerance of the specification."""
+FRICTIONS = (0.1, 0.11, 0.12, 0.125, 0.129, 0.13, 0.135, 0.14, 0.145, 0.15, 0.16, 0.162, 0.165, 0.17, 0.2, 0.3)
+DENSE = {"figure_4": (0.0, 0.5), "figure_5": (0.0, 0.13), "figure_6": (0.3, 0.5)}
+"""Restitution and friction of the paper's figures."""
+DT = 1e-4
+RECORD = 1.7
+
+
+def sweeps() -> dict[tuple[float, float], WalkStatistics]:
+    """All 50 s walks of Table 2 and Figure 7 in one ensemble: (restitution, friction) -> statistics."""
+    cases = [(e, 0.5) for e in (*TABLE_2, 0.3, 0.9)] + [(0.0, mu) for mu in FRICTIONS]
+    changes = {"normal_restitution": jnp.array([e for e, _ in cases]), "friction": jnp.array([mu for _, mu in cases])}
+    model = precision.cast(RigidWalker())
+    walks = jax.jit(jax.vmap(lambda c: walk(with_parameters(model, c), DT)))(changes)
+    walks = jax.tree.map(np.asarray, walks)
+    return {case: walk_statistics(jax.tree.map(lambda a, i=i: a[i], walks)) for i, case in enumerate(cases)}
+
+
+def records() -> dict[str, Step]:
+    """Every step of the last `RECORD` s after 30 s of walking, for the paper's three figures."""
+    model = precision.cast(RigidWalker())
+    values = jnp.array(list(DENSE.values()))
+
+    def member(value: Any) -> Step:
+        walker = with_parameters(model, {"normal_restitution": value[0], "friction": value[1]})
+        settled = march(walker, DT, 30, round(1.0 / DT))
+        last = jax.tree.map(lambda a: a[-1], settled)
+        return march(walker, DT, round(RECORD / DT), 1, y0=last.y)
+
+    runs = jax.tree.map(np.asarray, jax.jit(jax.vmap(member))(values))
+    return {name: jax.tree.map(lambda a, i=i: a[i], runs) for i, name in enumerate(DENSE)}
+
+
+def report_table(report: Report, runs: dict[tuple[float, float], WalkStatistics]) -> None:
+    """Table 2, the impulse, the friction thresholds."""
+    for e, (length, velocity, tolerance) in TABLE_2.items():
+        s = runs[e, 0.5]
+        report.figure(
+            f"table2_length_e{e}",
+            f"step length, e_N = {e}",
+            "m",
+            s.step_length,
+            expected=length,
+            tolerance=tolerance * length,
+            paper=length,
+        )
+        report.figure(
+            f"table2_velocity_e{e}",
+            f"average velocity, e_N = {e}",
+            "m/s",
+            s.velocity,
+            expected=velocity,
+            tolerance=tolerance * velocity,
+            paper=velocity,
+        )
+    impulse = runs[0.0, 0.5].impulse
+    report.figure("impulse", "heel-strike impulse", "N s", impulse, expected=0.3351, tolerance=3.4e-4, paper=0.3351)
+    report.figure(
+        "table2_frequency",
+        "step frequency, e_N = 0 (the printed column contradicts V / L; reported only)",
+        "1/s",
+        1.0 / runs[0.0, 0.5].period,
+        paper=1.917908,
+    )
+    walks = [mu for mu in FRICTIONS if not np.isfinite(runs[0.0, mu].fell_at)]
+    report.figure(
+        "mu_smallest",
+        "smallest friction of the paper's walking range (0.129 falls)",
+        "1",
+        min(mu for mu in walks if mu > 0.12),
+        expected=0.13,
+        tolerance=1e-9,
+        paper=0.13,
+    )
+    slipping = max(mu for mu in walks if max(runs[0.0, mu].slip) > 0.0)
+    report.figure("mu_no_slip", "largest friction with slip", "1", slipping, expected=0.165, tolerance=5e-3, paper=0.17)
+    slips = runs[0.0, 0.13].slip
+    report.figure(
+        "slip_one_foot",
+        "slip per stride of the slipping foot, mu = 0.13",
+        "mm",
+        1e3 * max(slips),
+        expected=3.9,
+        tolerance=0.2,
+    )
+    report.figure(
+        "slip_other_foot", "slip per stride of the other foot", "mm", 1e3 * min(slips), expected=0.01, tolerance=0.01
+    )
+    flight = 1e3 * runs[0.3, 0.5].flight
+    report.figure(
+        "flight", "time with both feet in the air per step, e_N = 0.3", "ms", flight, expected=14.4, tolerance=0.7
+    )
+    fell = np.isfinite(runs[0.9, 0.5].fell_at)
+    report.figure("e09", "e_N = 0.9 (not reproduced: it walks here)", "", "falls" if fell else "walks", paper="falls")
+    report.section(
+        "Friction",
+        "Falls: "
+        + ", ".join(f"mu = {mu:g} at {runs[0.0, mu].fell_at:.1f} s" for mu in FRICTIONS if mu not in walks)
+        + ". Below the paper's threshold 0.13 some walkers limp along in period two ("
+        + ", ".join(f"{mu:g}" for mu in walks if mu < 0.13)
+        + "), as the specification found.",
+    )
+
+
+def figure_7(report: Report, runs: dict[tuple[float, float], WalkStatistics], out: pathlib.Path) -> None:
+    """Velocity over friction, with the paper's three ranges."""
+    mu = np.array(FRICTIONS)
+    velocity = np.array([runs[0.0, m].velocity for m in FRICTIONS])
+    with style():
+        figure, axis = plt.subplots(figsize=(6, 3.4))
+        axis.axvspan(0.09, 0.13, color=FAILED, alpha=0.6, lw=0, label="paper: falls")
+        axis.axvspan(0.13, 0.17, color=ORANGE, alpha=0.25, lw=0, label="paper: walks with slip")
+        axis.plot(mu, velocity, "o-", color=BLUE, ms=4, label="average velocity")
+        axis.plot(mu[np.isnan(velocity)], np.full(np.isnan(velocity).sum(), 0.29), "x", color=RED, label="falls here")
+        axis.axhline(0.37342895, color="black", lw=0.8, ls=":", label="paper, no slip (Table 2)")
+        axis.set(xlabel="friction coefficient [-]", ylabel="velocity [m/s]", xlim=(0.09, 0.31), title="Figure 7")
+        axis.legend(loc="lower right")
+        report.picture(save(figure, out / "figure_7.png"), "Figure 7: friction and average velocity")
+
+
+def figures_4_to_6(report: Report, runs: dict[str, Step], out: pathlib.Path) -> None:
+    """The paper's time histories and phase portraits."""
+    walker = precision.cast(RigidWalker())
+    for name, draw in (("figure_4", _figure_4), ("figure_5", _figure_5), ("figure_6", _figure_6)):
+        run = runs[name]
+        observed = {k: np.asarray(v) for k, v in jax.jit(jax.vmap(walker.observables))(run.y).items()}
+        with style():
+            figure = draw(run, observed)
+            report.picture(save(figure, out / f"{name}.png"), _CAPTIONS[name])
+        _store(run, observed, out / f"{name}.nc")
+
+
+_CAPTIONS = {
+    "figure_4": "Figure 4: plastic impacts without slip (impulses per step of 0.1 ms; the paper prints 0.3351 N s)",
+    "figure_5": "Figure 5: friction 0.13; one foot slips at heel strike, the other does not, and their cycles differ",
+    "figure_6": "Figure 6: restitution 0.3; several impacts per step, both feet in the air in between",
+}
+
+
+def _figure_4(run: Step, observed: dict[str, np.ndarray]) -> Any:
+    figure, axes = plt.subplots(2, 2, figsize=(8, 5), height_ratios=(3, 2))
+    t = run.t
+    axes[0, 0].plot(t, run.y.omega_1, color=BLUE)
+    axes[0, 0].set(xlabel="time [s]", ylabel="rate of leg 1 [rad/s]", title="(a)")
+    phase_portrait(axes[0, 1], run.y.theta_1, run.y.omega_1)
+    axes[0, 1].set_title("(b) limit cycle of leg 1")
+    for foot, colour in ((0, BLUE), (1, ORANGE)):
+        impulse = np.where(run.impulses[2 * foot] > 0, run.impulses[2 * foot], np.nan)
+        axes[1, 0].semilogy(t, impulse, ".", ms=1.5, color=colour, label=f"foot {foot + 1}")
+    axes[1, 0].axhline(0.3351, color="black", lw=0.8, ls=":", label="paper, 0.3351")
+    axes[1, 0].set(xlabel="time [s]", ylabel="normal impulse [N s]", title="(c)", ylim=(5e-4, 1.0))
+    axes[1, 0].legend(loc="center right", markerscale=5)
+    contact_strip(axes[1, 1], t, [run.impulses[0] > 0, run.impulses[2] > 0])
+    axes[1, 1].set(xlabel="time [s]", title="feet on the ground")
+    return figure
+
+
+def _figure_5(run: Step, observed: dict[str, np.ndarray]) -> Any:
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
+    phase_portrait(axes[0], run.y.theta_1, run.y.omega_1, label="leg 1")
+    phase_portrait(axes[0], run.y.theta_2, run.y.omega_2, label="leg 2", color=ORANGE)
+    axes[0].legend(loc="upper left")
+    axes[0].set_title("(a) the two limit cycles")
+    axes[1].plot(run.t, 1e3 * (observed["energy"] - observed["energy"][0]), color=BLUE)
+    axes[1].set(xlabel="time [s]", ylabel="mechanical energy [mJ]", title="(b) energy, from the start")
+    impact_work, friction_work, _ = losses(RigidWalker(friction=DENSE["figure_5"][1]), run)
+    impact, friction = -np.cumsum(impact_work), -np.cumsum(friction_work)
+    axes[2].plot(run.t, 1e3 * impact, color=BLUE, label="impacts")
+    axes[2].plot(run.t, 1e3 * friction, color=RED, label="friction")
+    axes[2].set(xlabel="time [s]", ylabel="energy lost [mJ]", title="losses apart")
+    axes[2].legend()
+    return figure
+
+
+def _figure_6(run: Step, observed: dict[str, np.ndarray]) -> Any:
+    figure, axes = plt.subplots(2, 2, figsize=(8, 5.4))
+    strike = int(np.argmax(np.maximum(run.impulses[0], run.impulses[2])))
+    strike = max(strike, 100)
+    window = slice(strike - 80, strike + 320)
+    ms = 1e3 * (run.t[window] - run.t[strike])
+    for foot, colour in ((1, BLUE), (2, ORANGE)):
+        axes[0, 0].plot(ms, 1e3 * observed[f"gap_{foot}"][window], color=colour, label=f"foot {foot}")
+    axes[0, 0].set(
+        xlabel="time from the first impact [ms]",
+        ylabel="height of the foot [mm]",
+        title="(a) bounces",
+        ylim=(-0.02, 0.6),
+    )
+    axes[0, 0].legend()
+    axes[0, 1].plot(1e3 * run.y.y, run.y.vy, color=BLUE, lw=0.8)
+    axes[0, 1].set(xlabel="hip height [mm]", ylabel="hip velocity [m/s]", title="(b)")
+    phase_portrait(axes[1, 0], run.y.theta_1, run.y.omega_1)
+    axes[1, 0].set_title("(c)")
+    axes[1, 1].plot(ms, 1e3 * (observed["energy"][window] - observed["energy"][window][0]), color=BLUE)
+    axes[1, 1].set(
+        xlabel="time from the first impact [ms]", ylabel="mechanical energy [mJ]", title="(d) falls in steps"
+    )
+    return figure
+
+
+def _store(run: Step, observed: dict[str, np.ndarray], path: pathlib.Path) -> None:
+    """The dense record as NetCDF, every tenth step; impulses as sums over ten steps."""
+    columns = {**run.y._asdict(), **observed}
+    data: dict[str, Any] = {k: ("time", np.asarray(v)[9::10]) for k, v in columns.items()}
+    for name, values in zip(("normal_1", "tangent_1", "normal_2", "tangent_2"), run.impulses, strict=True):
+        data[f"impulse_{name}"] = ("time", np.asarray(values).reshape(-1, 10).sum(axis=1), {"units": "N s"})
+    xr.Dataset(data, coords={"time": ("time", run.t[9::10], {"units": "s"})}).to_netcdf(path, engine="h5netcdf")
