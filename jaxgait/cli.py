@@ -245,7 +245,7 @@ Command = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the `jaxgait` command: errors that a user can mend are one line, without a traceback."""
-    command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)  # type: ignore[arg-type]
+    command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
     try:
         command()
     except (ValueError, FileNotFoundError, PermissionError, ModuleNotFoundError, MemoryError, StoreError) as error:

@@ -66,7 +66,8 @@ class Report:
         Raises:
             TypeError: a value is not one number, flag or word (arrays with one element of any library are).
         """
-        entry = Figure(id, what, unit, _plain(id, measured), **{k: _plain(id, v) for k, v in expected.items()})
+        plain: dict[str, Any] = {k: _plain(id, v) for k, v in expected.items()}
+        entry = Figure(id, what, unit, _plain(id, measured), **plain)
         self.figures.append(entry)
         return entry
 

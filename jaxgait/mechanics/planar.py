@@ -21,16 +21,16 @@ class Vec(NamedTuple):
     x: Scalar
     y: Scalar
 
-    def __add__(self, other: Vec) -> Vec:  # type: ignore[override]
+    def __add__(self, other: Vec) -> Vec:
         return Vec(self.x + other.x, self.y + other.y)
 
     def __sub__(self, other: Vec) -> Vec:
         return Vec(self.x - other.x, self.y - other.y)
 
-    def __mul__(self, factor: Scalar) -> Vec:  # type: ignore[override]
+    def __mul__(self, factor: Scalar) -> Vec:
         return Vec(self.x * factor, self.y * factor)
 
-    def __rmul__(self, factor: Scalar) -> Vec:  # type: ignore[override]
+    def __rmul__(self, factor: Scalar) -> Vec:
         return Vec(self.x * factor, self.y * factor)
 
     def __neg__(self) -> Vec:
