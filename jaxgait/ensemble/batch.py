@@ -20,15 +20,13 @@ from jaxgait.models.base import Model, State
 from jaxgait.models.parameters import get_parameter, parameters, with_parameters
 from jaxgait.solve.dataset import state_variables
 from jaxgait.solve.integrate import Settings, Trajectory, integrate
+from jaxgait.solve.sharing import compiled, sharing
 from jaxgait.solve.simulate import sample_times
 
 Observe: TypeAlias = "Callable[[Run], Mapping[str, Array]]"
 
 FORWARD_UP_TO = 20
 """Parameters up to which gradients go forward: batched tangents share the primal solve (10-40x cheaper on CPU)."""
-
-_GRADIENT_OPTIONS: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
-"""XLA's CPU fusion emitters do not come to an end on nested derivatives (jax 0.10); values run faster with them."""
 
 _PROGRAMS = 16
 """Compiled programs kept in memory."""
@@ -175,11 +173,12 @@ def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> A
         model = eqx.combine(dynamic, static)
         return jax.vmap(lambda v: run_member(model, v, job))(values)
 
-    if job.devices > 1:
-        # Each device has its own loop: a sharded loop would wait for all devices at every step.
-        specs = (PartitionSpec(), PartitionSpec("members"))
-        run = jax.shard_map(run, mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False)
-    return jax.jit(run).lower(dynamic, values).compile(_GRADIENT_OPTIONS if job.gradient else None)
+    if job.devices == 1:
+        return compiled(run, dynamic, values)
+    # Each device has its own loop: a sharded loop would wait for all devices at every step.
+    specs = (PartitionSpec(), PartitionSpec("members"))
+    each = jax.shard_map(sharing(run), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False)
+    return jax.jit(each).lower(dynamic, values).compile()
 
 
 def _mesh(job: Job) -> Mesh:

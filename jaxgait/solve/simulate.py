@@ -17,6 +17,7 @@ from jaxgait.models.base import Model, State
 from jaxgait.solve import status
 from jaxgait.solve.dataset import trajectory_dataset
 from jaxgait.solve.integrate import Settings, Trajectory, integrate, settings_for
+from jaxgait.solve.sharing import sharing
 
 SAMPLES_PER_STRIDE = 100
 SAMPLES_PER_RUN = 1000
@@ -101,8 +102,14 @@ def sample_times(
 def _run(
     model: Model, ts: Array, settings: Settings, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
-    trajectory = integrate(model, ts, settings, y0, progress)
-    return trajectory, jax.vmap(model.outputs)(ts, trajectory.ys)
+    arrays, rest = eqx.partition((model, ts, y0), eqx.is_array)
+
+    def run(arrays: Any) -> tuple[Trajectory, dict[str, Array]]:
+        model, ts, y0 = eqx.combine(arrays, rest)
+        trajectory = integrate(model, ts, settings, y0, progress)
+        return trajectory, jax.vmap(model.outputs)(ts, trajectory.ys)
+
+    return sharing(run)(arrays)
 
 
 def _outcome(model: Model, trajectory: Trajectory) -> dict[str, Any]:
