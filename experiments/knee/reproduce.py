@@ -211,7 +211,7 @@ def _tables(report: Report, scan: xr.Dataset) -> None:
             report.figure(f"knee.critical.{ratio:g}", what, "N/m", critical, expected=want, tolerance=1e3, paper=paper)
     report.section(
         "Table 3: critical k",
-        "| c/k (s) | critical k (N/m) | subharmonic or irregular above it |\n|---|---|---|\n" + "\n".join(rows3),
+        "| c/k (s) | critical k (N/m) | other k without period one |\n|---|---|---|\n" + "\n".join(rows3),
     )
     report.section("Table 4: largest rho", "| c/k (s) | largest rho | k (N/m) |\n|---|---|---|\n" + "\n".join(rows4))
     _features(report, scan)

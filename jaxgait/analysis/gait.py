@@ -94,27 +94,26 @@ def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float)
 
 
 def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, list[tuple[float, float]]]:
-    """Where subharmonics end when a parameter rises, and where they come back.
+    """Where subharmonics end for good when a parameter rises, and the other ranges where they live.
 
     Args:
         parameter: increasing values, for example the damper's k in N/m at one c/k.
         order: subharmonic order at each (1: period of the drive; anything else: not).
 
     Returns:
-        The lower end of the first contiguous range of period-one responses that is met when the parameter rises out of
-        a range without them (NaN if there is none), and the later ranges (first, last value) without period one.
+        The lower end of the widest contiguous range of period-one responses (NaN if it begins with the first value:
+        no subharmonics were left behind), and the other ranges (first, last value) without period one: those above the
+        critical value, and those below the islands of period one that lie below it. Taking the widest range, not the
+        first, keeps a single period-one value inside the subharmonic range from passing for its end.
     """
     regular: Bool[np.ndarray, " n"] = np.asarray(order) == 1
-    rises = np.flatnonzero(~regular[:-1] & regular[1:]) + 1
-    if rises.size == 0:
-        return float("nan"), []
-    first = int(rises[0])
-    windows, start = [], None
-    for i in range(first, len(parameter)):
-        if not regular[i] and start is None:
-            start = i
-        if start is not None and (regular[i] or i == len(parameter) - 1):
-            last = i if not regular[i] else i - 1
-            windows.append((float(parameter[start]), float(parameter[last])))
-            start = None
-    return float(parameter[first]), windows
+    bounds = np.flatnonzero(np.diff(regular)) + 1
+    ranges = [r for r in np.split(np.arange(len(regular)), bounds) if r.size]
+    irregular = [(float(parameter[r[0]]), float(parameter[r[-1]])) for r in ranges if not regular[r[0]]]
+    calm = [r for r in ranges if regular[r[0]]]
+    if not calm:
+        return float("nan"), irregular
+    main = max(calm, key=lambda r: parameter[r[-1]] - parameter[r[0]])
+    below = [span for span in irregular if span[1] < parameter[main[0]]]
+    critical = float(parameter[main[0]]) if below else float("nan")
+    return critical, [span for span in irregular if span not in below[-1:]]

@@ -55,10 +55,12 @@ def test_amplitudes():
     ("order", "critical", "windows"),
     [
         ([2, 2, 1, 1, 1], 3.0, []),
-        ([2, 0, 1, 2, 1], 3.0, [(4.0, 4.0)]),
+        ([2, 0, 1, 1, 2], 3.0, [(5.0, 5.0)]),
         ([2, 1, 1, 2, 2], 2.0, [(4.0, 5.0)]),
-        ([1, 1, 2, 1, 1], 4.0, []),
+        ([2, 1, 2, 1, 1], 4.0, [(1.0, 1.0)]),  # an island of period one at 2 is not the end of the subharmonics
         ([1, 1, 1, 1, 1], np.nan, []),
+        ([1, 1, 1, 2, 0], np.nan, [(4.0, 5.0)]),
+        ([2, 0, 3, 2, 4], np.nan, [(1.0, 5.0)]),
     ],
 )
 def test_critical_value(order, critical, windows):
