@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import diffrax
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -107,16 +109,18 @@ def films(report: Report, out: pathlib.Path) -> None:
     space = jaxgait.simulate(SpatialJumper(), samples=FRAMES - 1)
     gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
     report.figure("space-plane", "CoM path, space against plane", "m", gap, expected=0.0, tolerance=1e-6)
-    frames = _figures(Jumper(), plane, JumperState)
+    frames = stick_figures(Jumper(), plane)
     force = np.stack([plane.cop_x, plane.grf_x / WEIGHT, plane.grf_z / WEIGHT], axis=1)
     com = np.stack([plane.com_x, plane.com_z], axis=1)
     film(out / "jump.gif", plane.time.values, frames, com, force)
-    film_3d(out / "jump_3d.gif", space.time.values, _figures(SpatialJumper(), space, SpatialState))
+    film_3d(out / "jump_3d.gif", space.time.values, stick_figures(SpatialJumper(), space))
     report.picture(out / "jump.gif", "The sequenced jump in the plane.")
     report.picture(out / "jump_3d.gif", "The fifteen bodies in space.")
 
 
-def _figures(model: Jumper | SpatialJumper, data: xr.Dataset, kind: type) -> np.ndarray:
+def stick_figures(model: Jumper | SpatialJumper, data: xr.Dataset) -> np.ndarray:
+    """Joint and far end of each body at all samples."""
+    kind: Any = JumperState if isinstance(model, Jumper) else SpatialState
     with precision.use("float64"):
-        states = kind(*(data[name].values for name in kind._fields))
+        states = kind(**{name: jnp.asarray(data[name].values) for name in kind._fields if name in data})
         return np.asarray(jax.jit(jax.vmap(model.figure))(data.time.values, states))

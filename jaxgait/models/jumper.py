@@ -74,7 +74,7 @@ class Jumper(PlanarJumper):
         angles = {"ankle": -45, "knee": -90, "hip": -90, "shoulder": 54, "elbow": 54}
         return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
 
-    def tree(self) -> PlanarTree:
+    def build(self) -> PlanarTree:
         """The nine bars; those of the limbs stand for both sides."""
         s = segments(self.mass, self.stature)
         offsets, coms = _layout(s, self.stature)

@@ -67,7 +67,7 @@ class JumpingRobot(PlanarJumper):
         """0.45 s: the robot is in the air then; it lands before 0.6 s."""
         return 0.45
 
-    def tree(self) -> PlanarTree:
+    def build(self) -> PlanarTree:
         """Four bars; offsets and centres of mass at the bars' ends and middles."""
         lengths = [self.foot_length, self.shank_length, self.thigh_length, self.trunk_length]
         masses = [self.foot_mass, self.shank_mass, self.thigh_mass, self.trunk_mass]

@@ -15,7 +15,7 @@ base's three accelerations are unknown, and the joint moments follow by inverse 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -48,7 +48,10 @@ REST = 1e-6
 
 
 class JumperState(NamedTuple):
-    """Ankle position (x, z) in m, pitch of the foot in rad, their rates, and one bristle deflection in m per row."""
+    """Ankle position (x, z) in m, pitch of the foot in rad, their rates, and one bristle deflection in m per row.
+
+    With `Sole.impact` also the speed in m/s at which each row came down last.
+    """
 
     x: Scalar
     z: Scalar
@@ -57,6 +60,7 @@ class JumperState(NamedTuple):
     vz: Scalar
     spin: Scalar
     bristle: Float[Array, " rows"]
+    approach: Float[Array, " rows"] | None = None
 
 
 class Joint(NamedTuple):
@@ -80,6 +84,14 @@ class Contact(NamedTuple):
     studs: StudForces
 
 
+class Settled(NamedTuple):
+    """What stays constant during a run."""
+
+    tree: PlanarTree
+    ankle: Scalar
+    """Its angle in the crouch."""
+
+
 class PlanarJumper(Model):
     """What jumpers in the plane share; a subclass gives the bars and the joints.
 
@@ -95,6 +107,8 @@ class PlanarJumper(Model):
     quiet: Scalar
     com_ahead: Scalar
     sole: Sole
+    settled: Settled | None = None
+    """Worked out by `prepared`; parameters must not be changed any more then."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "ankle, forward"),
@@ -104,6 +118,7 @@ class PlanarJumper(Model):
         "vz": Variable("m/s", "velocity of the ankle, up"),
         "spin": Variable("rad/s", "pitch rate of the foot"),
         "bristle": Variable("m", "shear deflection of the studs"),
+        "approach": Variable("m/s", "speed at which each row came down"),
         "com_x": Variable("m", "centre of mass, forward"),
         "com_z": Variable("m", "centre of mass, up"),
         "com_vx": Variable("m/s", "velocity of the centre of mass, forward"),
@@ -126,8 +141,19 @@ class PlanarJumper(Model):
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3)
 
     @abc.abstractmethod
-    def tree(self) -> PlanarTree:
+    def build(self) -> PlanarTree:
         """The bars, foot first, from the parameters."""
+
+    def tree(self) -> PlanarTree:
+        """The bars, foot first."""
+        return self.build() if self.settled is None else self.settled.tree
+
+    def prepared(self) -> PlanarJumper:
+        """The same jumper with its bars and its crouch worked out."""
+        if self.settled is not None:
+            return self
+        settled = Settled(self.build(), self.crouch_ankle())
+        return eqx.tree_at(lambda m: m.settled, self, settled, is_leaf=lambda leaf: leaf is None)
 
     @property
     def duration(self) -> Scalar:
@@ -137,40 +163,40 @@ class PlanarJumper(Model):
     # --- joint motions -------------------------------------------------------------------------------------------
 
     def crouch_ankle(self) -> Float[Array, ""]:
-        """Ankle angle in rad that puts the centre of mass `com_ahead` of the ankle over a flat foot.
+        """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle. NaN: out of reach."""
+        if self.settled is not None:
+            return jnp.asarray(self.settled.ankle)
+        return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
+
+    def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
+        """Ankle angle in rad that puts the centre of mass of a posture `com_ahead` in m of the ankle over a flat foot.
 
         Everything but the foot turns with the ankle as one body, so this is a closed formula. NaN: out of reach.
+
+        Args:
+            flexions: of all joints; the ankle's own is not read.
+            com_ahead: in m.
         """
         tree = self.tree()
-        motion = bars(tree, *_resting(), self._turns(None, 0.0))
+        motion = self.posed([held(0.0), *flexions[1:]], *_resting())
         upper = tree.mass[1:]
         x = sum(m * b.com.place.x for m, b in zip(upper, motion[1:], strict=True))
         z = sum(m * b.com.place.z for m, b in zip(upper, motion[1:], strict=True))
-        wanted = self.com_ahead * jnp.sum(tree.mass) - tree.mass[0] * tree.com[0, 0]
+        wanted = com_ahead * jnp.sum(tree.mass) - tree.mass[0] * tree.com[0, 0]
         # x(ankle) = x cos + z sin = |r| cos(ankle - direction); the branch with the trunk upright is the smaller ankle
         return jnp.arctan2(z, x) - jnp.arccos(wanted / jnp.sqrt(x * x + z * z))
 
     def joint_turns(self, t: Scalar) -> list[Turn]:
         """Flexion of each joint at time t in s."""
         found = []
-        for joint in self.joints:
-            start = self.crouch_ankle() if joint.name == "ankle" else getattr(self, f"{joint.name}_start")
+        for joint, start in zip(self.joints, self._crouch(self.crouch_ankle()), strict=True):
             turn = getattr(self, joint.name).turn(t - self.quiet)
-            found.append(turn._replace(angle=start + turn.angle))
+            found.append(turn._replace(angle=start.angle + turn.angle))
         return found
 
-    def _turns(self, flexions: list[Turn] | None, ankle: Scalar | None) -> list[Turn | None]:
-        """Turning of every bar relative to its parent; with `flexions` None, the crouch at a given ankle angle."""
-        turns: list[Turn | None] = [None] * (1 + max(j.bar for j in self.joints))
-        for k, joint in enumerate(self.joints):
-            if flexions is None:
-                angle = ankle if joint.name == "ankle" else getattr(self, f"{joint.name}_start")
-                rest = jnp.zeros(())
-                flexion = Turn(jnp.asarray(angle, dtype=float), rest, rest)
-            else:
-                flexion = flexions[k]
-            turns[joint.bar] = Turn(*(joint.sense * value for value in flexion))
-        return turns + [None] * (len(self.tree().parents) - len(turns))
+    def _crouch(self, ankle: Scalar) -> list[Turn]:
+        """The joints in the crouch, with the ankle at a given angle."""
+        return [held(ankle), *(held(getattr(self, f"{joint.name}_start")) for joint in self.joints[1:])]
 
     # --- equations of motion -------------------------------------------------------------------------------------
 
@@ -179,11 +205,18 @@ class PlanarJumper(Model):
         rest = jnp.zeros_like(y.x)
         linear, angular = (Vec(rest, rest), rest) if acceleration is None else acceleration
         base = Point(Vec(y.x, y.z), Vec(y.vx, y.vz), linear)
-        turns = self._turns(self.joint_turns(t), None)
-        return bars(self.tree(), base, Turn(y.pitch, y.spin, angular), turns)
+        return self.posed(self.joint_turns(t), base, Turn(y.pitch, y.spin, angular))
 
-    def contact(self, y: JumperState) -> Contact:
-        """Compression, sliding and forces of one stud in each row."""
+    def posed(self, flexions: Sequence[Turn], base: Point, pitch: Turn) -> list[Bar]:
+        """Motion of all bars from that of the joints, of the ankle's place and of the foot's pitch."""
+        tree = self.tree()
+        turns: list[Turn | None] = [None] * len(tree.parents)
+        for joint, flexion in zip(self.joints, flexions, strict=True):
+            turns[joint.bar] = Turn(*(joint.sense * value for value in flexion))
+        return bars(tree, base, pitch, turns)
+
+    def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
+        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law."""
         sole = self.sole
         c, s = jnp.cos(y.pitch), jnp.sin(y.pitch)
         ahead, below = sole.row_places, sole.radius - sole.drop
@@ -191,7 +224,10 @@ class PlanarJumper(Model):
         depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
         # material point at the contact: from the stud's centre straight down to the ground
         slip = y.vx + y.spin * (arm_z - (y.z + arm_z))
-        studs = sole.forces(depth, rate, slip[:, None], y.bristle[:, None])
+        if dt is None:
+            studs = sole.forces(depth, rate, slip[:, None], y.bristle[:, None], y.approach)
+        else:
+            studs = sole.step(depth, rate, slip[:, None], y.bristle[:, None], dt)
         return Contact(depth, rate, y.x + arm_x, slip, studs)
 
     def _wrench(self, y: JumperState, contact: Contact) -> tuple[Vec, Scalar]:
@@ -203,20 +239,43 @@ class PlanarJumper(Model):
 
     def vector_field(self, t: Scalar, y: JumperState) -> JumperState:
         """Velocities, accelerations of the base, and bristle rates."""
-        contact = self.contact(y)
+        return self._rates(t, y, self.contact(y))
+
+    def _rates(self, t: Scalar, y: JumperState, contact: Contact) -> JumperState:
         force, moment = self._wrench(y, contact)
         a, angular = base_acceleration(self.tree(), self.motion(t, y), force, moment, self.gravity)
-        return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, contact.studs.bristle_rate[:, 0])
+        studs = contact.studs
+        return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, studs.bristle_rate[:, 0], studs.approach_rate)
+
+    def incremental_step(self, t: Scalar, y: JumperState, dt: Scalar) -> tuple[JumperState, Contact]:
+        """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
+
+        That law is no ordinary differential equation; it serves for comparison, at small steps (0.01 ms).
+
+        Args:
+            t: time in s.
+            y: state.
+            dt: step in s.
+
+        Returns:
+            The state at t + dt, and the contact during the step.
+        """
+        contact = self.contact(y, dt)
+        change = self._rates(t, y, contact)
+        vx, vz, spin = y.vx + dt * change.vx, y.vz + dt * change.vz, y.spin + dt * change.spin
+        bristle = y.bristle + dt * change.bristle
+        return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle), contact
 
     def initial_state(self) -> JumperState:
         """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving."""
         tree, studs, rows = self.tree(), self.studs_per_row, len(self.sole.rows)
-        frozen = whole(tree, bars(tree, *_resting(), self._turns(None, self.crouch_ankle()))).com
+        frozen = whole(tree, self.posed(self._crouch(self.crouch_ankle()), *_resting())).com
         weight = jnp.sum(tree.mass) * self.gravity
 
         def standing(pose: Float[Array, 2]) -> JumperState:
             zero = jnp.zeros(())
-            return JumperState(zero, pose[0], pose[1], zero, zero, zero, jnp.zeros(rows))
+            approach = jnp.full(rows, self.sole.approach_speed) if self.sole.impact else None
+            return JumperState(zero, pose[0], pose[1], zero, zero, zero, jnp.zeros(rows), approach)
 
         def residual(pose: Float[Array, 2]) -> Float[Array, 2]:
             force, moment = self._wrench(standing(pose), self.contact(standing(pose)))
@@ -335,9 +394,14 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
 
 
+def held(angle: Scalar) -> Turn:
+    """A joint that does not move."""
+    return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
+
+
 def _resting() -> tuple[Point, Turn]:
     zero = jnp.zeros(())
-    return Point(Vec(zero, zero), Vec(zero, zero), Vec(zero, zero)), Turn(zero, zero, zero)
+    return Point(Vec(zero, zero), Vec(zero, zero), Vec(zero, zero)), held(0.0)
 
 
 def _balance_outputs(balance: Whole, gravity: Scalar) -> dict[str, Array]:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.contact import hertz_stiffness, hysteretic_hertz
-from jaxgait.mechanics.friction import falling_coefficient, length, loaded_bristle, memoryless
+from jaxgait.mechanics.contact import hertz_stiffness, hysteretic_hertz, restitution_dissipation
+from jaxgait.mechanics.friction import falling_coefficient, incremental, length, loaded_bristle, memoryless
 from jaxgait.models.base import Scalar, parameter
 from jaxgait.models.parameters import ParameterError
 
@@ -19,6 +19,9 @@ _PAPER = "Chen, Yan, Jin 2003"
 
 GATE_DEPTH = 1e-4
 """Compression in m over which a stud's bristle is engaged."""
+
+TRACKING_TIME = 2e-3
+"""Time in s within which a lifted stud's memory of its approach speed follows it."""
 
 
 class StudForces(NamedTuple):
@@ -30,6 +33,8 @@ class StudForces(NamedTuple):
     """N."""
     bristle_rate: Float[Array, "... axes"]
     """Rate of the bristles in m/s."""
+    approach_rate: Float[Array, ...] | None = None
+    """Rate of the remembered approach speeds in m/s^2 (impact law only)."""
 
 
 class Sole(eqx.Module):
@@ -42,7 +47,7 @@ class Sole(eqx.Module):
         0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative", source=_CHOSEN
     )
     approach_speed: Scalar = parameter(
-        0.2, unit="m/s", doc="speed that restitution refers to", bounds="positive", source=_CHOSEN
+        0.2, unit="m/s", doc="speed that restitution refers to, at least", bounds="positive", source=_CHOSEN
     )
     static_friction: Scalar = parameter(0.9, unit="1", doc="at breakaway", bounds="positive", source=_CHOSEN)
     kinetic_friction: Scalar = parameter(0.7, unit="1", doc="while sliding", bounds="positive", source=_CHOSEN)
@@ -56,6 +61,9 @@ class Sole(eqx.Module):
         1.0, unit="s/m", doc="shear damping per load", bounds="nonnegative", source=_CHOSEN
     )
     release_time: Scalar = parameter(0.02, unit="s", doc="bristles of a lifted stud", bounds="positive", source=_CHOSEN)
+    shear_stiffness: Scalar = parameter(
+        4.3e4, unit="N/m", doc="of a stud in the incremental law", bounds="positive", source=_CHOSEN
+    )
     slip_velocity: Scalar = parameter(
         0.006, unit="m/s", doc="width of the memoryless law", bounds="positive", source=_CHOSEN
     )
@@ -68,6 +76,9 @@ class Sole(eqx.Module):
     )
     law: Literal["bristle", "memoryless"] = eqx.field(static=True, default="bristle")
     """"bristle" holds a static load; "memoryless" creeps under it."""
+    impact: bool = eqx.field(static=True, default=False)
+    """Whether restitution refers to the speed at which each row came down (the paper's law) instead of to
+    `approach_speed`; rows then remember that speed, see `approach_rate`."""
 
     @property
     def stiffness(self) -> Scalar:
@@ -75,18 +86,28 @@ class Sole(eqx.Module):
         return hertz_stiffness(self.modulus, self.poisson, self.radius)
 
     @property
-    def dissipation(self) -> Scalar:
-        """Hysteresis factor in s/m: damping force per elastic force and rate."""
-        return 0.75 * (1.0 - self.restitution**2) / self.approach_speed
-
-    @property
     def row_places(self) -> Float[Array, " rows"]:
         """Places of the rows ahead of the ankle in m."""
         return jnp.stack([jnp.asarray(x, dtype=float) for x in self.rows])
 
-    def normal(self, depth: Float[Array, ...], rate: Float[Array, ...]) -> Float[Array, ...]:
-        """Normal force in N of one stud compressed by `depth` in m at `rate` in m/s."""
-        return hysteretic_hertz(depth, rate, self.stiffness, self.dissipation)
+    def normal(
+        self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...] | None = None
+    ) -> Float[Array, ...]:
+        """Normal force in N of one stud.
+
+        Args:
+            depth: compression in m.
+            rate: its rate in m/s.
+            approach: speed in m/s at which it came down; `approach_speed` if None or slower.
+        """
+        speed = self.approach_speed if approach is None else jnp.maximum(approach, self.approach_speed)
+        return hysteretic_hertz(depth, rate, self.stiffness, restitution_dissipation(self.restitution, speed))
+
+    def approach_rate(
+        self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...]
+    ) -> Float[Array, ...]:
+        """Rate of the remembered approach speed in m/s^2: it follows the speed in the air and is held on the ground."""
+        return jnp.where(depth > 0.0, 0.0, (jnp.maximum(rate, self.approach_speed) - approach) / TRACKING_TIME)
 
     def forces(
         self,
@@ -94,6 +115,7 @@ class Sole(eqx.Module):
         rate: Float[Array, ...],
         velocity: Float[Array, "... axes"],
         bristle: Float[Array, "... axes"],
+        approach: Float[Array, ...] | None = None,
     ) -> StudForces:
         """Forces on single studs.
 
@@ -102,14 +124,14 @@ class Sole(eqx.Module):
             rate: its rate in m/s.
             velocity: sliding velocity of the foot's material at the contact, one or two axes, m/s.
             bristle: deflections in m.
+            approach: remembered approach speeds in m/s, for the impact law.
         """
-        normal = self.normal(depth, rate)
-        coefficient = falling_coefficient(
-            length(velocity), self.static_friction, self.kinetic_friction, self.stribeck_velocity
-        )
+        normal = self.normal(depth, rate, approach)
+        held = None if approach is None else self.approach_rate(depth, rate, approach)
+        coefficient = self._coefficient(velocity)
         if self.law == "memoryless":
             tangential = memoryless(velocity, coefficient * normal, self.slip_velocity)
-            return StudForces(normal, tangential, jnp.zeros_like(bristle))
+            return StudForces(normal, tangential, jnp.zeros_like(bristle), held)
         s = jnp.clip(depth / GATE_DEPTH, 0.0, 1.0)
         tangential, rates = loaded_bristle(
             velocity,
@@ -121,7 +143,28 @@ class Sole(eqx.Module):
             self.bristle_damping,
             self.release_time,
         )
-        return StudForces(normal, tangential, rates)
+        return StudForces(normal, tangential, rates, held)
+
+    def step(
+        self,
+        depth: Float[Array, ...],
+        rate: Float[Array, ...],
+        velocity: Float[Array, "... axes"],
+        deflection: Float[Array, "... axes"],
+        dt: Scalar,
+    ) -> StudForces:
+        """Forces by the paper's incremental friction law, which needs time steps (of `dt` in s); see `forces`."""
+        normal = self.normal(depth, rate)
+        coefficient = self._coefficient(velocity)
+        force, after = incremental(
+            velocity, deflection, normal, self.static_friction, coefficient, self.shear_stiffness, dt
+        )
+        return StudForces(normal, force, (after - deflection) / dt)
+
+    def _coefficient(self, velocity: Float[Array, "... axes"]) -> Float[Array, ...]:
+        return falling_coefficient(
+            length(velocity), self.static_friction, self.kinetic_friction, self.stribeck_velocity
+        )
 
     def validate(self) -> None:
         """Refuses a rubber or a friction that cannot be.

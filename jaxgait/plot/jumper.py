@@ -34,6 +34,39 @@ def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
     return figure
 
 
+def landings(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
+    """Vertical ground reaction of landings in body weights (logarithmic) and height of the centre of mass over time."""
+    with style():
+        figure, axes = plt.subplots(2, 1, figsize=(6.5, 5.0), sharex=True, height_ratios=(3, 2))
+        for colour, (name, run) in zip((GREY, ORANGE, BLUE), runs.items(), strict=False):
+            force = run.grf_z.where(run.grf_z > 0.0)
+            axes[0].plot(run.time, force / weight, color=colour, label=name, lw=1.2)
+            axes[1].plot(run.time, run.com_z, color=colour)
+        axes[0].axhline(1.0, color="black", lw=0.8, ls="--")
+        axes[0].set(ylabel="vertical force / body weight", yscale="log", ylim=(0.1, 100.0))
+        axes[0].set_yticks([0.1, 1.0, 10.0, 100.0], labels=["0.1", "1", "10", "100"])
+        axes[0].legend(loc="upper left")
+        axes[1].set(ylabel="height of the CoM / m", xlabel="time / s")
+    return figure
+
+
+def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarray, " frames"]) -> Figure:
+    """Stick figures side by side over the ground, each above its time."""
+    gap = 0.85  # m between figures
+    with style():
+        figure, axis = plt.subplots(figsize=(7.0, 3.6))
+        axis.axhline(0.0, color="black", lw=1.0)
+        for k, (frame, t) in enumerate(zip(bodies, time, strict=True)):
+            for j, bar in enumerate(frame):
+                colour = BLUE if j < 3 else GREY if j < 6 else ORANGE
+                axis.plot(bar[:, 0] + gap * k, bar[:, 1], "-o", color=colour, lw=2.2, ms=2.5)
+            axis.text(gap * k + 0.1, -0.06, f"{t:.2f} s", ha="center", va="top", fontsize=8)
+        axis.set(aspect="equal", ylabel="z / m", ylim=(-0.2, None), xticks=[])
+        axis.grid(False)
+        axis.spines["bottom"].set_visible(False)
+    return figure
+
+
 def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figure:
     """Normal force of each row of studs over time, and whether it sticks, slips or hovers."""
     edges = 100.0 * np.r_[rows[0] - 0.021, (np.array(rows[1:]) + np.array(rows[:-1])) / 2, rows[-1] + 0.021]

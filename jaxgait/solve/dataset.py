@@ -25,7 +25,7 @@ from jaxgait.solve.integrate import Settings
 def state_variables(y: State) -> dict[str, Any]:
     """The components of a state by name: the fields of a named tuple or module, or "state" for anything else."""
     if hasattr(y, "_asdict"):
-        return dict(y._asdict())
+        return {k: v for k, v in y._asdict().items() if v is not None}
     if isinstance(y, dict):
         return dict(y)
     if isinstance(y, eqx.Module):
