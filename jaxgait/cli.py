@@ -196,12 +196,17 @@ class Bench:
 
     json: pathlib.Path | None = None
     """File for the rows and targets."""
+    page: pathlib.Path | None = None
+    """Markdown page of the results; a picture is put beside it."""
     quick: bool = False
-    """Small sizes: a minute instead of a quarter of an hour."""
+    """Small sizes: a minute instead of half an hour."""
 
     def __call__(self) -> None:
         """Runs it."""
-        experiment("benchmarks", "bench").bench(self.json, quick=self.quick)
+        for path in (self.json, self.page):
+            if path is not None:
+                _writable(path)
+        experiment("benchmarks", "bench").bench(self.json, quick=self.quick, page_path=self.page)
 
 
 @dataclasses.dataclass(frozen=True)

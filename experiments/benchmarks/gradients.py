@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import diffrax
@@ -13,7 +14,7 @@ from jaxgait.models.parameters import parameters, with_parameters
 from jaxgait.models.walker import Walker
 from jaxgait.solve.explicit import RK4
 
-from .rows import Row, Target, last, row, timed
+from .rows import Row, Target, Timing, announce, last, row, timed
 from .walker import STEP
 
 NAMES = tuple(parameters(Walker()))
@@ -37,23 +38,38 @@ def final(values: Any, steps: int) -> jax.Array:
     return jax.vmap(one, in_axes=1)(values)
 
 
+def directional(function: Callable[[Any], Any], values: jax.Array, count: int, **options: Any) -> Timing:
+    """Times a value with its derivatives along `count` random directions, or the value alone for none.
+
+    Args:
+        function: of the parameters of all members (parameters, members).
+        values: the parameters.
+        count: how many directions; one primal serves them all.
+        options: of `timed`.
+    """
+    if count == 0:
+        return timed(function, values, **options)
+    directions = values * jax.random.normal(jax.random.key(0), (count, *values.shape))
+
+    def run(values: jax.Array, directions: jax.Array) -> Any:
+        return jax.vmap(lambda d: jax.jvp(function, (values,), (d,)), out_axes=(None, 0))(directions)
+
+    return timed(run, values, directions, **options)
+
+
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
     """One row per number of directions; directions are random, since more of them are wanted than parameters exist."""
-    members, steps, counts = (64, 200, (1, 2)) if quick else (256, 1000, (1, 2, 8, 32))
+    members, steps, counts = (64, 200, (0, 2)) if quick else (256, 1000, (0, 1, 2, 8, 32))
     base = jnp.asarray([float(p.value) for p in parameters(Walker()).values()])
     values = jnp.tile(base[:, None], (1, members))
-    rows = []
-    for count in (0, *counts):
-        directions = base[:, None] * jax.random.normal(jax.random.key(0), (count, len(NAMES), members))
-
-        def run(values: jax.Array, directions: jax.Array, count: int = count) -> Any:
-            if count == 0:
-                return final(values, steps)
-            push = lambda d: jax.jvp(lambda v: final(v, steps), (values,), (d,))
-            return jax.vmap(push, out_axes=(None, 0))(directions)
-
-        timing = timed(run, values, directions, repeats=2)
+    rows = {}
+    for count in counts:
+        announce(f"walker: value and {count} tangents")
+        timing = directional(lambda v: final(v, steps), values, count, repeats=2)
         method = f"RK4, value and {count} tangents" if count else "RK4, value"
         details = dict(problem="walker", code="jaxgait", method=method, members=members, work=f"{steps} steps")
-        rows.append(row(timing, **details, steps=members * steps, error=None))  # type: ignore[arg-type]
-    return rows, []
+        rows[count] = row(timing, **details, steps=members * steps, error=None)  # type: ignore[arg-type]
+    ratio = {n: r.cpu_min_s / rows[0].cpu_min_s for n, r in rows.items()}
+    note = ", ".join(f"{n}: {ratio[n]:.3g}" for n in counts if n)
+    what = "walker: value and gradient (2 parameters) over value, CPU time"
+    return list(rows.values()), [Target(what, 3.0, ratio[2], True, f"ratio by directions: {note}")]

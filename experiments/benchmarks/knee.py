@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import tempfile
-import time
 from typing import Any
 
 import diffrax
@@ -12,16 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
-from scipy.integrate import solve_ivp
 
 from jaxgait import precision
 from jaxgait.models.base import Model
-from jaxgait.models.parameters import with_parameters
+from jaxgait.models.parameters import parameters, with_parameters
 from jaxgait.models.prosthesis import Prosthesis
 from jaxgait.solve.integrate import Settings, integrate, settings_for
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
 
-from .rows import Program, Row, Target, Timing, clocked, last, row, timed
+from . import native, pool
+from .gradients import directional
+from .rows import Program, Row, Target, Timing, announce, last, row, timed
 
 RATIO = 0.05
 """c / k in s of the set R2."""
@@ -61,61 +62,88 @@ class Ensemble:
         return self.program.time(self.springs, jnp.asarray(span), jnp.asarray(rtol), repeats=repeats)
 
 
-def stock(members: int, span: float, repeats: int) -> Timing:
+def stock(k: jax.Array, span: float, repeats: int) -> Timing:
     """What a user would write: the state an array, `jit(vmap(diffeqsolve))` with Kvaerno5."""
 
     def one(k: Any) -> tuple[jax.Array, jax.Array]:
         model = member(k, RATIO * k)
         start = model.initial_state()
-        field = lambda t, y, m: jnp.stack(m.vector_field(t, type(start)(*y)))
         solution = diffrax.diffeqsolve(
-            *(diffrax.ODETerm(field), diffrax.Kvaerno5(), 0.0, span, 1e-5, jnp.stack(start), model),
+            diffrax.ODETerm(lambda t, y, m: pool.flat(m.vector_field, start)(t, y)),
+            *(diffrax.Kvaerno5(), 0.0, span, 1e-5, jnp.stack(start), model),
             stepsize_controller=diffrax.PIDController(STOCK_RTOL, STOCK_RTOL * 1e-2, dtmax=0.01),
             max_steps=1_000_000,
             throw=False,
         )
         return last(solution)[:2], solution.stats["num_steps"]
 
-    return timed(jax.vmap(one), springs(members), repeats=repeats)
+    return timed(jax.vmap(one), k, repeats=repeats)
 
 
-def radau(members: int, span: float) -> Timing:
-    """SciPy's Radau, one member after the other, with jitted right-hand side and Jacobian."""
-    start = member(1.6e4, 800.0).initial_state()
-    field = lambda t, y, k: jnp.stack(member(k, RATIO * k).vector_field(t, type(start)(*y)))
-    f, J = jax.jit(field), jax.jit(jax.jacfwd(field, argnums=1))
-    y0 = np.array(jnp.stack(start))
-    begin = time.perf_counter()
-    jax.block_until_ready((f(0.0, y0, 1.6e4), J(0.0, y0, 1.6e4)))
-    timing = Timing(compile=time.perf_counter() - begin)
-    options: dict[str, Any] = dict(
-        method="Radau", rtol=STOCK_RTOL, atol=STOCK_RTOL * 1e-2, max_step=0.01, first_step=1e-5
-    )
+def one_by_one() -> pool.Problem:
+    """The knee for SciPy; the parameter is the spring."""
+    y0 = member(1.6e4, 800.0).initial_state()
+    field = lambda t, y, k: pool.flat(member(k, RATIO * k).vector_field, y0)(t, y)
+    return field, np.array(y0, dtype=float)
 
-    def all_of_them() -> list[Any]:
-        tangent = lambda k: lambda t, y: np.asarray(J(t, y, k))
-        value = lambda k: lambda t, y: np.asarray(f(t, y, k))
-        return [solve_ivp(value(k), (0.0, span), y0, jac=tangent(k), **options) for k in np.asarray(springs(members))]
 
-    runs = clocked(timing, all_of_them)
-    timing.result = (np.array([r.y[:2, -1] for r in runs]), np.array([r.t.size - 1 for r in runs]))
+def scipy(method: str, k: jax.Array, span: float) -> Timing:
+    """SciPy's method with jitted right-hand side and Jacobian, in a pool of processes."""
+    options = dict(rtol=STOCK_RTOL, atol=STOCK_RTOL * 1e-2, max_step=0.01, first_step=1e-5)
+    timing = pool.scipy(one_by_one, k.tolist(), span, method=method, **options)
+    y, steps = timing.result
+    timing.result = (y[:, :2], steps)
     return timing
 
 
-def value_and_gradient(members: int, span: float, repeats: int) -> tuple[Timing, Timing]:
-    """Value alone, and value with the derivatives with respect to k and c (batched tangents sharing the primal)."""
+def description(model: Prosthesis) -> str:
+    """The parameters and the drive as the C++ program reads them: lines of a name and its numbers."""
+    numbers = {name: [info.value] for name, info in parameters(model).items()}
+    drive = model.drive
+    numbers |= {"drive.period": [drive.period], "drive.speed": [drive.speed]}
+    for name in ("hip_x", "hip_y", "thigh", "ankle"):
+        series = getattr(drive, name)
+        numbers[f"drive.{name}"] = [series.a0, *np.stack([series.a, series.b], axis=1).ravel()]
+    return "".join(f"{name} {' '.join(repr(float(x)) for x in row)}\n" for name, row in numbers.items())
 
-    def value(differentiated: bool) -> Any:
-        settings = settings_for(Prosthesis(), differentiated=differentiated)
-        return jax.vmap(lambda k, c: angles(k, c, jnp.asarray(span), STOCK_RTOL, settings)[0])
 
-    def both(k: jax.Array, c: jax.Array) -> Any:
-        push = lambda a, b: jax.jvp(value(True), (k, c), (jnp.full_like(k, a), jnp.full_like(c, b)))
-        return jax.vmap(push, out_axes=(None, 0))(jnp.asarray([1.0, 0.0]), jnp.asarray([0.0, 1.0]))
+def hand_written(kind: str, k: Any, span: float, rtol: float, repeats: int) -> Timing:
+    """The C++ program ("scalar" or "simd") with the method of `Ros4`, on one core; results as of `angles`."""
+    k = np.asarray(k, dtype=float)
+    start = np.array(member(1.6e4, 800.0).initial_state(), dtype=float)
+    with tempfile.TemporaryDirectory() as folder:
+        model, members, states = (pathlib.Path(folder) / name for name in ("model", "members", "states"))
+        model.write_text(description(Prosthesis()))
+        np.column_stack([k, RATIO * k, np.tile(start, (k.size, 1))]).tofile(members)
+        timing = native.timed("knee", "run", kind, model, members, repr(span), repr(rtol), states, repeats=repeats)
+        rows = np.fromfile(states).reshape(k.size, 5)
+    timing.result = (rows[:, :2], rows[:, 4])
+    return timing
 
-    k = springs(members)
-    alone = timed(value(False), k, RATIO * k, repeats=repeats)
-    return alone, timed(both, k, RATIO * k, repeats=repeats, options=GRADIENT_OPTIONS)
+
+def hand_written_field(kind: str, model: Prosthesis, points: np.ndarray) -> np.ndarray:
+    """Right-hand side and its derivatives with respect to t, y by the C++ program.
+
+    Args:
+        kind: "scalar" or "simd".
+        model: parameters and drive.
+        points: rows of t, y (points, 5).
+
+    Returns:
+        (points, 6, 4): the right-hand side, its time derivative and its derivatives along the four variables.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [pathlib.Path(folder) / name for name in ("model", "points", "out")]
+        paths[0].write_text(description(model))
+        np.asarray(points, dtype=float).tofile(paths[1])
+        native.run("knee", "field", kind, *paths)
+        return np.fromfile(paths[2]).reshape(-1, 6, 4)
+
+
+def final_angles(values: jax.Array, span: float, differentiated: bool) -> jax.Array:
+    """Final angles (members, 2) of an ensemble with springs and dampers `values` (2, members)."""
+    settings = settings_for(Prosthesis(), differentiated=differentiated)
+    return jax.vmap(lambda k, c: angles(k, c, jnp.asarray(span), STOCK_RTOL, settings)[0])(*values)
 
 
 def cached_compile(members: int) -> float:
@@ -141,39 +169,56 @@ def cached_compile(members: int) -> float:
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
     """All rows of the knee."""
     members, few, span, repeats = (64, 2, 0.02, 1) if quick else (256, 8, 1.127, 3)
-    work = f"{span:g} s"
     solvers = [Ros4] if quick else [Ros4, Rodas4, Rodas5P]
-    ensembles = {solver.__name__: Ensemble(members, solver(pivoting=False)) for solver in solvers}
-    best = ensembles[solvers[-1].__name__]
-    reference = dict(zip(springs(members).tolist(), best.time(span, REFERENCE_RTOL, 1).result[0], strict=True))
+    tolerances = (1e-5,) if quick else (1e-5, 1e-6, 1e-7)
+    all_k = springs(members)
+    some_k = all_k[np.linspace(0, members - 1, few).round().astype(int)]
+    rows: list[Row] = []
+    ensembles: dict[str, Ensemble] = {}
+    for solver in solvers:
+        announce(f"knee: compiling {solver.__name__}, {members} members")
+        ensembles[solver.__name__] = Ensemble(members, solver(pivoting=False))
+    announce("knee: reference")
+    exact = ensembles[solvers[-1].__name__].time(span, REFERENCE_RTOL, 1).result[0]
+    reference = dict(zip(all_k.tolist(), np.asarray(exact), strict=True))
 
-    def entry(timing: Timing, code: str, method: str, n: int, rtol: float) -> Row:
+    def add(timing: Timing, code: str, method: str, k: jax.Array, rtol: float) -> Row:
         final, steps = timing.result
-        # Ensembles of any size have their end points in common.
-        pairs = [(angle, reference[k]) for k, angle in zip(springs(n).tolist(), final, strict=True) if k in reference]
-        error = [np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in pairs]
-        details = dict(problem="knee", code=code, method=method, members=n, work=f"{work}, rtol {rtol:g}")
-        return row(timing, **details, steps=int(np.sum(steps)), error=error)  # type: ignore[arg-type]
+        error = [np.abs(a - reference[x]).max() for x, a in zip(k.tolist(), np.asarray(final), strict=True)]
+        details = dict(problem="knee", code=code, method=method, members=k.size, work=f"{span:g} s, rtol {rtol:g}")
+        rows.append(row(timing, **details, steps=int(np.sum(steps)), error=error))  # type: ignore[arg-type]
+        return rows[-1]
 
-    rows = [
-        entry(ensemble.time(span, rtol, repeats), "jaxgait", name, members, rtol)
-        for name, ensemble in ensembles.items()
-        for rtol in ((1e-5,) if quick else (1e-5, 1e-6, 1e-7))
-    ]
-    kvaerno = entry(stock(few, span, 1), "diffrax", "Kvaerno5, jit(vmap)", few, STOCK_RTOL)
-    scipy = entry(radau(1, span), "SciPy", "Radau, one by one", 1, STOCK_RTOL)
-    targets = _targets([*rows, kvaerno, scipy], kvaerno, scipy)
-    rows += [kvaerno, scipy]
+    for name, ensemble in ensembles.items():
+        for rtol in tolerances:
+            announce(f"knee: jaxgait, {name}, rtol {rtol:g}")
+            add(ensemble.time(span, rtol, repeats), "jaxgait", name, all_k, rtol)
+    if native.compiler():
+        for kind in ("simd", "scalar"):
+            for rtol in tolerances:
+                announce(f"knee: C++, {kind}, rtol {rtol:g}")
+                add(hand_written(kind, all_k, span, rtol, repeats), "C++", f"Ros4, {kind}", all_k, rtol)
+    announce(f"knee: stock Kvaerno5, {few} members")
+    kvaerno = add(stock(some_k, span, 1), "diffrax", "Kvaerno5, jit(vmap)", some_k, STOCK_RTOL)
+    announce(f"knee: SciPy Radau, {few} members")
+    radau = add(scipy("Radau", some_k, span), "SciPy", "Radau, in processes", some_k, STOCK_RTOL)
+    targets = _targets(rows, kvaerno, radau)
     if not quick:
+        announce(f"knee: SciPy LSODA, {few} members")
+        add(scipy("LSODA", some_k, span), "SciPy", "LSODA, in processes", some_k, STOCK_RTOL)
+        announce("knee: value and gradient")
         targets += _differentiated(rows, members, span)
+        announce("knee: second compilation")
         seconds = cached_compile(members)
         targets.append(Target("knee: second compilation, from the disk cache, s", 5.0, seconds, at_most=True))
+        announce("knee: scaling with members and strides")
         rows += _scaling(ensembles["Ros4"], members, span)
     return rows, targets
 
 
-def _targets(rows: list[Row], kvaerno: Row, scipy: Row) -> list[Target]:
+def _targets(rows: list[Row], kvaerno: Row, radau: Row) -> list[Target]:
     """Ratios at equal error: the slower code against the cheapest row of ours that is at least as accurate."""
+    of = lambda code, method: [r for r in rows if r.code == code and r.method == method]
 
     def ratio(slow: Row) -> tuple[float, str]:
         as_good = [r for r in rows if r.code == "jaxgait" and r.error is not None and r.error <= (slow.error or 0.0)]
@@ -181,23 +226,40 @@ def _targets(rows: list[Row], kvaerno: Row, scipy: Row) -> list[Target]:
         note = f"{fast.method}, {fast.work}" + ("" if as_good else ", which is less accurate")
         return slow.cpu_ms_per_member / fast.cpu_ms_per_member, note
 
-    (stock_ratio, stock_note), (radau_ratio, radau_note) = ratio(kvaerno), ratio(scipy)
+    def floor(kind: str) -> float | None:
+        """Processor time of ours over that of C++: the same method and, at the first tolerance, the same steps."""
+        theirs = of("C++", f"Ros4, {kind}")
+        return of("jaxgait", "Ros4")[0].cpu_ms_per_member / theirs[0].cpu_ms_per_member if theirs else None
+
+    (stock_ratio, stock_note), (radau_ratio, radau_note) = ratio(kvaerno), ratio(radau)
+    scalar, note = floor("scalar"), "" if native.compiler() else "no g++ on this machine"
     return [
         Target("knee: stock Kvaerno5 over jaxgait, CPU time", 150.0, stock_ratio, note=stock_note),
         Target("knee: SciPy Radau over jaxgait, CPU time", 50.0, radau_ratio, note=radau_note),
+        Target("knee: scalar C++ over jaxgait, CPU time", 4.0, None if scalar is None else 1.0 / scalar, note=note),
+        Target("knee: jaxgait over SIMD C++, CPU time", 3.0, floor("simd"), True, note),
         Target("knee: compilation of a value, s", 30.0, rows[0].compile_s, at_most=True),
     ]
 
 
 def _differentiated(rows: list[Row], members: int, span: float) -> list[Target]:
-    alone, both = value_and_gradient(members, span, 2)
-    for name, timing in (("value", alone), ("value and d/d(k, c)", both)):
-        details = dict(problem="knee", code="jaxgait", method=f"Ros4, {name}", members=members)
-        rows.append(row(timing, **details, work=f"{span:g} s, rtol {STOCK_RTOL:g}", steps=None, error=None))  # type: ignore[arg-type]
-    ratio = both.cpu_min / alone.cpu_min
+    """Value alone, and value with derivatives along directions in the plane of k and c."""
+    k = springs(members)
+    timings = {}
+    for count in (0, 1, 2, 8, 32):
+        announce(f"knee: value and {count} tangents")
+        options: dict[str, Any] = dict(options=GRADIENT_OPTIONS) if count else {}
+        function = lambda v, count=count: final_angles(v, span, count > 0)
+        timings[count] = directional(function, jnp.stack([k, RATIO * k]), count, repeats=1, **options)
+        method = f"Ros4, value and {count} tangents" if count else "Ros4, value"
+        details = dict(problem="knee", code="jaxgait", method=method, members=members)
+        work = f"{span:g} s, rtol {STOCK_RTOL:g}"
+        rows.append(row(timings[count], **details, work=work, steps=None, error=None))  # type: ignore[arg-type]
+    ratio = {n: t.cpu_min / timings[0].cpu_min for n, t in timings.items()}
+    note = "ratio by directions: " + ", ".join(f"{n}: {r:.3g}" for n, r in ratio.items() if n)
     return [
-        Target("knee: value and gradient (2 parameters) over value, CPU time", 3.0, ratio, at_most=True),
-        Target("knee: compilation of value and gradient, s", 60.0, both.compile, at_most=True),
+        Target("knee: value and gradient (2 parameters) over value, CPU time", 3.0, ratio[2], True, note),
+        Target("knee: compilation of value and gradient, s", 60.0, timings[2].compile, at_most=True),
     ]
 
 

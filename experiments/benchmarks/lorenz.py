@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxgait.solve.explicit import Tsit5
 
-from .rows import Row, Target, last, row, timed
+from .rows import Row, Target, announce, last, row, timed
 
 
 def field(t: Any, y: tuple[Any, Any, Any], rho: Any) -> tuple[Any, Any, Any]:
@@ -55,6 +55,7 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
             rho = np.linspace(0.0, 21.0, members)
             reference = jax.jit(ensemble(Tsit5(), False, float))(rho[:: max(1, members // 8)])[0]
             for code, solver in codes:
+                announce(f"Lorenz: {code}, {members} members, {'adaptive' if adaptive else 'fixed'}")
                 timing = timed(
                     ensemble(solver, adaptive, jnp.float32), rho.astype(np.float32), repeats=1 if quick else 3
                 )

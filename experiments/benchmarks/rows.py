@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ class Timing:
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     compile: float | None = None
+    memory: int | None = None
+    """Bytes of temporaries and results of the compiled program."""
     result: Any = None
 
     @property
@@ -46,6 +49,8 @@ class Row:
     """Steps taken by all members."""
     error: float | None
     """Median over the members of the error at the end against a tight reference; unit of the state."""
+    memory_bytes_per_member: float | None = None
+    """Temporaries and results of the compiled program."""
 
     @property
     def cpu_ms_per_member(self) -> float:
@@ -96,10 +101,12 @@ class Program:
         begin = time.perf_counter()
         self._run = jax.jit(function, compiler_options=options).lower(*args).compile()
         self.compile = time.perf_counter() - begin
+        analysis = self._run.memory_analysis()
+        self.memory = analysis.temp_size_in_bytes + analysis.output_size_in_bytes if analysis is not None else None
 
     def time(self, *args: Any, repeats: int = 3) -> Timing:
         """Runs it `repeats` times, each time to the end."""
-        timing = Timing(compile=self.compile)
+        timing = Timing(compile=self.compile, memory=self.memory)
         for _ in range(repeats):
             timing.result = clocked(timing, lambda: jax.block_until_ready(self._run(*args)))
         return timing
@@ -131,30 +138,57 @@ def row(
         compile_s=timing.compile,
         steps=steps,
         error=None if error is None else float(np.median(error)),
+        memory_bytes_per_member=None if timing.memory is None else timing.memory / members,
     )
+
+
+HEADINGS = (
+    *("problem", "code", "method", "members", "work"),
+    *("CPU ms/member", "traj/s", "steps/CPU s", "compile s", "kB/member", "error"),
+)
+TARGET_HEADINGS = ("target", "wanted", "measured", "met", "note")
+
+
+def cells(entry: dict[str, Any]) -> tuple[str, ...]:
+    """A row (see `Row.as_dict`) as text, under `HEADINGS`."""
+    shown = lambda key, spec, scale=1.0: f"{scale * entry[key]:{spec}}" if entry.get(key) is not None else ""
+    return (
+        *(entry["problem"], entry["code"], entry["method"], str(entry["members"]), entry["work"]),
+        *(shown("cpu_ms_per_member", ".4g"), shown("trajectories_per_s", ".3g")),
+        *(shown("trajectory_steps_per_cpu_s", ".2e"), shown("compile_s", ".1f")),
+        *(shown("memory_bytes_per_member", ".3g", 1e-3), shown("error", ".1e")),
+    )
+
+
+def target_cells(target: dict[str, Any]) -> tuple[str, ...]:
+    """A target (see `Target.as_dict`) as text, under `TARGET_HEADINGS`."""
+    wanted = f"{'<=' if target['bound'] == 'at most' else '>='} {target['target']:g}"
+    measured = "" if target["measured"] is None else f"{target['measured']:.3g}"
+    met = {True: "yes", False: "NO", None: "not measured"}[target["met"]]
+    return target["what"], wanted, measured, met, target["note"]
 
 
 def table(rows: list[Row], targets: list[Target]) -> str:
     """Rows and targets as aligned text."""
-    lines = [
-        f"{'problem':10} {'code':10} {'method':26} {'members':>8} {'work':22} {'CPU ms/member':>13} {'traj/s':>9} "
-        f"{'steps/CPU s':>11} {'compile s':>9} {'error':>8}"
-    ]
-    for r in rows:
-        rate = f"{r.steps / r.cpu_min_s:.2e}" if r.steps else ""
-        compiled = f"{r.compile_s:.1f}" if r.compile_s is not None else ""
-        error = f"{r.error:.1e}" if r.error is not None else ""
-        lines.append(
-            f"{r.problem:10} {r.code:10} {r.method:26} {r.members:8d} {r.work:22} {r.cpu_ms_per_member:13.4g} "
-            f"{r.members / r.wall_min_s:9.3g} {rate:>11} {compiled:>9} {error:>8}"
-        )
-    lines += [] if not targets else ["", f"{'target':72} {'wanted':>12} {'measured':>10}  met"]
-    for t in targets:
-        wanted = f"{'<=' if t.at_most else '>='} {t.target:g}"
-        measured = "" if t.measured is None else f"{t.measured:.3g}"
-        met = {True: "yes", False: "NO", None: "not measured"}[t.met]
-        lines.append(f"{t.what:72} {wanted:>12} {measured:>10}  {met}{'  ' + t.note if t.note else ''}")
-    return "\n".join(lines)
+    parts = [aligned(HEADINGS, [cells(r.as_dict()) for r in rows])] if rows else []
+    if targets:
+        parts.append(aligned(TARGET_HEADINGS, [target_cells(t.as_dict()) for t in targets]))
+    return "\n\n".join(parts)
+
+
+def aligned(headings: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+    """Columns of text, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    number = [all(not c or c[0] in "0123456789<>" for c in column) for column in zip(*lines, strict=True)]
+    place = lambda line: "  ".join(
+        c.rjust(w) if n else c.ljust(w) for c, w, n in zip(line, widths, number, strict=True)
+    )
+    return "\n".join(place(line).rstrip() for line in (headings, *lines))
+
+
+def announce(what: str) -> None:
+    """Says on the standard error stream what is being measured."""
+    print(f"[{time.strftime('%H:%M:%S')}] {what}", file=sys.stderr, flush=True)
 
 
 def last(solution: diffrax.Solution) -> Any:

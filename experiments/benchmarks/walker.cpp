@@ -2,65 +2,15 @@
 //
 //   walker {scalar|simd} members steps dt file
 //
-// Same right-hand side as jaxgait.models.walker.Walker with its default parameters, but slip_velocity 0.05 m/s; the slope runs linearly from 0.008 to
-// 0.012 over the members. Prints the seconds of the integration and writes the final states (members x 8 doubles).
+// Same right-hand side as jaxgait.models.walker.Walker with its default parameters, but slip_velocity 0.05 m/s; the
+// slope runs linearly from 0.008 to 0.012 over the members. Prints the wall and processor seconds of the integration and
+// writes the final states (members x 8 doubles).
 // "simd" integrates 8 members per instruction with GCC vector extensions; "scalar" one by one with the C library.
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
-typedef double v8 __attribute__((vector_size(64)));
-typedef long long m8 __attribute__((vector_size(64)));
-
-// ---- elementary functions --------------------------------------------------------------------------------------------
-static inline double choose(bool m, double a, double b) { return m ? a : b; }
-static inline v8 choose(m8 m, v8 a, v8 b) { return m ? a : b; }
-static inline v8 nearest(v8 x) { const double big = 6755399441055744.0; return (x + big) - big; }
-
-static inline void sincos_of(double x, double &s, double &c) { s = std::sin(x); c = std::cos(x); }
-static inline void sincos_of(v8 x, v8 &s, v8 &c) {
-  v8 n = nearest(x * 0.63661977236758134308);
-  v8 r = ((x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624871116645580e-21;
-  m8 q = __builtin_convertvector(n, m8) & 3;
-  v8 z = r * r;
-  v8 sr = r + r * z * (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 +
-          z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-  v8 cr = 1.0 - (0.5 * z - z * z * (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z *
-          (2.48015872894767294178e-05 + z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 +
-          z * -1.13596475577881948265e-11))))));
-  m8 odd = (q & 1) == 1;
-  s = choose(odd, cr, sr);
-  c = choose(odd, sr, cr);
-  s = choose(q >= 2, -s, s);
-  c = choose((q == 1) | (q == 2), -c, c);
-}
-
-static inline double exp_of(double x) { return std::exp(x); }
-static inline v8 exp_of(v8 x) {
-  x = choose(x < -700.0, v8{} - 700.0, choose(x > 700.0, v8{} + 700.0, x));
-  v8 n = nearest(x * 1.44269504088896340736);
-  v8 r = (x - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
-  v8 z = r * r;
-  v8 p = r * (9.99999999999999999910e-1 + z * (3.02994407707441961300e-2 + z * 1.26177193074810590878e-4));
-  v8 q = 2.0 + z * (2.27265548208155028766e-1 + z * (2.52448340349684104192e-3 + z * 3.00198505138664455042e-6));
-  m8 bits = (__builtin_convertvector(n, m8) + 1023) << 52;
-  v8 scale;
-  std::memcpy(&scale, &bits, sizeof scale);
-  return (1.0 + 2.0 * p / (q - p)) * scale;
-}
-
-static inline double softplus(double x) { return std::fmax(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
-static inline v8 softplus(v8 x) {
-  v8 a = choose(x < 0.0, x, -x), u = exp_of(a), s = u / (2.0 + u), z = s * s, p = v8{} + 2.0 / 33;
-  for (int k = 31; k > 0; k -= 2) p = p * z + 2.0 / k;
-  return choose(x > 0.0, x, v8{}) + s * p;
-}
-template <class V> static inline V sigmoid(V x) { return 1.0 / (1.0 + exp_of(-x)); }
-static inline double tanh_of(double x) { return std::tanh(x); }
-static inline v8 tanh_of(v8 x) { return 1.0 - 2.0 / (exp_of(2.0 * x) + 1.0); }
+#include "simd.hpp"
 
 // ---- the model -------------------------------------------------------------------------------------------------------
 const double mass = 1.0, inertia = 0.008, com = 0.1, leg = 0.4, radius = 0.1, gravity = 9.8, friction = 0.5;
@@ -118,7 +68,7 @@ int main(int argc, char **argv) {
   const double h = std::atof(argv[4]), start[8] = {0.0, 0.394, 0.2, -0.2, 0.591, 0.089, -1.5, -1.0};
   std::vector<double> out(members * 8);
   auto slope = [&](long i) { return members > 1 ? 0.008 + 0.004 * i / (members - 1) : 0.01; };
-  auto begin = std::chrono::steady_clock::now();
+  const Clock clock;
   if (!std::strcmp(argv[1], "scalar")) {
     for (long i = 0; i < members; ++i) {
       State<double> y;
@@ -137,7 +87,7 @@ int main(int argc, char **argv) {
         for (int j = 0; j < 8; ++j) out[(i + l) * 8 + j] = y.q[j][l];
     }
   }
-  std::printf("%.9f\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  clock.print();
   FILE *file = std::fopen(argv[5], "wb");
   if (!file) return std::perror(argv[5]), 1;
   std::fwrite(out.data(), sizeof(double), out.size(), file);

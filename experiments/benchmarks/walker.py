@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +17,13 @@ from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walker import Generalised, Walker, WalkerState
 from jaxgait.solve.explicit import RK4, Tsit5
 
-from .rows import Row, Target, Timing, last, row, timed
+from . import native, pool
+from .rows import Row, Target, Timing, announce, last, row, timed
 
 STEP = 1e-5
 """Time step in s."""
 SLIP_VELOCITY = 0.05
 """Width in m/s of the stick-slip transition: with the default (3e-4) explicit steps are unstable at heel strike."""
-SOURCE = pathlib.Path(__file__).parent / "walker.cpp"
 Field = Callable[[Any, Any, Any], Any]
 
 
@@ -78,48 +76,58 @@ def fixed(
     return timed(jax.vmap(one), slopes(members), repeats=repeats)
 
 
-def compiler() -> str | None:
-    """Path of g++, if there is one."""
-    return shutil.which("g++")
-
-
 def hand_written(kind: str, steps: int, members: int, repeats: int) -> Timing:
     """The C++ program ("scalar" or "simd"), on one core."""
-    timing = Timing()
     with tempfile.TemporaryDirectory() as folder:
-        program, states = pathlib.Path(folder) / "walker", pathlib.Path(folder) / "states"
-        flags = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi"]
-        subprocess.run([str(compiler()), *flags, "-o", str(program), str(SOURCE)], check=True)
-        for _ in range(repeats):
-            command = [str(program), kind, str(members), str(steps), repr(STEP), str(states)]
-            seconds = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            timing.wall.append(seconds)
-            timing.cpu.append(seconds)
+        states = pathlib.Path(folder) / "states"
+        timing = native.timed("walker", kind, members, steps, repr(STEP), states, repeats=repeats)
         timing.result = np.fromfile(states).reshape(members, 8)
     return timing
+
+
+def one_by_one() -> pool.Problem:
+    """The walker for SciPy; the parameter is the slope."""
+    y0 = member(0.01).initial_state()
+    field = lambda t, y, slope: pool.flat(member(slope).vector_field, y0)(t, y)
+    return field, np.array(y0, dtype=float)
+
+
+def scipy(method: str, members: int, span: float) -> Timing:
+    """SciPy's method with jitted right-hand side, in a pool of processes."""
+    return pool.scipy(one_by_one, slopes(members).tolist(), span, method=method, rtol=1e-6, atol=1e-8)
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
     """All rows of the walker."""
     members, few, steps, repeats = (256, 64, 500, 2) if quick else (1024, 256, 2500, 3)
     named = lambda t, y, model: model.vector_field(t, y)
-    runs = {
-        ("jaxgait", "RK4"): (fixed(named, RK4(), False, steps, members, repeats), members),
-        ("jaxgait", "Tsit5"): (fixed(named, Tsit5(), False, steps, members, repeats), members),
-        ("diffrax", "Tsit5, linalg.solve"): (fixed(array_field, diffrax.Tsit5(), True, steps, few, 1), few),
-    }
-    if compiler():
+    work = f"{steps} steps of {STEP:g} s"
+    rows: dict[tuple[str, str], Row] = {}
+    reference = None if quick else fixed(named, Tsit5(), False, 2 * steps, 2, 1, STEP / 2).result
+
+    def add(code: str, method: str, n: int, run: Callable[[], Timing], work: str = work) -> None:
+        nonlocal reference
+        announce(f"walker: {code}, {method}, {n} members")
+        timing = run()
+        final, taken = timing.result if isinstance(timing.result, tuple) else (timing.result, n * steps)
+        ends = np.asarray(final)[[0, -1]]
+        error = None if reference is None else np.abs(ends - np.asarray(reference)).max(axis=1)
+        reference = ends if reference is None else reference
+        details = dict(problem="walker", code=code, method=method, members=n, work=work)
+        rows[code, method] = row(timing, **details, steps=int(np.sum(taken)), error=error)  # type: ignore[arg-type]
+
+    # Without a finer reference (quick), the first row is the one.
+    add("jaxgait", "Tsit5", members, lambda: fixed(named, Tsit5(), False, steps, members, repeats))
+    add("jaxgait", "RK4", members, lambda: fixed(named, RK4(), False, steps, members, repeats))
+    add("diffrax", "Tsit5, linalg.solve", few, lambda: fixed(array_field, diffrax.Tsit5(), True, steps, few, 1))
+    if native.compiler():
         for kind in ("simd", "scalar"):
-            runs["C++", f"RK4, {kind}"] = (hand_written(kind, steps, members, repeats), members)
-    if quick:
-        reference = np.asarray(runs["jaxgait", "Tsit5"][0].result)[[0, -1]]
-    else:
-        reference = fixed(named, Tsit5(), False, 2 * steps, 2, 1, STEP / 2).result
-    rows = {}
-    for (code, method), (timing, n) in runs.items():
-        error = np.abs(np.asarray(timing.result)[[0, -1]] - np.asarray(reference)).max(axis=1)
-        details = dict(problem="walker", code=code, method=method, members=n, work=f"{steps} steps of {STEP:g} s")
-        rows[code, method] = row(timing, **details, steps=n * steps, error=error)  # type: ignore[arg-type]
+            add("C++", f"RK4, {kind}", members, lambda kind=kind: hand_written(kind, steps, members, repeats))
+    if not quick:
+        for n in (32, 128, 512):
+            add("jaxgait", f"RK4, {n} members", n, lambda n=n: fixed(named, RK4(), False, steps, n, repeats))
+        for method in ("LSODA", "DOP853"):
+            add("SciPy", f"{method}, in processes", 8, lambda m=method: scipy(m, 8, steps * STEP), "rtol 1e-06")
     return list(rows.values()), _targets(rows)
 
 
@@ -129,7 +137,7 @@ def _targets(rows: dict[tuple[str, str], Row]) -> list[Target]:
             return None
         return rows[slow].cpu_ms_per_member / rows[fast].cpu_ms_per_member
 
-    note = "" if compiler() else "no g++ on this machine"
+    note = "" if native.compiler() else "no g++ on this machine"
     mine, tsit5 = ("jaxgait", "RK4"), ("jaxgait", "Tsit5")
     return [
         Target("walker: stock Tsit5 over jaxgait's, CPU time", 20.0, ratio(("diffrax", "Tsit5, linalg.solve"), tsit5)),

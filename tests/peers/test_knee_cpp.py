@@ -1,0 +1,56 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.benchmarks import knee, native
+from jaxgait.models.parameters import with_parameters
+from jaxgait.models.prosthesis import KneeState, Prosthesis, parameter_set
+from jaxgait.solve.integrate import integrate, settings_for
+
+pytestmark = pytest.mark.skipif(native.compiler() is None, reason="no g++")
+POINTS = np.array(
+    [
+        [0.12, -0.4, 0.02, -1.4, 0.5],  # stance and swing: the check states of the specification
+        [0.8, -1.87, -0.6, 6.1, 2.0],
+        [2.3, -0.5, 0.1, 1.0, -1.0],
+    ]
+)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "simd"])
+@pytest.mark.parametrize("name", ["R2", "R3"])
+def test_hand_written_field_and_jacobian_agree(kind, name):
+    """The benchmark's C++ program is an independent second opinion on the knee's equations and their derivatives."""
+    model = with_parameters(parameter_set(name), {"damper.k": 2e4, "damper.c": 1000.0})
+    field = lambda t, y: jnp.stack(model.vector_field(t, KneeState(*y)))
+    jacobian = jax.jit(jax.jacfwd(field, argnums=(0, 1)))
+    theirs = knee.hand_written_field(kind, model, POINTS)
+    for (t, *state), (value, rate, *columns) in zip(POINTS, theirs, strict=True):
+        y = jnp.asarray(state)
+        f_t, J = jacobian(t, y)
+        np.testing.assert_allclose(value, field(t, y), rtol=1e-11)
+        np.testing.assert_allclose(rate, f_t, rtol=1e-11)
+        np.testing.assert_allclose(np.transpose(columns), J, rtol=1e-11)
+
+
+def test_hand_written_solver_takes_the_same_steps():
+    """20 ms after heel strike: the same method and step control, and answers that differ by less than the tolerance.
+
+    Where a foot sticks, rounding decides some steps: members differ by two per cent either way, their sum does not.
+    """
+    rtol, springs = 1e-7, knee.springs(16)
+    settings = settings_for(Prosthesis(), differentiated=True, rtol=rtol, atol=1e-2 * rtol)  # compiles fastest
+    ts = jnp.asarray([0.0, 0.02])
+    run = jax.jit(jax.vmap(lambda k: integrate(knee.member(k, knee.RATIO * k), ts, settings)))(springs)
+    ours = np.stack([run.y_end.theta_b, run.y_end.beta_1], axis=1)
+    for kind in ("scalar", "simd"):
+        theirs, steps = knee.hand_written(kind, springs, 0.02, rtol, 1).result
+        np.testing.assert_allclose(theirs, ours, rtol=0, atol=rtol)
+        np.testing.assert_allclose(steps.sum(), np.sum(run.steps + run.rejected), rtol=0.01)
+
+
+def test_what_the_program_reads_is_complete():
+    text = knee.description(Prosthesis())
+    assert "damper.k 18000.0\n" in text
+    assert len(next(line for line in text.splitlines() if line.startswith("drive.hip_y ")).split()) == 1 + 1 + 2 * 8
