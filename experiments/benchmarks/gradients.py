@@ -13,6 +13,7 @@ from jaxgait import precision
 from jaxgait.models.parameters import parameters, with_parameters
 from jaxgait.models.walker import Walker
 from jaxgait.solve.explicit import RK4
+from jaxgait.solve.sharing import sharing
 
 from .rows import Row, Target, Timing, announce, last, row, timed
 from .walker import STEP
@@ -38,23 +39,23 @@ def final(values: Any, steps: int) -> jax.Array:
     return jax.vmap(one, in_axes=1)(values)
 
 
-def directional(function: Callable[[Any], Any], values: jax.Array, count: int, **options: Any) -> Timing:
+def directional(function: Callable[[Any], Any], values: jax.Array, count: int, repeats: int) -> Timing:
     """Times a value with its derivatives along `count` random directions, or the value alone for none.
 
     Args:
         function: of the parameters of all members (parameters, members).
         values: the parameters.
         count: how many directions; one primal serves them all.
-        options: of `timed`.
+        repeats: how many runs.
     """
     if count == 0:
-        return timed(function, values, **options)
+        return timed(sharing(function), values, repeats=repeats)
     directions = values * jax.random.normal(jax.random.key(0), (count, *values.shape))
 
     def run(values: jax.Array, directions: jax.Array) -> Any:
         return jax.vmap(lambda d: jax.jvp(function, (values,), (d,)), out_axes=(None, 0))(directions)
 
-    return timed(run, values, directions, **options)
+    return timed(sharing(run), values, directions, repeats=repeats)
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:

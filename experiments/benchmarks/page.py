@@ -13,6 +13,9 @@ from typing import Any
 
 from .rows import HEADINGS, TARGET_HEADINGS, cells, target_cells
 
+ROUNDING = 1e-13
+"""Errors below are rounding and not drawn: the same steps as those of the reference."""
+
 
 def write(result: dict[str, Any], page: pathlib.Path) -> None:
     """Writes the page, and next to it the picture under the page's name."""
@@ -60,7 +63,7 @@ def work_precision(rows: list[dict[str, Any]], path: pathlib.Path) -> bool:
 
     from jaxgait.plot.style import PALETTE, save, style
 
-    points = [r for r in rows if r["error"]]
+    points = [r for r in rows if r["error"] is not None and r["error"] > ROUNDING]
     problems = list(dict.fromkeys(r["problem"] for r in points))
     if not points:
         return False
@@ -77,6 +80,8 @@ def work_precision(rows: list[dict[str, Any]], path: pathlib.Path) -> bool:
                 x, y = [r["error"] for r in line], [r["cpu_ms_per_member"] for r in line]
                 style_of = dict(marker=markers[line[0]["code"]], ms=5, color=PALETTE[i % len(PALETTE)], label=label)
                 panel.loglog(x, y, lw=1.2, ls="-" if i < len(PALETTE) else "--", **style_of)
+            low, high = panel.get_xlim()
+            panel.set_xlim(min(low, high / 100.0), max(high, low * 100.0))  # two decades at least
             panel.set(xlabel="error of the final state", ylabel="processor time of a member in ms", title=problem)
             panel.legend(fontsize=7)
         save(figure, path)

@@ -20,15 +20,21 @@ Problem = tuple[Callable[[Any, Any, Any], Any], np.ndarray]
 """A right-hand side f(t, y, parameter) of arrays in JAX, to be jitted, and the state at t = 0."""
 
 _worker: dict[str, Any] = {}
-"""In a worker process: the jitted right-hand side, its Jacobian and the first state."""
+"""In a worker process: the jitted right-hand side f, its Jacobian J, the first state y0 and the barrier."""
 
 
 def _start(problem: Callable[[], Problem], parameter: float, barrier: Any) -> None:
     jax.config.update("jax_enable_x64", True)
     field, y0 = problem()
-    f, J = jax.jit(field), jax.jit(jax.jacfwd(field, argnums=1))
-    jax.block_until_ready((f(0.0, y0, parameter), J(0.0, y0, parameter)))
+    f, J = (_called(jax.jit(g)) for g in (field, jax.jacfwd(field, argnums=1)))
+    f(0.0, y0, parameter)
+    J(0.0, y0, parameter)
     _worker.update(f=f, J=J, y0=y0, barrier=barrier)
+
+
+def _called(compiled: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], np.ndarray]:
+    """The same function of NumPy numbers, always of the same types: another type would be compiled again."""
+    return lambda t, y, parameter: np.asarray(compiled(np.float64(t), np.asarray(y), np.float64(parameter)))
 
 
 def _ready(_: int) -> None:
@@ -37,8 +43,7 @@ def _ready(_: int) -> None:
 
 def _solve(parameter: float, span: float, options: dict[str, Any]) -> tuple[np.ndarray, int, float]:
     begin = time.process_time()
-    f, J = _worker["f"], _worker["J"]
-    field, tangent = (lambda t, y: np.asarray(f(t, y, parameter))), (lambda t, y: np.asarray(J(t, y, parameter)))
+    field, tangent = (lambda t, y: _worker["f"](t, y, parameter)), (lambda t, y: _worker["J"](t, y, parameter))
     jac = {"jac": tangent} if options["method"] in ("Radau", "BDF", "LSODA") else {}
     run = solve_ivp(field, (0.0, span), _worker["y0"], **jac, **options)
     return run.y[:, -1], run.t.size - 1, time.process_time() - begin

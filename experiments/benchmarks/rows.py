@@ -97,9 +97,9 @@ class Target:
 class Program:
     """A function compiled for given arguments, with the seconds that took."""
 
-    def __init__(self, function: Callable[..., Any], *args: Any, options: dict[str, Any] | None = None):
+    def __init__(self, function: Callable[..., Any], *args: Any):
         begin = time.perf_counter()
-        self._run = jax.jit(function, compiler_options=options).lower(*args).compile()
+        self._run = jax.jit(function).lower(*args).compile()
         self.compile = time.perf_counter() - begin
         analysis = self._run.memory_analysis()
         self.memory = analysis.temp_size_in_bytes + analysis.output_size_in_bytes if analysis is not None else None
@@ -112,9 +112,9 @@ class Program:
         return timing
 
 
-def timed(function: Callable[..., Any], *args: Any, repeats: int = 3, options: dict[str, Any] | None = None) -> Timing:
+def timed(function: Callable[..., Any], *args: Any, repeats: int = 3) -> Timing:
     """Compiles a function once and runs it `repeats` times, each time to the end."""
-    return Program(function, *args, options=options).time(*args, repeats=repeats)
+    return Program(function, *args).time(*args, repeats=repeats)
 
 
 def clocked(timing: Timing, run: Callable[[], Any]) -> Any:
