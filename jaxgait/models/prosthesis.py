@@ -294,20 +294,22 @@ class Prosthesis(Model):
         ankle = self.ankle_torque(y.beta_1 - shank, y.beta_1_rate - leg.shank.rate, leg.hip.ankle)
         return Torques(lock, cylinder, ankle, length)
 
-    def _socket_forces(self, y: State) -> tuple[Scalar, ...]:
+    def _socket_forces(self, leg: Leg, y: State) -> tuple[Scalar, ...]:
+        """Force in N of the socket on the leg, forward and upward: towards the path, less what the trunk pushes."""
         s = self.socket
         if s is None:
             return ()
+        push = Vec(0.0, 0.0) if leg.hip.load is None else s.load_share * leg.hip.load
         return (
-            -s.stiffness_x * y.socket_x - s.damping_x * y.socket_x_rate,
-            -s.stiffness_y * y.socket_y - s.damping_y * y.socket_y_rate - s.preload,
+            -s.stiffness_x * y.socket_x - s.damping_x * y.socket_x_rate - push.x,
+            -s.stiffness_y * y.socket_y - s.damping_y * y.socket_y_rate - push.y,
         )
 
     def _applied(self, leg: Leg, y: State) -> list[Scalar]:
         """Generalised forces of lock, cylinder, ankle and socket for the speeds (thetaB', beta1', socket)."""
         lock, cylinder, ankle, _ = self.torques(leg, y)
         on_link = leg.knee.rate_A * cylinder - leg.knee.rate_S * ankle - lock
-        return [on_link, ankle, *self._socket_forces(y)]
+        return [on_link, ankle, *self._socket_forces(leg, y)]
 
     # --- the model ----------------------------------------------------------------------------------------------------
 
@@ -407,6 +409,11 @@ class Prosthesis(Model):
         _check_assembly(self.linkage)
         if np.any(np.asarray(self.segments.ankle) > 1.0):
             raise ParameterError("Prosthesis.segments.ankle is a fraction of the foot from the heel: at most 1")
+        if self.socket is not None and self.drive.load is None and np.any(np.asarray(self.socket.load_share) != 0.0):
+            raise ParameterError(
+                f"Prosthesis.socket.load_share needs a measured ground reaction, which the drive {self.drive.name!r} "
+                "lacks: set it to 0, or give the stride the columns ground_x_N and ground_y_N"
+            )
         if self.activation not in ("tanh", "arctan", "softplus"):
             raise ParameterError(f"activation must be 'tanh', 'arctan' or 'softplus', got {self.activation!r}")
 

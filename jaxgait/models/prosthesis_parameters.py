@@ -107,14 +107,21 @@ class Socket(eqx.Module):
     """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
 
     The paper prescribes the hip's position over a stiff floor, so that a millimetre of hip height is a hundred newtons
-    of ground force. Soft tissue and the other leg give way: this spring and damper stand for them.
+    of ground force. A wearer does not push that way: soft tissue gives, and what presses the foot down is the trunk's
+    weight, not a position. So a spring and a damper hold the prosthesis at the measured path, and the trunk pushes with
+    a share of the ground reaction that was measured together with the path: none of it in swing, about body weight in
+    stance. (In control terms: impedance control of the hip with the measured load fed forward.) The knee bears it only
+    if the foot lands with the leg straight: raise the hip by some millimetres (`height_offset` -0.11 m for set R2), or
+    it buckles.
     """
 
-    stiffness_x: Scalar = parameter(3.0e4, unit="N/m", doc="fore-aft spring", bounds="nonnegative", source="chosen")
-    stiffness_y: Scalar = parameter(1.5e4, unit="N/m", doc="vertical spring", bounds="nonnegative", source="chosen")
-    damping_x: Scalar = parameter(300.0, unit="N s/m", doc="fore-aft damper", bounds="nonnegative", source="chosen")
-    damping_y: Scalar = parameter(300.0, unit="N s/m", doc="vertical damper", bounds="nonnegative", source="chosen")
-    preload: Scalar = parameter(0.0, unit="N", doc="constant push downward on the prosthesis", source="chosen")
+    stiffness_x: Scalar = parameter(1.0e5, unit="N/m", doc="fore-aft spring", bounds="nonnegative", source="chosen")
+    stiffness_y: Scalar = parameter(1.0e4, unit="N/m", doc="vertical spring", bounds="nonnegative", source="chosen")
+    damping_x: Scalar = parameter(1.0e3, unit="N s/m", doc="fore-aft damper", bounds="nonnegative", source="chosen")
+    damping_y: Scalar = parameter(450.0, unit="N s/m", doc="vertical damper", bounds="nonnegative", source="chosen")
+    load_share: Scalar = parameter(
+        1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source="chosen"
+    )
 
 
 SETS: dict[str, dict[str, float]] = {

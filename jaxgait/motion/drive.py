@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from jaxgait.mechanics import elementary
+from jaxgait.mechanics.planar import Vec
 from jaxgait.mechanics.scalars import Scalar
 
 REFERENCE_GAITS = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms")
@@ -30,6 +31,9 @@ REFERENCE_GAITS = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
 """The signals that a drive needs, with their units (see `GaitDrive`)."""
+
+LOAD = {"ground_x_N": "N", "ground_y_N": "N"}
+"""The signals that it may have besides: the measured ground reaction on this foot, forward and upward."""
 
 
 class Jet(NamedTuple):
@@ -87,6 +91,8 @@ class HipMotion(NamedTuple):
     thigh: Jet
     knee: Jet
     ankle: Jet
+    load: Vec | None
+    """Measured ground reaction in N, forward and upward; None if it was not measured."""
 
 
 class GaitDrive(eqx.Module):
@@ -106,6 +112,8 @@ class GaitDrive(eqx.Module):
     thigh: FourierSeries
     knee: FourierSeries
     ankle: FourierSeries
+    load: tuple[FourierSeries, FourierSeries] | None = None
+    """Measured ground reaction on this foot in N, forward and upward, if there is one."""
     name: str = eqx.field(static=True, default="unnamed")
 
     def evaluate(self, t: Scalar) -> HipMotion:
@@ -113,7 +121,8 @@ class GaitDrive(eqx.Module):
         w = wave(t, self.period, len(self.thigh.a))  # type: ignore[arg-type]
         sway = self.hip_x.jet(w)
         hip_x = Jet(self.speed * t + sway.value, self.speed + sway.rate, sway.acceleration)
-        return HipMotion(hip_x, self.hip_y.jet(w), self.thigh.jet(w), self.knee.jet(w), self.ankle.jet(w))
+        load = None if self.load is None else Vec(*(series.jet(w).value for series in self.load))
+        return HipMotion(hip_x, self.hip_y.jet(w), self.thigh.jet(w), self.knee.jet(w), self.ankle.jet(w), load)
 
     def knee_angle(self, t: Scalar) -> Scalar:
         """The measured knee flexion in rad at time `t` in s."""
@@ -154,8 +163,9 @@ def fit_drive(
     """Fits Fourier series to one stride of sampled signals.
 
     Args:
-        signals: the names of `SIGNALS`, each with n equally spaced samples of one stride; if the first and last samples
-            are one period apart they must be equal up to noise and the last one is dropped.
+        signals: the names of `SIGNALS` and, if measured, of `LOAD`, each with n equally spaced samples of one stride;
+            if the first and last samples are one period apart they must be equal up to noise and the last one is
+            dropped.
         period: stride time in s.
         speed: walking speed in m/s.
         harmonics: how many to keep (6 to 8 are enough for walking).
@@ -168,14 +178,15 @@ def fit_drive(
     for label, number in (("period", period), ("speed", speed)):
         if not (math.isfinite(number) and number > 0):
             raise ValueError(f"{label} must be a positive number, got {number}")
-    series = {k: _fit(k, signals, harmonics) for k in SIGNALS}
+    wanted = [*SIGNALS, *(LOAD if any(k in signals for k in LOAD) else ())]
+    series = {k: _fit(k, signals, harmonics) for k in wanted}
     return _assemble(series, period, speed, name)
 
 
 def _fit(signal: str, signals: Mapping[str, np.ndarray], harmonics: int) -> FourierSeries:
     if signal not in signals:
         raise ValueError(
-            f"the drive lacks the signal {signal!r} ({SIGNALS[signal]}); it has {', '.join(signals) or 'none'}"
+            f"the drive lacks the signal {signal!r} ({(SIGNALS | LOAD)[signal]}); it has {', '.join(signals) or 'none'}"
         )
     samples = np.asarray(signals[signal], dtype=float)
     if samples.ndim != 1 or samples.size < 2 * harmonics + 2:
@@ -198,8 +209,8 @@ def _fit(signal: str, signals: Mapping[str, np.ndarray], harmonics: int) -> Four
 def read_drive(path: str | pathlib.Path, *, speed: float | None = None, harmonics: int = 8) -> GaitDrive:
     """Reads one stride from a CSV file with a header line and fits a drive to it.
 
-    Columns: `time_s` and the names of `SIGNALS` (others are ignored); lines starting with `#` are comments, and
-    `speed_m_s=...` in one of them gives the speed if `speed` is None.
+    Columns: `time_s`, the names of `SIGNALS` and, if measured, of `LOAD` (others are ignored). Lines starting with `#`
+    are comments, and `speed_m_s=...` in one of them gives the speed if `speed` is None.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -253,5 +264,6 @@ def _assemble(series: Mapping[str, FourierSeries], period: float, speed: float, 
         thigh=series["thigh_rad"],
         knee=series["knee_rad"],
         ankle=series["ankle_rad"],
+        load=(series["ground_x_N"], series["ground_y_N"]) if "ground_x_N" in series else None,
         name=name,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
@@ -53,7 +54,7 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
         figure, axes = plt.subplots(1, len(runs), figsize=(3.6 * len(runs), 3.0), sharey=True, squeeze=False)
         for ax, (label, run) in zip(axes[0], runs.items(), strict=True):
             curve = np.degrees(run.knee_angle.values[-strides * samples_per_stride - 1 : -1])
-            frequency, amplitude = (np.asarray(x) for x in gait.spectrum(curve, strides))  # type: ignore[arg-type]
+            frequency, amplitude = (np.asarray(x) for x in gait.spectrum(curve, strides))
             shown = (frequency > 0) & (frequency <= highest)
             ax.vlines(frequency[shown], 1e-3, amplitude[shown], color=BLUE, lw=1.5)
             ax.set(title=label, xlabel="frequency (strides$^{-1}$)", yscale="log", ylim=(1e-2, 60))
@@ -65,14 +66,14 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
 def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None) -> Figure:
     """Path of the knee's instantaneous centre in the thigh frame over the run (the J-curve), coloured by flexion."""
     with style():
-        figure, ax = plt.subplots(figsize=(4.6, 4.6))
+        figure, ax = plt.subplots(figsize=(3.6, 5.2))
         flexion = np.degrees(run.knee_angle.values)
         shown = flexion >= 0.0  # beyond straight the centre runs away to infinity
         dots = ax.scatter(1e3 * run.centre_x[shown], 1e3 * run.centre_y[shown], c=flexion[shown], s=6)
         figure.colorbar(dots, label="knee flexion (deg)")
         if paper is not None:
             ax.plot(paper["x"], paper["y"], "o", mfc="none", color=RED, label="closed form at\n0, 10, 30, 60 deg")
-            ax.legend(loc="center left")
+            ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.75), fontsize=8)
         ax.plot(0, 0, "k+", ms=10)
         ax.annotate("pivot A", (0, 0), xytext=(4, -12), textcoords="offset points", fontsize=8)
         ax.set(
@@ -102,6 +103,36 @@ def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
     return figure
 
 
+def ground_load(
+    runs: Mapping[str, xr.Dataset], period: float, weight: float, measured: Float[np.ndarray, "2 phases"] | None = None
+) -> Figure:
+    """Whole ground reaction over the last stride of some runs, in body weights, beside a measured one.
+
+    Args:
+        runs: results with the forces of heel and toe, by label.
+        period: stride time in s.
+        weight: body weight in N.
+        measured: ground reaction in N, forward and upward, at equal phases over one stride.
+    """
+    with style():
+        figure, axes = plt.subplots(2, 1, figsize=(7.5, 5.4), sharex=True, height_ratios=(2, 1))
+        for label, run in runs.items():
+            strides = run.time.values / period
+            shown = strides >= strides[-1] - 1 - 1e-9
+            phase = 100 * (strides[shown] - strides[shown][0])
+            for ax, kind in zip(axes, ("force", "friction"), strict=True):
+                ax.plot(phase, (run[f"heel_{kind}"] + run[f"toe_{kind}"])[shown] / weight, label=label, lw=1.2)
+        if measured is not None:
+            phase = np.linspace(0.0, 100.0, measured.shape[1])
+            axes[0].plot(phase, measured[1] / weight, "--", color=GREY, label="measured, sound leg")
+            axes[1].plot(phase, measured[0] / weight, "--", color=GREY)
+        axes[0].set_ylabel("upward (body weights)")
+        axes[1].set_ylabel("forward (body weights)")
+        axes[1].set_xlabel("stride (%)")
+        axes[0].legend()
+    return figure
+
+
 def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
     """Maps of rho, peak flexion and subharmonic order over the damper's k and c/k; failed members are grey.
 
@@ -127,6 +158,7 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
         axes[0].set_ylabel("c/k (s)")
         if path is not None:
             _draw_path(axes[0], path)
+            axes[0].set(xlim=_edges(scan.k / 1e3), ylim=_edges(scan.ratio))  # a path may leave the map
     return figure
 
 
@@ -134,6 +166,12 @@ def _map(ax: Axes, scan: xr.Dataset, values: xr.DataArray, **keywords: Any) -> A
     ax.set_facecolor(FAILED)
     ax.grid(False)
     return ax.pcolormesh(scan.k / 1e3, scan.ratio, values.transpose("ratio", "k"), shading="nearest", **keywords)
+
+
+def _edges(centres: xr.DataArray) -> tuple[float, float]:
+    """Outer edges of a row of equal cells."""
+    half = float(centres[1] - centres[0]) / 2
+    return float(centres[0]) - half, float(centres[-1]) + half
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:

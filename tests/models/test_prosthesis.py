@@ -14,6 +14,7 @@ from jaxgait.models.parameters import ParameterError, with_parameters
 from jaxgait.models.prosthesis import KneeState, Prosthesis, SocketState, parameter_set
 from jaxgait.models.prosthesis_multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
 from jaxgait.models.prosthesis_parameters import Socket
+from jaxgait.motion.drive import reference_gait
 
 CHECK_RTOL = 1e-8  # the specification gives ten digits or more, of inputs that it gives with ten
 KNEE = with_parameters(Prosthesis(), {"damper.k": 2e4, "damper.c": 1000.0})
@@ -216,12 +217,36 @@ def test_energy_is_conserved_and_both_forms_agree_in_free_swing():
 def test_socket_becomes_the_rigid_hip_when_stiff():
     """With a very stiff socket whose displacement balances the load, the knee's acceleration is the rigid one."""
     t, y = 0.8, CHECKS[0.8]["y"]
-    soft = eqx.tree_at(lambda p: p.socket, KNEE, Socket(1e9, 1e9, 0.0, 0.0, 0.0), is_leaf=lambda x: x is None)
+    soft = eqx.tree_at(
+        lambda p: p.socket, KNEE, Socket(1e9, 1e9, 0.0, 0.0, load_share=0.0), is_leaf=lambda x: x is None
+    )
     o = KNEE.outputs(t, y)
     still = SocketState(*y, -o["hip_force_x"] / 1e9, -o["hip_force_y"] / 1e9, 0.0, 0.0)
     d, rigid = soft.vector_field(t, still), KNEE.vector_field(t, y)
     np.testing.assert_allclose([d.theta_b_rate, d.beta_1_rate], rigid[2:], rtol=1e-4)
     assert abs(d.socket_x_rate) + abs(d.socket_y_rate) < 1e-2
+
+
+def test_the_trunk_pushes_with_its_share_of_the_measured_load():
+    """Hung in the air, the socket's displacement balances the measured load alone: rows 1 and 2 of the whole leg."""
+    t, y, share = 0.3, CHECKS[0.8]["y"], 0.7
+    high = with_parameters(KNEE, {"height_offset": 10.0})
+    socket = Socket(1e9, 1e9, 0.0, 0.0, load_share=share)
+    soft = eqx.tree_at(lambda p: p.socket, high, socket, is_leaf=lambda x: x is None)
+    o, load = high.outputs(t, y), KNEE.drive.evaluate(t).load
+    assert load.y > 600.0
+    push = [o["hip_force_x"] + share * load.x, o["hip_force_y"] + share * load.y]
+    still = SocketState(*y, -push[0] / 1e9, -push[1] / 1e9, 0.0, 0.0)
+    d = soft.vector_field(t, still)
+    assert abs(d.socket_x_rate) + abs(d.socket_y_rate) < 1e-2
+
+
+def test_a_load_that_was_not_measured_is_refused():
+    silent = eqx.tree_at(lambda p: p.drive, KNEE, reference_gait("hbm07_0.98ms"))
+    soft = eqx.tree_at(lambda p: p.socket, silent, Socket(), is_leaf=lambda x: x is None)
+    with pytest.raises(ParameterError, match=r"load_share needs a measured ground reaction.*hbm07.*ground_x_N"):
+        soft.validate()
+    with_parameters(soft, {"socket.load_share": 0.0}).validate()
 
 
 def test_smooth_parameters_have_gradients():

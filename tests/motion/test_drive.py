@@ -25,6 +25,23 @@ def test_series_follow_the_stored_stride(name):
         np.testing.assert_allclose(value, record["mean_stride"][signal], atol=TOLERANCE[signal])
 
 
+def test_the_measured_load_is_part_of_the_drive():
+    drive, record = reference_gait(), gait_record(REFERENCE_GAITS[0])
+    load = jax.vmap(lambda t: drive.evaluate(t).load)(jnp.linspace(0.0, drive.period, 101))
+    for value, signal in zip(load, ("ground_x_N", "ground_y_N"), strict=True):
+        np.testing.assert_allclose(value, record["mean_stride"][signal], atol=32.0)  # the jump at heel strike, halved
+        assert np.std(value - np.array(record["mean_stride"][signal])) < 5.0
+    weight = record["mass_kg"] * 9.81
+    # Both feet carry the body: over a stride, one of them half of it.
+    np.testing.assert_allclose(np.mean(record["mean_stride"]["ground_y_N"][:-1]), weight / 2, rtol=0.02)
+
+
+def test_half_a_load_is_refused():
+    signals = {k: np.array(v) for k, v in gait_record(REFERENCE_GAITS[0])["mean_stride"].items() if k != "ground_x_N"}
+    with pytest.raises(ValueError, match="lacks the signal 'ground_x_N' \\(N\\)"):
+        fit_drive(signals, 1.1, 1.2)
+
+
 def test_derivatives_are_those_of_the_value():
     drive = reference_gait()
     t = 0.3456
