@@ -101,14 +101,14 @@ ADVICE = """Forces are read at 100 samples per stride, in body weights (BW) of t
 counts as loaded above 0.1 BW. All sockets are chosen, not measured.
 
 - **Rigid hip** (the paper's model): trust it for swing (peak flexion, rho, the ranking of dampers), where the ground
-  does not act, and for comparisons with the paper. Do not trust its loads: they are set by millimetres of hip height.
-- **A soft socket alone** cuts the peak to a third but carries nothing after a quarter of the stride: the path, not a weight,
-  presses the foot down.
+  does not act, and for comparisons with the paper. Do not trust its loads: millimetres of hip height set them.
+- **A soft socket alone** cuts the peak to a third but carries nothing after a quarter of the stride: the path, not a
+  weight, presses the foot down.
 - **Loaded** with the measured ground reaction at the height that suits the rigid hip, the knee lands bent and buckles.
   That is a finding about height, not about the damper: a leg that is too long for its wearer is not safe.
 - **Loaded, hip 7.5 mm higher**: the knee lands straight and the ground load follows the sound leg's to mid stance, as
   far as half of the stride. Trust this one for stance and loads. The second hump stays low and the foot leaves early,
   because this ankle is passive and too soft (10 N m/rad) to push off.
 - **Rho and subharmonics**: rho changes by a thousandth at k = 18 kN/m, peak flexion rises by four degrees, and the
-  order of the windows stays: period one at 18 and 24 kN/m, subharmonic or irregular at 15.2 and 14 kN/m. Conclusions on the
-  damper from the rigid hip therefore carry over; those on forces do not."""
+  order of the windows stays: period one at 18 and 24 kN/m, subharmonic or irregular at 15.2 and 14 kN/m. Conclusions
+  on the damper from the rigid hip therefore carry over; those on forces do not."""
