@@ -18,14 +18,15 @@ from jaxgait.solve.sharing import sharing
 from .rows import Row, Target, Timing, announce, last, row, timed
 from .walker import STEP
 
-NAMES = tuple(parameters(Walker()))
+NAMES = tuple(sorted(parameters(Walker()), key=lambda name: name not in ("slope", "friction")))
+"""The walker's parameters, those that people tune first."""
 
 
 def final(values: Any, steps: int) -> jax.Array:
-    """Final hip position and angles of an ensemble of walkers; `values` (parameters, members)."""
+    """Final hip position and angles of an ensemble of walkers; `values` (first parameters of NAMES, members)."""
 
     def one(v: jax.Array) -> jax.Array:
-        model = with_parameters(precision.cast(Walker()), dict(zip(NAMES, v, strict=True)))
+        model = with_parameters(precision.cast(Walker()), dict(zip(NAMES, v, strict=False)))
         solution = diffrax.diffeqsolve(
             *(diffrax.ODETerm(lambda t, y, m: m.vector_field(t, y)), RK4(), 0.0, steps * STEP, STEP),
             *(model.initial_state(), model),
@@ -59,13 +60,14 @@ def directional(function: Callable[[Any], Any], values: jax.Array, count: int, r
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
-    """One row per number of directions; directions are random, since more of them are wanted than parameters exist."""
+    """One row per number of directions, in as many parameters; in all of them where more are wanted than there are."""
     members, steps, counts = (64, 200, (0, 2)) if quick else (256, 1000, (0, 1, 2, 8, 32))
-    base = jnp.asarray([float(p.value) for p in parameters(Walker()).values()])
-    values = jnp.tile(base[:, None], (1, members))
+    known = parameters(Walker())
+    base = jnp.asarray([float(known[name].value) for name in NAMES])
     rows = {}
     for count in counts:
         announce(f"walker: value and {count} tangents")
+        values = jnp.tile(base[: count or 2, None], (1, members))
         timing = directional(lambda v: final(v, steps), values, count, repeats=2)
         method = f"RK4, value and {count} tangents" if count else "RK4, value"
         details = dict(problem="walker", code="jaxgait", method=method, members=members, work=f"{steps} steps")
