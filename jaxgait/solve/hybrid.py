@@ -47,7 +47,7 @@ class HybridSettings:
     """How the segments between events are integrated. Hashable: a static argument of compiled functions."""
 
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
-    """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives."""
+    """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
     controller: diffrax.AbstractStepSizeController = field(default_factory=diffrax.ConstantStepSize)
     first_step: float = 1e-2
     """First step in s, and the only one with a constant step size."""
@@ -57,6 +57,18 @@ class HybridSettings:
     """Safeguarded secant iterations that locate an event within its step."""
     mode: Literal["forward", "reverse"] = "forward"
     """Which derivatives go through."""
+
+    def __post_init__(self) -> None:
+        """Refuses a solver through which reverse mode cannot go.
+
+        Raises:
+            ValueError: if so.
+        """
+        if self.mode == "reverse" and getattr(self.solver, "scan_kind", None) == "lax":
+            raise ValueError(
+                'reverse mode cannot go through a solver with scan_kind="lax": give the settings a solver such as '
+                'diffrax.Dopri8(scan_kind="checkpointed")'
+            )
 
 
 class HybridSolution(NamedTuple):

@@ -77,6 +77,22 @@ def test_saltation_is_exact(bounced):
     np.testing.assert_allclose(jacobian, jax.jacfwd(closed_form)(p), atol=1e-8)
 
 
+def test_reverse_mode_agrees(bounced):
+    """Through the search of each event with checkpoints, and through its location."""
+    _, p, _, jacobian = bounced
+    with pytest.raises(ValueError, match="checkpointed"):
+        HybridSettings(mode="reverse")
+    settings = HybridSettings(diffrax.Dopri8(scan_kind="checkpointed"), mode="reverse", max_steps=256)
+
+    @jax.jit
+    @jax.grad
+    def backward(p):
+        run = hybrid(Bouncing(*p), events=4, t_end=2.4, settings=settings)
+        return run.ts[-1] + run.y_end.v
+
+    np.testing.assert_allclose(backward(p), jacobian[3] + jacobian[5], atol=1e-8)
+
+
 def test_the_end_time_is_an_event(bounced):
     run, p, _, _ = bounced
     solution = run(p, 1.0)
