@@ -17,7 +17,7 @@ Crossley, J. Appl. Mech. 42 (1975) 440; regularised Coulomb friction: Threlfall,
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -124,6 +124,29 @@ def hunt_crossley(
     """
     elastic = stiffness * _power(penetration(depth, steepness, activation), exponent)
     return jnp.asarray(elastic * tension_width * elementary.softplus((1.0 + dissipation * rate) / tension_width))
+
+
+def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
+    """Dissipation a in s/m with which `hunt_crossley` returns a given restitution e, whatever its k and exponent.
+
+    A free mass that lands at speed v leaves at e v where, with s = a v, ``ln((1 + s) / (1 - e s)) = s (1 + e)``. Weight
+    swallows small rebounds: a body that lands on a spring under its own weight needs less dissipation than this.
+
+    Args:
+        restitution: e, above 0 and below 1.
+        velocity: v in m/s.
+    """
+    e, v = jnp.asarray(restitution, dtype=float), jnp.asarray(velocity, dtype=float)
+
+    def halved(_: Any, ends: tuple[RealArray, RealArray]) -> tuple[RealArray, RealArray]:
+        low, high = ends
+        middle = 0.5 * (low + high)  # in the fraction e s, of which only the root between 0 and 1 is wanted
+        s = middle / e
+        below = jnp.log1p(s) - jnp.log1p(-middle) < s * (1.0 + e)
+        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+
+    ends = (jnp.zeros_like(e * v), jnp.ones_like(e * v))
+    return jax.lax.fori_loop(0, 60, halved, ends)[0] / (e * v)
 
 
 def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:

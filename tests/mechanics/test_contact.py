@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate
 
 from jaxgait.mechanics import contact
 
@@ -89,3 +90,32 @@ def test_stribeck_falls_from_static_to_kinetic():
 def test_unknown_forms_are_named(call):
     with pytest.raises((ValueError, TypeError), match="cubic"):
         call()
+
+
+def test_dissipation_for_a_restitution():
+    """The walker's table (specification, section 8: three digits), and a drop integrated for itself."""
+    e = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    found = contact.hunt_crossley_dissipation(e, 0.169)
+    np.testing.assert_allclose(found, [29.1, 18.3, 12.3, 8.48, 5.77, 3.76, 2.21], rtol=3e-3)
+
+    def force(depth, rate, dissipation):
+        return contact.hunt_crossley(depth, rate, 1e4, dissipation, 1e8, exponent=1.5, tension_width=1e-4)
+
+    force = jax.jit(force)
+    for wanted, dissipation in zip(e[::3], found[::3], strict=True):
+        run = scipy.integrate.solve_ivp(
+            lambda t, y, a=float(dissipation): [y[1], -float(force(y[0], y[1], a))],
+            (0.0, 1.0),
+            [0.0, 0.169],
+            events=_leaves,
+            rtol=1e-7,
+            atol=1e-11,
+        )
+        assert -run.y_events[0][-1, 1] / 0.169 == pytest.approx(wanted, rel=2e-3)
+
+
+def _leaves(t, y):
+    return y[0] + 1e-12
+
+
+_leaves.terminal, _leaves.direction = True, -1.0
