@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions, test_values
 from jaxgait.models.parameters import with_parameters
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
@@ -214,11 +214,7 @@ def _branch(
 
 def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> tuple[BifurcationPoint, ...]:
     """All changes of sign of the test functions along a branch, located."""
-    ones = branch.multipliers
-    products = np.stack(
-        [(ones[:, i] * ones[:, j]).T for i in range(ones.shape[1]) for j in range(i)] or [np.zeros(len(ones))], axis=1
-    )
-    tests = np.stack([np.prod(m, axis=1).real for m in (ones - 1, ones + 1, products - 1)], axis=1)
+    tests = test_values(branch.multipliers)
     found = []
     for i in range(len(tests) - 1):
         for kind, before, after in zip(BIFURCATIONS, tests[i], tests[i + 1], strict=True):

@@ -20,7 +20,7 @@ from jaxtyping import Array, Complex, Float, Inexact
 
 from jaxgait.solve.periodic import Point, ReturnMap
 
-__all__ = ["Bifurcation", "Floquet", "critical", "floquet", "lyapunov_exponent", "test_functions"]
+__all__ = ["Bifurcation", "Floquet", "critical", "floquet", "lyapunov_exponent", "test_functions", "test_values"]
 
 Bifurcation = Literal["fold", "period doubling", "Neimark-Sacker"]
 BIFURCATIONS: tuple[Bifurcation, ...] = ("fold", "period doubling", "Neimark-Sacker")
@@ -79,7 +79,15 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
     return jnp.stack([det(jacobian - eye), det(jacobian + eye), det(compound - pair_eye)])
 
 
-test_functions.__test__ = False  # not a test, whatever pytest thinks
+def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, "... 3"]:
+    """The same functions from the multipliers themselves: products of their distances, of one gait or of a batch."""
+    ones = np.asarray(multipliers)
+    pairs = [ones[..., i] * ones[..., j] for i in range(ones.shape[-1]) for j in range(i)]
+    products = np.stack(pairs or [np.zeros(ones.shape[:-1])], axis=-1)
+    return np.stack([np.prod(m, axis=-1).real for m in (ones - 1.0, ones + 1.0, products - 1.0)], axis=-1)
+
+
+test_functions.__test__ = test_values.__test__ = False  # not tests, whatever pytest thinks
 
 
 def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:

@@ -18,7 +18,7 @@ point therefore has exact first derivatives with respect to any parameter, and n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
@@ -31,6 +31,7 @@ from jaxgait.models.nonsmooth import HybridModel
 from jaxgait.solve import status as statuses
 from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
 from jaxgait.solve.integrate import Settings, integrate
+from jaxgait.solve.together import Bundle, Together
 
 __all__ = [
     "CONVERGED",
@@ -63,8 +64,8 @@ SENTENCES = {
 }
 """What the statuses of `fixed_point` mean."""
 
-DAMPING = (1.0, 0.5, 0.2, 0.05, 0.01)
-"""Fractions of a Newton step that are tried; the one with the smallest residual is taken."""
+SHRINK, SMALLEST = 0.4, 0.01
+"""A Newton step that does not reduce the residual is shortened by the first factor, down to the second."""
 
 
 @runtime_checkable
@@ -114,6 +115,26 @@ class StroboscopicMap:
         run = integrate(model, ts, self.settings, unravel(z))
         return jnp.where(run.status == statuses.COMPLETED, ravel_pytree(run.y_end)[0], jnp.nan)
 
+    def bundled(
+        self, make: Callable[[Any, Any], Model], shared: Any, own: Any, z: Float[Array, "copies n"]
+    ) -> Float[Array, "copies n"]:
+        """The next points of neighbouring copies that take common steps: their differences are free of noise.
+
+        Args:
+            make: the model of a copy, from (shared, own).
+            shared: what the copies have in common.
+            own: what distinguishes them: leaves with a leading axis.
+            z: their points; the first copy's period holds for all.
+        """
+        bundle = Bundle(make, shared, own)
+        assert bundle.period is not None
+        _, unravel = ravel_pytree(bundle.first.initial_state())
+        ts = jnp.stack([jnp.zeros_like(z[0, 0]), self.periods * jnp.asarray(bundle.period, z.dtype)])
+        settings = replace(self.settings, solver=Together(self.settings.solver))
+        run = integrate(bundle, ts, settings, jax.vmap(unravel)(z))
+        after = jax.vmap(lambda y: ravel_pytree(y)[0])(run.y_end)
+        return jnp.where(run.status == statuses.COMPLETED, after, jnp.nan)
+
 
 class FixedPoint(NamedTuple):
     """A periodic orbit; under `vmap` every field gets a leading axis."""
@@ -161,9 +182,15 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
 
 class _Iterate(NamedTuple):
     z: Array
+    """The best point so far."""
     jacobian: Array
-    """At `z`, once the iteration has ended."""
+    """There."""
     residual: Array
+    """There; infinity before the first evaluation and if that is not finite."""
+    direction: Array
+    """Newton's step from there."""
+    fraction: Array
+    """How much of it is tried next."""
     count: Array
     ended: Array
 
@@ -185,16 +212,24 @@ def fixed_point(
         z0: first guess.
         order: the orbit repeats after this many applications of the map.
         tolerance: largest component of the residual at which it is converged, in the units of the point.
-        max_iterations: Newton steps after which it is given up.
+        max_iterations: evaluations of the map and its Jacobian after which it is given up.
     """
     repeated = iterated(return_map, order)
     frozen = jax.lax.stop_gradient(model)
     z0 = jax.lax.stop_gradient(z0)
-    n, inf = z0.shape[0], jnp.asarray(jnp.inf, z0.dtype)
+    n, number = z0.shape[0], lambda x: jnp.asarray(x, z0.dtype)
     last = jax.lax.while_loop(
         lambda it: ~it.ended,
         lambda it: _improve(repeated, frozen, it, tolerance, max_iterations),
-        _Iterate(z0, jnp.zeros((n, n), z0.dtype), inf, jnp.asarray(0), jnp.asarray(False)),
+        _Iterate(
+            z0,
+            jnp.zeros((n, n), z0.dtype),
+            number(jnp.inf),
+            jnp.zeros_like(z0),
+            number(1.0),
+            jnp.asarray(0),
+            jnp.asarray(False),
+        ),
     )
     z, jacobian = jax.lax.stop_gradient((last.z, last.jacobian))
     eye = jnp.eye(z.shape[0], dtype=z.dtype)
@@ -207,15 +242,20 @@ def fixed_point(
 
 
 def _improve(return_map: ReturnMap, model: Any, it: _Iterate, tolerance: float, max_iterations: int) -> _Iterate:
-    """One damped Newton step, unless the point is converged, lost, or no fraction of the step reduces the residual."""
-    value, jacobian = linearised(return_map, model, it.z)
-    residual = jnp.max(jnp.abs(value - it.z))
-    eye = jnp.eye(it.z.shape[0], dtype=it.z.dtype)
-    direction = jnp.linalg.solve(eye - jacobian, value - it.z)
-    trials = it.z[None, :] + jnp.asarray(DAMPING, it.z.dtype)[:, None] * direction[None, :]
-    values = jax.vmap(lambda z: return_map(model, z))(trials)
-    residuals = jnp.max(jnp.abs(values - trials), axis=1)
-    residuals = jnp.where(jnp.isfinite(residuals), residuals, jnp.inf)
-    best = jnp.argmin(residuals)
-    ended = ~(residual > tolerance) | (it.count >= max_iterations) | ~(residuals[best] < residual)
-    return _Iterate(jnp.where(ended, it.z, trials[best]), jacobian, residual, it.count + 1, ended)
+    """Tries the step and takes it if the residual falls; shortens it otherwise.
+
+    Value and Jacobian are always evaluated together: a full step, which is nearly always taken, then costs one
+    evaluation, and the compiled program holds the return map once.
+    """
+    z = it.z + it.fraction * it.direction
+    value, jacobian = linearised(return_map, model, z)
+    residual = jnp.max(jnp.abs(value - z))
+    better = residual < it.residual  # never so for NaN
+    newton = jnp.linalg.solve(jnp.eye(z.shape[0], dtype=z.dtype) - jacobian, value - z)
+    take = lambda new, old: jnp.where(better, new, old)
+    fraction = take(jnp.ones_like(it.fraction), SHRINK * it.fraction)
+    best, count = take(residual, it.residual), it.count + 1
+    ended = (best <= tolerance) | (count >= max_iterations) | (fraction < SMALLEST) | ~jnp.isfinite(best)
+    return _Iterate(
+        take(z, it.z), take(jacobian, it.jacobian), best, take(newton, it.direction), fraction, count, ended
+    )

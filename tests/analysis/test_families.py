@@ -1,0 +1,87 @@
+"""Families of gaits on the Henon map (members: contraction b; parameter: a), with answers in closed form."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.analysis.families import Family, crossings, follow, gaits
+from jaxgait.analysis.floquet import test_functions, test_values
+
+B = np.array([0.2, 0.3, 0.4])
+WHO = np.arange(3)
+LOCATED = 1e-6  # the width asked for
+
+
+def henon(model, z):
+    a, b = model
+    return jnp.stack([1.0 - a * z[0] ** 2 + z[1], b * z[0]])
+
+
+def vary(scale, b, a):
+    return scale * a, b
+
+
+FAMILY = Family(henon, jnp.asarray(1.0), vary, B, lanes=4)
+
+
+def fixed_points(a, b):
+    x = (b - 1 + np.sqrt((1 - b) ** 2 + 4 * a)) / (2 * a)
+    return np.stack([x, b * x], axis=-1)
+
+
+@pytest.fixture(scope="module")
+def branches():
+    values = np.linspace(0.1, 0.8, 15)
+    return values, follow(FAMILY, WHO, values, fixed_points(0.1, B)[:, None, :] + 1e-3)
+
+
+def test_branches_are_followed_beyond_their_loss_of_stability(branches):
+    values, found = branches
+    for i, a in enumerate(values):
+        np.testing.assert_allclose(found.z[i, :, 0], fixed_points(a, B), atol=1e-9)
+    assert (np.abs(found.multipliers[-1, :, 0]) > 1.0).all() and (np.abs(found.multipliers[0, :, 0]) < 1.0).all()
+
+
+def test_derivative_with_respect_to_the_parameter(branches):
+    values, found = branches
+    nudge = 1e-6
+    difference = (fixed_points(values[3] + nudge, B) - fixed_points(values[3] - nudge, B)) / (2 * nudge)
+    np.testing.assert_allclose(found.rate[3, :, 0], difference, rtol=1e-6)
+
+
+def test_period_doublings_are_located(branches):
+    found = crossings(FAMILY, WHO, branches[1], width=LOCATED)
+    assert [c.kind for c in found] == ["period doubling"] * 3
+    places = {c.member: c.parameter for c in found}
+    np.testing.assert_allclose([places[int(i)] for i in WHO], 3 * (1 - B) ** 2 / 4, atol=LOCATED)
+    assert all(c.distance < 1e-5 and c.width < 0.1 for c in found)
+
+
+def test_orbits_of_two_strides_by_multiple_shooting():
+    """Born at the doubling, doubled again at a = (1 - b)^2 + (1 + b)^2 / 4."""
+    guess = np.tile([[1.1, -0.1], [-0.2, 0.3]], (3, 1, 1))
+    values = np.linspace(0.7, 1.1, 9)
+    two = follow(FAMILY, WHO, values, guess)
+    mapped = np.stack([henon((values[-1], b), z) for b, z in zip(B, two.z[-1, :, 0], strict=True)])
+    np.testing.assert_allclose(mapped, two.z[-1, :, 1], atol=1e-9)
+    found = crossings(FAMILY, WHO, two, width=LOCATED)
+    doubled = {c.member: c.parameter for c in found if c.kind == "period doubling"}
+    expected = (1 - B) ** 2 + (1 + B) ** 2 / 4
+    np.testing.assert_allclose([doubled[int(i)] for i in WHO], expected, atol=LOCATED)
+
+
+def test_a_branch_ends_at_its_fold():
+    values = np.linspace(0.1, -0.3, 9)
+    found = follow(FAMILY, WHO, values, fixed_points(0.1, B)[:, None, :])
+    exists = values[:, None] > -((1 - B) ** 2) / 4
+    np.testing.assert_array_equal(np.isfinite(found.z[:, :, 0, 0]), exists)
+
+
+def test_a_guess_from_which_nothing_is_found_is_said():
+    none = gaits(FAMILY, np.array([1]), np.array([-0.3]), np.array([[[0.5, 0.2]]]))
+    assert np.isnan(none.z).all() and none.residual[0] > 1e-3
+
+
+def test_both_forms_of_the_test_functions_agree():
+    matrix = np.random.default_rng(1).normal(size=(4, 4))
+    np.testing.assert_allclose(test_values(np.linalg.eigvals(matrix)), test_functions(jnp.asarray(matrix)), rtol=1e-9)
