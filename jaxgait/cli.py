@@ -17,8 +17,8 @@ from jaxgait.models.parameters import ParameterError, parameter_info, parameters
 from jaxgait.precision import Precision
 
 ModelName = Literal["bungee", "creeper", "exoskeleton", "jumper", "knee", "walker"]
-Experiment = Literal["knee", "walker", "exoskeleton", "creeper", "jumper", "bungee", "all"]
-EXPERIMENTS = ("knee", "walker", "exoskeleton", "creeper", "jumper", "bungee")
+Experiment = Literal["knee", "knee-gaits", "walker", "exoskeleton", "creeper", "jumper", "bungee", "all"]
+EXPERIMENTS = ("knee", "knee-gaits", "walker", "exoskeleton", "creeper", "jumper", "bungee")
 Positional = tyro.conf.Positional
 
 
@@ -261,6 +261,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def experiment(name: str, module: str = "reproduce") -> Any:
     """The module of an experiment: from the installed package, or from a checkout's `experiments` folder."""
+    name = name.replace("-", "_")
     try:
         return importlib.import_module(f"jaxgait.experiments.{name}.{module}")
     except ModuleNotFoundError as error:

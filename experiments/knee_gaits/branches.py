@@ -1,0 +1,102 @@
+"""The knee's periodic gaits for many dampers, solved for and followed; and the twenty-stride scan beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from jaxgait import ensemble, precision
+from jaxgait.analysis.families import Crossing, Family, Gaits, crossings, follow, gaits
+from jaxgait.analysis.knee import measures
+from jaxgait.ensemble import zipped
+from jaxgait.models.base import Scalar
+from jaxgait.models.parameters import with_parameters
+from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.periodic import StroboscopicMap
+
+STEEPNESS = 1e4
+"""Touch-down layer of 0.1 mm (1/m). Multipliers are derivatives: across the paper's layer of 1 micrometre they are
+right only if the steps resolve it (specification, section 10). Correlation and period classes hardly notice."""
+RTOL = 1e-7
+"""At 1e-6 a multiplier is sometimes wrong by as much as 1: some step does not resolve the touch-down layer."""
+TOLERANCE = 3e-5
+"""Residual of a gait, rad and rad/s: some ten times what the steps' own jitter makes of rates of 10 rad/s."""
+RATIOS = np.round(np.arange(0.03, 0.1001, 0.01), 4)
+"""c/k in s."""
+START = 1.8e4
+"""Stiffness in N/m from which the branches are followed both ways."""
+DOWN, UP = np.arange(START, 1.19e4, -1e3), np.arange(START, 3.01e4, 1e3)
+K = np.arange(1.2e4, 3.01e4, 1e3)
+LINE, LINE_K = 0.05, np.arange(1.2e4, 3.01e4, 5e2)
+"""c/k and stiffnesses of the bifurcation diagram."""
+DOUBLED = np.arange(1.4e4, 1.56e4, 3e2), np.arange(1.4e4, 1.24e4, -5e2)
+"""Stiffnesses along which the gaits of two strides are followed, up and down, at c/k = `LINE`."""
+WIDTH = 10.0
+"""How well bifurcations are located, N/m."""
+KEPT = 8
+
+
+def damped(leg: Prosthesis, ratio: Scalar, k: Scalar) -> Prosthesis:
+    """The leg with a damper of stiffness k (N/m) and of c/k (s)."""
+    return with_parameters(leg, {"damper.k": k, "damper.c": ratio * k})
+
+
+def family(rtol: float = RTOL, lanes: int = len(RATIOS), tolerance: float = TOLERANCE) -> Family:
+    """The members: dampers of different c/k; the parameter: k. Wants float64."""
+    leg = precision.cast(with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS}))
+    strobe = StroboscopicMap(settings_for(leg, rtol=rtol, atol=1e-2 * rtol))
+    return Family(strobe, leg, damped, RATIOS, tolerance=tolerance, nudge=1e-7, corrections=6, lanes=lanes)
+
+
+def _observe(run: Any) -> dict[str, Any]:
+    """The designer's measures, and the states at the last heel strikes."""
+    last = -100 * KEPT - 1
+    return measures(run) | {"strobe": jnp.stack([leaf[last::100] for leaf in run.ys])}
+
+
+def scan(progress: bool) -> tuple[xr.Dataset, xr.Dataset]:
+    """Twenty strides from the model's start: over the map of k and c/k, and along the line of the diagram."""
+    leg = with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
+    kk, rr = (a.ravel() for a in np.meshgrid(K, RATIOS, indexing="ij"))
+    k, ratio = np.append(kk, LINE_K), np.append(rr, np.full(LINE_K.size, LINE))
+    options: dict[str, Any] = {"strides": 20, "observe": _observe, "retry": False, "rtol": 1e-5}
+    runs = ensemble(leg, zipped({"damper.k": k, "damper.c": ratio * k}), progress=progress, **options)
+    order, strobe = np.where(runs.status == 0, runs.order, np.nan), runs.strobe.values
+    table = {
+        "order": order[: kk.size].reshape(K.size, -1),
+        "strobe": strobe[: kk.size].reshape(K.size, RATIOS.size, -1, KEPT + 1),
+    }
+    axes = ("k", "ratio", "component", "stride")
+    over = xr.Dataset({name: (axes[: a.ndim], a) for name, a in table.items()}, {"k": K, "ratio": RATIOS})
+    line = {"order": ("k", order[kk.size :]), "strobe": (("k", "component", "stride"), strobe[kk.size :])}
+    return over, xr.Dataset(line, {"k": LINE_K})
+
+
+def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]:
+    """The period-one gaits of every c/k along k, increasing, stable or not, and where they change stability.
+
+    The first guess is the mean of the last two heel strikes of the scan at `START`: on the gait where it is stable,
+    near it where every other stride differs.
+    """
+    knee, who = family(), np.arange(RATIOS.size)
+    strobe = over.strobe.sel(k=START).values
+    middle = gaits(knee, who, np.full(RATIOS.size, START), strobe[:, :, -2:].mean(axis=2)[:, None, :])
+    parts = [follow(knee, who, values, middle.z, progress=progress) for values in (DOWN, UP)]
+    whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
+    return whole, crossings(knee, who, whole, width=WIDTH, progress=progress)
+
+
+def period_two(line: xr.Dataset, progress: bool) -> Gaits:
+    """The gaits of two strides at c/k = `LINE`, along k, from what the scan has reached at its stiffness `DOUBLED`."""
+    who = np.array([int(np.argmin(np.abs(RATIOS - LINE)))])
+    last = line.strobe.sel(k=DOUBLED[0][0]).values[:, -2:]
+    parts = [follow(family(), who, values, last.T[None], progress=progress) for values in DOUBLED[::-1]]
+    whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
+    single = np.abs(whole.z[:, :, 0] - whole.z[:, :, 1]).max(axis=2) < 1e-2  # beyond its birth: one stride, twice
+    for field in whole[1:]:
+        field[single] = np.nan
+    return whole

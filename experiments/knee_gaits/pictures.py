@@ -1,0 +1,104 @@
+"""Pictures of the followed gaits."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+
+from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.plot.knee import ORDER_COLOURS
+from jaxgait.plot.style import BLUE, FAILED, GREY, RED, save, style
+
+from .branches import KEPT, LINE, RATIOS
+
+__all__ = ["critical_curve", "diagram", "multipliers", "save"]
+
+SHOWN = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08)
+
+
+def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
+    """The largest multiplier (real: the others are tiny) of the period-one gait against k, one panel per c/k."""
+    with style():
+        figure, axes = plt.subplots(2, 3, figsize=(9, 4.8), sharex=True, sharey=True)
+        for axis, ratio in zip(axes.flat, SHOWN, strict=True):
+            i = int(np.argmin(np.abs(RATIOS - ratio)))
+            k, largest = one.parameter[:, i] / 1e3, np.real(one.multipliers[:, i, 0])
+            axis.axhspan(-1, 1, color=BLUE, alpha=0.08, lw=0)
+            axis.axhline(-1, color=RED, lw=0.9)
+            axis.plot(k, largest, ".-", color=BLUE, ms=3.5, lw=0.9)
+            places = [c.parameter / 1e3 for c in found if c.member == i]
+            axis.plot(places, np.full(len(places), -1.0), "o", color=RED, ms=5, mfc="white")
+            axis.set_title(f"c/k = {ratio:g} s")
+        axes[0, 0].set(ylim=(-4, 1.5), xlim=(12, 30))
+        axes[0, 0].text(29.6, 0.95, "stable", color=BLUE, ha="right", va="top", fontsize=8)
+        axes[0, 0].text(29.6, -1.1, "period doubled", color=RED, ha="right", va="top", fontsize=8)
+        for axis in axes[1]:
+            axis.set_xlabel("k (kN/m)")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("largest multiplier")
+    return figure
+
+
+def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figure:
+    """The curve along which the multiplier is -1, over the orders of the scan."""
+    with style():
+        figure, axis = plt.subplots(figsize=(7.5, 4.2))
+        axis.set_facecolor(FAILED)
+        axis.grid(False)
+        colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
+        mesh = axis.pcolormesh(
+            over.k / 1e3, over.ratio, over.order.transpose("ratio", "k"), cmap=colours, norm=norm, shading="nearest"
+        )
+        bar = figure.colorbar(mesh, ticks=range(5))
+        bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
+        smallest = np.real(one.multipliers).min(axis=2)
+        axis.contour(one.parameter[:, 0] / 1e3, RATIOS, smallest.T, levels=[-1.0], colors="black", linestyles="solid")
+        places = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in found])
+        axis.plot(*places.T, "o", color="black", mfc="white", ms=5)
+        axis.plot([], [], "-", color="black", label="multiplier -1, between the followed gaits")
+        axis.plot([], [], "o", color="black", mfc="white", label="period doubling, located")
+        axis.legend(loc="upper right", frameon=True)
+        axis.set(
+            xlabel="k (kN/m)", ylabel="c/k (s)", title="Order after twenty strides, and the period doubling followed"
+        )
+    return figure
+
+
+def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> Figure:
+    """Angle of the posterior link at the last heel strikes of long walks, with the followed gaits over it."""
+    i = int(np.argmin(np.abs(RATIOS - LINE)))
+    born = [c for c in found if c.member == i]
+    with style():
+        figure, axis = plt.subplots(figsize=(7.5, 4.2))
+        points = np.degrees(line.strobe.values[:, 0])
+        axis.plot(np.repeat(line.k / 1e3, KEPT + 1), points.ravel(), "o", color=GREY, ms=2.2, label="strides 12 to 20")
+        _branch(axis, one.parameter[:, i], one.z[:, i, 0, 0], np.abs(one.multipliers[:, i, 0]) < 1.0, born, BLUE)
+        for z in (two.z[:, 0, 0, 0], two.z[:, 0, 1, 0]):
+            _branch(axis, two.parameter[:, 0], z, np.abs(two.multipliers[:, 0, 0]) < 1.0, born, RED)
+        axis.plot([], [], color=BLUE, label="gait of one stride (dashed: unstable)")
+        axis.plot([], [], color=RED, label="gait of two strides")
+        places = np.array([(c.parameter / 1e3, np.degrees(c.z[0, 0])) for c in born])
+        axis.plot(*places.T, "o", color="black", ms=5, zorder=5, label="period doubling, located")
+        title = "Gaits at c/k = 0.05 s"
+        axis.set(xlabel="k (kN/m)", ylabel="link angle at heel strike (deg)", title=title, xlim=(12, 30))
+        axis.legend(loc="lower right")
+    return figure
+
+
+def _branch(
+    axis: Axes, k: np.ndarray, angle: np.ndarray, stable: np.ndarray, born: list[Crossing], colour: str
+) -> None:
+    """A branch, solid where stable and dashed where not, meeting at the located bifurcations."""
+    places = np.array([c.parameter for c in born])
+    edges = np.array([c.z[0, 0] for c in born])
+    known = np.isfinite(angle)
+    order = np.argsort(np.concatenate([k[known], places]))
+    k, angle = (np.concatenate(pair)[order] for pair in ((k[known], places), (angle[known], edges)))
+    both = np.ones(len(places), dtype=bool)
+    for flag, dash in ((True, "-"), (False, "--")):
+        part = np.concatenate([stable[known] == flag, both])[order]
+        axis.plot(k / 1e3, np.where(part, np.degrees(angle), np.nan), dash, color=colour, lw=1.3)

@@ -1,0 +1,223 @@
+"""Subharmonics of the knee by following its periodic gaits: multipliers, critical k, and the scan beside them.
+
+Run `jaxgait reproduce knee-gaits --out out`.
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from tqdm import tqdm
+
+from jaxgait import precision
+from jaxgait.analysis import gait
+from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.report import Report
+
+from . import branches, pictures
+from .branches import DOUBLED, LINE, RATIOS, START
+from .expected import CRITICAL, SCAN_STEP, WINDOW
+
+INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
+the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
+damper's stiffness k for dampers of fixed c/k. The touch-down layer is 0.1 mm (`ground.steepness` 1e4 1/m): multipliers
+are derivatives, and across the paper's layer of 1 micrometre the steps would have to resolve it. Derivatives are
+differences of copies that take common steps (see `jaxgait.solve.together`)."""
+
+
+JUMP = 0.1
+"""A multiplier that is further than this from -1 on either side has not passed through it: it jumps."""
+
+
+def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
+    """Scans, solves, follows, compares; writes pictures, data, `report.md` and `figures.json` into `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    report = Report("Periodic gaits of the four-bar prosthetic knee", INTRO)
+    with precision.use("float64"), tqdm(total=4, desc="knee-gaits", unit="part", disable=not progress) as bar:
+
+        def stage(text: str) -> None:
+            bar.set_postfix_str(text)
+            bar.update()
+
+        bar.set_postfix_str("twenty-stride scan")
+        over, line = branches.scan(progress)
+        stage("period-one gaits")
+        one, found = branches.period_one(over, progress)
+        stage("gaits of two strides")
+        two = branches.period_two(line, progress)
+        found, jumps = ([c for c in found if (c.distance < JUMP) == flag] for flag in (True, False))
+        stage("pictures")
+        figures(report, over, one, found, two)
+        describe_jumps(report, jumps)
+        for name, figure, caption in (
+            (
+                "multipliers",
+                pictures.multipliers(one, found),
+                "The largest multiplier of the period-one gait against k",
+            ),
+            (
+                "critical",
+                pictures.critical_curve(over, one, found),
+                "Where the multiplier is -1, over the orders of the twenty-stride scan",
+            ),
+            (
+                "diagram",
+                pictures.diagram(line, one, two, found),
+                "Long walks at c/k = 0.05 s (grey), with the gaits of one and of two strides followed through them",
+            ),
+        ):
+            report.picture(pictures.save(figure, out / f"{name}.png"), caption)
+        stage("done")
+    store(one, out / "period_one.nc")
+    report.write(out)
+    plt.close("all")
+    return report
+
+
+def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
+    """Says where a multiplier leaps across -1 instead of passing through it."""
+    report.figure("knee_gaits.jumps", "changes of stability by a jump of the multiplier (grazing)", "1", len(jumps))
+    rows = [f"| {RATIOS[c.member]:g} | {c.parameter:.0f} | {c.multipliers[0].real:.2f} |" for c in jumps]
+    if rows:
+        report.section(
+            "Jumps of the multiplier",
+            "Here a foot that just touches the ground makes the multiplier leap; the gait itself goes on.\n\n"
+            "| c/k (s) | k (N/m) | multiplier on one side |\n|---|---|---|\n" + "\n".join(rows),
+        )
+
+
+def critical(found: list[Crossing], member: int) -> float:
+    """The k in N/m at which the multiplier of a member is -1, the one nearest to the specification's."""
+    places = sorted(c.parameter for c in found if c.member == member)
+    expected = CRITICAL[float(RATIOS[member])]
+    return min(places, key=lambda p: abs(p - expected), default=float("nan"))
+
+
+def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits) -> None:
+    """What was found, beside the specification and the scan."""
+    at = int(np.flatnonzero(one.parameter[:, 0] == START)[0])
+    member = int(np.argmin(np.abs(RATIOS - LINE)))
+    settled = over.strobe.sel(k=START, ratio=LINE).values[:, -1]
+    report.figure(
+        "knee_gaits.fixed_point",
+        f"fixed point and the scan's stride 20, k = {START:g} N/m, c/k = {LINE:g} s, largest difference of an angle",
+        "rad",
+        np.abs(settled - one.z[at, member, 0])[:2].max(),
+        expected=0.0,
+        tolerance=1e-4,
+    )
+    largest, second = (np.abs(one.multipliers[:, :, i]) for i in (0, 1))
+    report.figure("knee_gaits.second", "largest second multiplier of all gaits", "1", np.nanmax(second))
+    kinds = {c.kind for c in found}
+    report.figure(
+        "knee_gaits.kinds",
+        "how period-one gaits lose stability",
+        "",
+        ", ".join(sorted(kinds)),
+        expected="period doubling",
+    )
+    rows = []
+    for i, ratio in enumerate(RATIOS):
+        scanned = gait.critical_value(over.k.values, over.order.sel(ratio=ratio).fillna(0).values)[0]
+        places = sorted(c.parameter for c in found if c.member == i)
+        if float(ratio) in CRITICAL:
+            report.figure(
+                f"knee_gaits.critical.{ratio:g}",
+                f"critical k at c/k = {ratio:g} s: multiplier -1",
+                "N/m",
+                critical(found, i),
+                expected=CRITICAL[float(ratio)],
+                tolerance=SCAN_STEP,
+                paper=1.6e4 if ratio == LINE else None,
+            )
+        lost = one.parameter[~np.isfinite(one.residual[:, i]) | ~np.isfinite(one.z[:, i, 0, 0]), i]
+        ends = f"{lost.max():g}" if lost.size else ""
+        rows.append(f"| {ratio:g} | {', '.join(f'{p:.0f}' for p in places)} | {scanned:g} | {ends} |")
+    report.section(
+        "Changes of stability",
+        "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found up to k |\n|---|---|---|---|\n"
+        + "\n".join(rows),
+    )
+    low, high = WINDOW
+    weak = [c.parameter for c in found if RATIOS[c.member] == 0.08 and c.parameter > 1.6e4]
+    for what, places, goal in (("lower", min(weak, default=np.nan), low), ("upper", max(weak, default=np.nan), high)):
+        report.figure(
+            f"knee_gaits.window.{what}",
+            f"{what} end of the weak subharmonic window at c/k = 0.08 s",
+            "N/m",
+            places,
+            expected=goal,
+            tolerance=SCAN_STEP,
+        )
+    agreement(report, over, one, largest)
+    k, double = two.parameter[:, 0], np.abs(two.multipliers[:, 0, 0])
+    report.figure(
+        "knee_gaits.doubled",
+        f"largest multiplier of the gait of two strides at k = {DOUBLED[0][0]:g} N/m, c/k = {LINE:g} s",
+        "1",
+        double[k == DOUBLED[0][0]][0],
+    )
+    last = k[np.isfinite(double)].max()
+    report.figure("knee_gaits.doubled.last", "largest k at which a gait of two strides was found", "N/m", last)
+    slow_settling(report, over, one)
+
+
+def slow_settling(report: Report, over: xr.Dataset, one: Gaits) -> None:
+    """Why the scan's critical k at c/k = 0.07 s is larger: what the multiplier says of the last strides of a walk."""
+    k, member = 2.5e4, int(np.argmin(np.abs(RATIOS - 0.07)))
+    steps = np.diff(over.strobe.sel(k=k).values[member], axis=1)
+    ratio = np.sum(steps[:, 1:] * steps[:, :-1]) / np.sum(steps[:, :-1] ** 2)
+    at = int(np.flatnonzero(one.parameter[:, 0] == k)[0])
+    report.figure(
+        "knee_gaits.settling",
+        f"factor per stride by which the scan's walk settles, k = {k:g} N/m, c/k = 0.07 s (expected: the multiplier)",
+        "1",
+        ratio,
+        expected=float(one.multipliers[at, member, 0].real),
+        tolerance=0.05,
+    )
+    report.section(
+        "Settling",
+        f"At c/k = 0.07 s the multiplier stays near -1 for thousands of N/m above the doubling: at k = {k:g} N/m "
+        f"twenty strides shrink a disturbance to {100 * abs(ratio) ** 20:.0f} % only, and a scan of twenty strides "
+        "still sees every other stride differ. Its critical k (26000 N/m in the specification) is that of the "
+        "transient.",
+    )
+
+
+def agreement(report: Report, over: xr.Dataset, one: Gaits, largest: np.ndarray) -> None:
+    """The scan's order 1 beside a stable period-one gait, over the map."""
+    stable = np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1) < 1.0
+    known = np.isfinite(over.order.values) & np.isfinite(
+        np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1)
+    )
+    scanned = over.order.values == 1
+    report.figure(
+        "knee_gaits.agreement",
+        "share of the map where the scan's order is 1 exactly where the period-one gait is stable",
+        "%",
+        100.0 * np.mean((stable == scanned)[known]),
+    )
+    report.section(
+        "Where scan and multiplier differ",
+        f"Of {known.sum()} dampers, {np.sum(stable & ~scanned & known)} have a stable period-one gait that twenty "
+        "strides do not show (they have not settled, or have settled on another gait), and "
+        f"{np.sum(~stable & scanned & known)} have an unstable one that the scan counts as period one (its subharmonic "
+        "is smaller than the half degree that the scan tells apart).",
+    )
+
+
+def store(one: Gaits, path: pathlib.Path) -> None:
+    """The followed gaits as NetCDF."""
+    dims = ("k", "ratio")
+    data = {
+        "state": ((*dims, "component"), one.z[:, :, 0], {"long_name": "theta_b, beta_1 (rad) and rates (rad/s)"}),
+        "multiplier_real": ((*dims, "index"), np.real(one.multipliers), {"units": "1"}),
+        "multiplier_imag": ((*dims, "index"), np.imag(one.multipliers), {"units": "1"}),
+        "residual": (dims, np.where(np.isfinite(one.residual), one.residual, np.nan)),
+    }
+    coords = {"k": ("k", one.parameter[:, 0], {"units": "N/m"}), "ratio": ("ratio", RATIOS, {"units": "s"})}
+    xr.Dataset(data, coords).to_netcdf(path, engine="h5netcdf")

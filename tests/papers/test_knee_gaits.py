@@ -1,0 +1,60 @@
+"""The knee's periodic gaits as fixed points: against long walks, and against the critical k of the specification."""
+
+import numpy as np
+import pytest
+
+from jaxgait import precision
+from jaxgait.analysis.families import Gaits, crossings, gaits, strides
+from jaxgait.cli import experiment
+
+branches = experiment("knee-gaits", "branches")
+MIDDLE = 2  # c/k = 0.05 s
+STRIDES = 16
+
+
+def walked(family, who, k, count):
+    """The states at the heel strikes of walks from the model's own start, (walks, strides, 4)."""
+    y = family.model.initial_state()
+    z = np.tile(np.stack([np.asarray(leaf) for leaf in y]), (len(who), 1, 1))
+    path = []
+    for _ in range(count):
+        z = strides(family, who, k, z)[0]
+        path.append(z[:, 0])
+    return np.stack(path, axis=1)
+
+
+def test_fixed_points_are_what_walks_settle_on_at_the_rate_of_their_multiplier():
+    with precision.use("float64"):
+        family, who, k = branches.family(lanes=2), np.array([MIDDLE, MIDDLE]), np.array([1.6e4, 1.8e4])
+        path = walked(family, who, k, STRIDES)
+        found = gaits(family, who, k, path[:, 5:6])
+    assert (found.residual < branches.TOLERANCE).all()
+    np.testing.assert_allclose(path[:, -1, :2], found.z[:, 0, :2], atol=1e-4)  # rad
+    np.testing.assert_allclose(path[:, -1], found.z[:, 0], atol=2e-3)  # rad, rad/s: 10 rad/s at rtol 1e-6, 16 strides
+    multipliers = found.multipliers
+    assert (np.abs(multipliers[:, 1]) < 0.05).all()  # one direction decays slowly, all others within a stride
+    apart = np.linalg.norm(path[0] - found.z[0], axis=1)
+    n = int(np.argmax(apart < 0.1))  # near enough to be linear, far enough above the solver's jitter
+    step, next_step = path[0, n] - found.z[0, 0], path[0, n + 1] - found.z[0, 0]
+    assert step @ next_step / (step @ step) == pytest.approx(multipliers[0, 0].real, rel=0.1)
+
+
+@pytest.mark.slow
+def test_critical_k_by_the_multiplier():
+    """Specification, section 8: critical k of scans in steps of 1e3 N/m, here by the multiplier -1."""
+    expected = {0.03: 1.3e4, 0.04: 1.5e4, 0.05: 1.54e4, 0.06: 1.8e4}
+    who = np.arange(len(expected))
+    with precision.use("float64"):
+        family = branches.family(lanes=len(expected))
+        above = np.array(list(expected.values())) + 500.0
+        stable = gaits(family, who, above, walked(family, who, above, 12)[:, -1:])
+        below = stable
+        for k in (above - 700.0, above - 1400.0):
+            guess = below.z + below.rate * (k - below.parameter)[:, None, None]
+            below = gaits(family, who, k, guess)
+        both = Gaits(*(np.stack(field) for field in zip(below, stable, strict=True)))
+        found = crossings(family, who, both, width=branches.WIDTH)
+    assert [c.kind for c in found] == ["period doubling"] * len(expected)
+    for c in found:
+        assert c.parameter == pytest.approx(list(expected.values())[c.member], abs=1e3)
+        assert c.distance < 0.02
