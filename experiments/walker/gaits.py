@@ -13,12 +13,12 @@ import xarray as xr
 
 from jaxgait import precision
 from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
-from jaxgait.analysis.continuation import continuation, period_doubled
-from jaxgait.analysis.floquet import floquet
+from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, period_doubled
+from jaxgait.analysis.floquet import floquet, lyapunov_exponent
 from jaxgait.analysis.walker import GAIT, rolling_gait
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walker_rigid import RollingWalker
-from jaxgait.plot.style import save, style
+from jaxgait.plot.style import BLUE, RED, save, style
 from jaxgait.plot.walker import basin_map, branches
 from jaxgait.report import Report
 from jaxgait.solve.hybrid import HybridSettings
@@ -61,18 +61,77 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     values = jnp.linspace(0.1, 0.136, 241)
     starts = jnp.asarray(np.stack([np.interp(values, first.parameter, first.z[:, i]) for i in range(3)], axis=1))
     points = np.asarray(bifurcation_diagram(COARSE, walker, "slope", values, starts + 1e-3, 250, 48))
+    exponents = _lyapunov(report, np.asarray(values), np.asarray(starts))
     with style():
-        figure, axis = plt.subplots(figsize=(7, 4.2))
+        figure, (axis, below) = plt.subplots(2, 1, figsize=(7, 5.6), sharex=True, height_ratios=(3, 1))
         branches(axis, [first, second], (np.asarray(values), points[:, :, 0]))
-        axis.set(
-            xlabel="slope [rad]", ylabel="stance angle after heel strike [rad]", xlim=(0.1, 0.136), ylim=(0.38, 0.6)
-        )
+        axis.set(xlabel="", ylabel="stance angle after heel strike [rad]", xlim=(0.1, 0.136), ylim=(0.38, 0.6))
         axis.set_title("Gaits of the rolling walker: long walks, and branches continued")
+        below.axhline(0.0, color="black", lw=0.8)
+        below.plot(values, exponents, color=BLUE, lw=1.0)
+        below.set(xlabel="slope [rad]", ylabel="Lyapunov exponent\n[1/step]", ylim=(-1.0, 0.4))
         report.picture(save(figure, out / "bifurcation_diagram.png"), "Period doublings on steep slopes")
+    _doubling_curve(report, doubling, out)
     xr.Dataset(
-        {"stance_angle": (("slope", "stride"), points[:, :, 0], {"units": "rad"})},
+        {
+            "stance_angle": (("slope", "stride"), points[:, :, 0], {"units": "rad"}),
+            "lyapunov_exponent": ("slope", exponents, {"units": "1/step"}),
+        },
         coords={"slope": ("slope", np.asarray(values), {"units": "rad"})},
     ).to_netcdf(out / "bifurcation_diagram.nc", engine="h5netcdf")
+
+
+def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Largest exponents of long walks; checked on the paper's slope, where it is the logarithm of a multiplier."""
+    walker = precision.cast(RollingWalker())
+
+    @jax.jit
+    @jax.vmap
+    def exponent(slope: jax.Array, start: jax.Array) -> jax.Array:
+        return lyapunov_exponent(COARSE, with_parameters(walker, {"slope": slope}), start, strides=200, discard=100)
+
+    found = np.asarray(exponent(jnp.append(slopes, 0.01), jnp.asarray(np.vstack([starts, GAIT]) + 1e-3)))
+    report.figure(
+        "lyapunov_gait",
+        "largest Lyapunov exponent, slope 0.01 rad (logarithm of the multiplier 0.689589)",
+        "1/step",
+        found[-1],
+        expected=float(np.log(0.689589)),
+        tolerance=5e-3,
+    )
+    chaotic = (slopes > 0.130) & (slopes < 0.134)
+    largest = float(np.nanmax(found[:-1][chaotic]))
+    report.figure("lyapunov_chaos", "largest exponent for slopes of 0.130 to 0.134 rad", "1/step", largest)
+    report.figure("lyapunov_positive", "it is positive: chaos", "", largest > 0.05, expected=True)
+    return found[:-1]
+
+
+def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Path) -> None:
+    """The first period doubling in the plane of slope and foot radius; the multiplier at its end solved for anew."""
+    walker, names = precision.cast(RollingWalker()), ("slope", "foot_radius")
+    curves = [
+        bifurcation_curve(PoincareMap(), walker, doubling, names, (0.1, end), step=0.1, max_points=40)
+        for end in (0.05, 0.2)
+    ]
+    curve = np.concatenate([curves[0][::-1], curves[1][1:]])
+    last = curve[-1]
+    solve = jax.jit(lambda p, z: rolling_gait(with_parameters(walker, {"slope": p[0], "foot_radius": p[1]}), z))
+    multipliers = floquet(solve(jnp.asarray(last[:2]), jnp.asarray(last[2:])).point.jacobian).multipliers
+    report.figure(
+        "doubling_curve",
+        f"multiplier at the end of the curve of period doublings (foot radius {last[1]:.3f} m)",
+        "1",
+        float(multipliers[np.argmin(np.abs(multipliers + 1.0))].real),
+        expected=-1.0,
+        tolerance=1e-5,
+    )
+    with style():
+        figure, axis = plt.subplots(figsize=(5, 3.4))
+        axis.plot(curve[:, 1], curve[:, 0], ".-", color=RED, ms=4)
+        axis.plot(0.1, doubling.parameter, "o", color="black", ms=5, label="the paper's foot")
+        axis.set(xlabel="foot radius [m]", ylabel="slope [rad]", title="First period doubling of the rolling walker")
+        axis.legend()
+        report.picture(save(figure, out / "doubling_curve.png"), "Period doubling in slope and foot radius")
 
 
 def _slope_table(report: Report, slopes: np.ndarray, points: np.ndarray) -> None:

@@ -10,6 +10,7 @@ from jaxgait import precision
 from jaxgait.report import Report
 
 from .gaits import basin_picture, bifurcations
+from .sets import parameter_sets
 from .smooth import animation, smooth_figures, smooth_walk
 from .walks import figure_7, figures_4_to_6, records, report_table, sweeps
 
@@ -25,7 +26,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Runs everything and writes pictures, data, `report.md` and `figures.json` into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report("The round-foot passive walker", INTRO)
-    with precision.use("float64"), tqdm(total=6, desc="walker", disable=not progress) as bar:
+    with precision.use("float64"), tqdm(total=7, desc="walker", disable=not progress) as bar:
 
         def stage(text: str) -> None:
             bar.set_postfix_str(text)
@@ -40,6 +41,8 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         stage("smooth walker")
         run = smooth_walk()
         smooth_figures(report, run, out)
+        stage("parameter sets of the smooth walker")
+        parameter_sets(report)
         stage("animation")
         animation(report, run, out)
         stage("bifurcations")

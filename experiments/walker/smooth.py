@@ -12,6 +12,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
+from jaxgait.analysis.walker import passing_gait
 from jaxgait.models.walker import Walker, WalkerState
 from jaxgait.models.walker_rigid import RigidWalker
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, save, style
@@ -30,22 +31,10 @@ def smooth_walk() -> xr.Dataset:
     return jaxgait.simulate(Walker(), duration=DURATION, samples=SAMPLES)
 
 
-def gait_of(run: xr.Dataset, after: float = 6.0) -> tuple[float, float]:
-    """Period in s of a step and velocity in m/s: legs pass each other once per step (interpolated)."""
-    late = run.sel(time=slice(after, None))
-    t, x = late.time.values, late.x.values
-    apart = (late.theta_1 - late.theta_2).values
-    i = np.flatnonzero(np.signbit(apart[1:]) != np.signbit(apart[:-1]))
-    weight = apart[i] / (apart[i] - apart[i + 1])
-    passing, place = t[i] + weight * (t[i + 1] - t[i]), x[i] + weight * (x[i + 1] - x[i])
-    steps = (len(passing) - 1) // 2 * 2
-    span = passing[steps] - passing[0]
-    return span / steps, (place[steps] - place[0]) / span
-
-
 def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
     """Accuracy against the rigid gait, and the pictures of forces, contact and energy."""
-    period, velocity = gait_of(run)
+    steady = run.sel(time=slice(6.0, None))
+    period, velocity = passing_gait(*(a.values for a in (steady.time, steady.x, steady.theta_1 - steady.theta_2)))
     report.figure(
         "smooth_period",
         "period, smooth against rigid",

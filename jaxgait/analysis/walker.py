@@ -26,6 +26,7 @@ __all__ = [
     "WalkStatistics",
     "heel_strikes",
     "losses",
+    "passing_gait",
     "rolling_gait",
     "walk",
     "walk_statistics",
@@ -86,6 +87,28 @@ def rolling_gait(
         strike.energy_lost,
         strike.trailing_rate,
     )
+
+
+def passing_gait(
+    t: Float[np.ndarray, " times"], x: Float[np.ndarray, " times"], apart: Float[np.ndarray, " times"]
+) -> tuple[float, float]:
+    """Mean period in s of a step and velocity in m/s of any walk, over an even number of steps; NaN below two.
+
+    The legs pass each other once per step; the moments are interpolated between samples.
+
+    Args:
+        t: sample times in s, of the part of the walk that counts.
+        x: hip position in m.
+        apart: angle in rad between the legs.
+    """
+    i = np.flatnonzero(np.signbit(apart[1:]) != np.signbit(apart[:-1]))
+    steps = (len(i) - 1) // 2 * 2
+    if steps < 2:
+        return float("nan"), float("nan")
+    weight = apart[i] / (apart[i] - apart[i + 1])
+    passing, place = t[i] + weight * (t[i + 1] - t[i]), x[i] + weight * (x[i + 1] - x[i])
+    span = passing[steps] - passing[0]
+    return float(span / steps), float((place[steps] - place[0]) / span)
 
 
 class Walk(NamedTuple):
