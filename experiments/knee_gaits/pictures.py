@@ -34,8 +34,8 @@ def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
             axis.plot(places, np.full(len(places), -1.0), "o", color=RED, ms=5, mfc="white")
             axis.set_title(f"c/k = {ratio:g} s")
         axes[0, 0].set(ylim=(-4, 1.5), xlim=(12, 30))
-        axes[0, 0].text(29.6, 0.95, "stable", color=BLUE, ha="right", va="top", fontsize=8)
-        axes[0, 0].text(29.6, -1.1, "period doubled", color=RED, ha="right", va="top", fontsize=8)
+        axes[0, 2].text(29.6, 0.95, "stable", color=BLUE, ha="right", va="top", fontsize=8)
+        axes[0, 2].text(29.6, -1.1, "every other stride differs", color=RED, ha="right", va="top", fontsize=8)
         for axis in axes[1]:
             axis.set_xlabel("k (kN/m)")
         for axis in axes[:, 0]:
@@ -75,7 +75,9 @@ def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> 
     with style():
         figure, axis = plt.subplots(figsize=(7.5, 4.2))
         points = np.degrees(line.strobe.values[:, 0])
-        axis.plot(np.repeat(line.k / 1e3, KEPT + 1), points.ravel(), "o", color=GREY, ms=2.2, label="strides 12 to 20")
+        axis.plot(
+            np.repeat(line.k / 1e3, KEPT + 1), points.ravel(), "o", color=GREY, ms=2.2, label="walks, strides 12 to 20"
+        )
         _branch(axis, one.parameter[:, i], one.z[:, i, 0, 0], np.abs(one.multipliers[:, i, 0]) < 1.0, born, BLUE)
         for z in (two.z[:, 0, 0, 0], two.z[:, 0, 1, 0]):
             _branch(axis, two.parameter[:, 0], z, np.abs(two.multipliers[:, 0, 0]) < 1.0, born, RED)

@@ -79,12 +79,13 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
 
 def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
     """Says where a multiplier leaps across -1 instead of passing through it."""
-    report.figure("knee_gaits.jumps", "changes of stability by a jump of the multiplier (grazing)", "1", len(jumps))
+    report.figure("knee_gaits.jumps", "changes of sign where the multiplier leaps across -1", "1", len(jumps))
     rows = [f"| {RATIOS[c.member]:g} | {c.parameter:.0f} | {c.multipliers[0].real:.2f} |" for c in jumps]
     if rows:
         report.section(
             "Jumps of the multiplier",
-            "Here a foot that just touches the ground makes the multiplier leap; the gait itself goes on.\n\n"
+            "Here the multiplier leaps across -1 while the gait goes on: a foot that just touches the ground, or a "
+            "step that did not resolve the touch; tighter tolerances would tell.\n\n"
             "| c/k (s) | k (N/m) | multiplier on one side |\n|---|---|---|\n" + "\n".join(rows),
         )
 
@@ -138,7 +139,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         rows.append(f"| {ratio:g} | {', '.join(f'{p:.0f}' for p in places)} | {scanned:g} | {ends} |")
     report.section(
         "Changes of stability",
-        "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found up to k |\n|---|---|---|---|\n"
+        "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found at k |\n|---|---|---|---|\n"
         + "\n".join(rows),
     )
     low, high = WINDOW

@@ -54,7 +54,7 @@ class Family(eqx.Module):
     members: Any
     """What distinguishes them: a pytree whose leaves have a leading axis."""
     tolerance: float = eqx.field(static=True, default=1e-9)
-    """Residual at which a gait is found, in the units of the point."""
+    """Residual at which a gait is found but for one last step of Newton's method, in the units of the point."""
     nudge: float | None = eqx.field(static=True, default=None)
     """None: derivatives by forward mode. A number (1e-7, say): by differences of this relative size over copies that
     take common steps (`StroboscopicMap.bundled`), which is many times cheaper for a stiff model."""
@@ -75,8 +75,8 @@ class Gaits(NamedTuple):
     rate: Float[np.ndarray, "... order n"]
     """Derivative of the points with respect to the parameter."""
     residual: Float[np.ndarray, ...]
-    """Largest distance of a mapped point from the next one, also where it is too large; infinity where the motion does
-    not return; NaN beyond the loss of a followed branch."""
+    """Largest distance of a mapped point from the next one before the last step, also where it is too large; infinity
+    where the motion does not return; NaN beyond the loss of a followed branch."""
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -165,9 +165,8 @@ def gaits(
         inverse = np.linalg.inv(_cyclic(slope))
         change, rate = (-(inverse @ a.reshape(-1, order * n, 1)).reshape(-1, order, n) for a in (off, pull))
         found.jacobian[pending], found.rate[pending] = _round(slope), rate
-        ready = found.residual[pending] <= family.tolerance
-        z[pending[~ready]] += change[~ready]
-        pending = pending[~ready]
+        z[pending] += change  # the last step, too: the point is better than its residual was
+        pending = pending[found.residual[pending] > family.tolerance]
         if not pending.size:
             break
     lost = ~(found.residual <= family.tolerance)
@@ -197,7 +196,7 @@ def _round(slope: np.ndarray) -> np.ndarray:
 def follow(
     family: Family,
     who: Int[np.ndarray, " b"],
-    values: Float[np.ndarray, " points"],
+    values: Float[np.ndarray, " points"] | Float[np.ndarray, "points b"],
     z0: Float[np.ndarray, "b order n"],
     *,
     progress: bool = False,
@@ -207,33 +206,36 @@ def follow(
     Args:
         family: return map and members.
         who: the members.
-        values: where gaits are wanted, in the order in which they are gone through.
+        values: where gaits are wanted, in the order in which they are gone through; the same for all, or one column
+            per member.
         z0: first guesses at the first value.
         progress: show a progress bar.
 
     Returns:
         The gaits, with leading axes (points, b).
     """
-    who, steps = np.asarray(who), [gaits(family, who, np.full(len(who), values[0]), z0)]
-    for value in tqdm(values[1:], desc="branches", unit="value", disable=not progress):
-        steps.append(_advance(family, who, steps[-1], float(value), HALVINGS))
+    who = np.asarray(who)
+    rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(who)))
+    steps = [gaits(family, who, rows[0], z0)]
+    for row in tqdm(rows[1:], desc="branches", unit="value", disable=not progress):
+        steps.append(_advance(family, who, steps[-1], row, HALVINGS))
     return Gaits(*(np.stack(field) for field in zip(*steps, strict=True)))
 
 
-def _advance(family: Family, who: np.ndarray, last: Gaits, value: float, halvings: int) -> Gaits:
+def _advance(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray, halvings: int) -> Gaits:
     """The next gait of every branch, by way of intermediate ones where Newton does not reach it directly."""
     going = np.flatnonzero(np.isfinite(last.z).all(axis=(1, 2)))
-    after = Gaits(np.full_like(last.parameter, value), *(np.full_like(field, np.nan) for field in last[1:]))
+    after = Gaits(row.astype(float), *(np.full_like(field, np.nan) for field in last[1:]))
     if not going.size:
         return after
     here = Gaits(*(field[going] for field in last))
-    guess = here.z + here.rate * (value - here.parameter)[:, None, None]
-    _put(after, going, gaits(family, who[going], np.full(going.size, value), guess))
+    guess = here.z + here.rate * (row[going] - here.parameter)[:, None, None]
+    _put(after, going, gaits(family, who[going], row[going], guess))
     missed = going[~np.isfinite(after.z[going]).all(axis=(1, 2))]
     if missed.size and halvings:
-        middle = 0.5 * (float(last.parameter[missed[0]]) + value)
+        middle = 0.5 * (last.parameter[missed] + row[missed])
         here = _advance(family, who[missed], Gaits(*(field[missed] for field in last)), middle, halvings - 1)
-        _put(after, missed, _advance(family, who[missed], here, value, halvings - 1))
+        _put(after, missed, _advance(family, who[missed], here, row[missed], halvings - 1))
     return after
 
 
