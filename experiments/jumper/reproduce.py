@@ -21,7 +21,16 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Regenerates the jumper's figures and what goes beyond the paper into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report("The human jumper", INTRO)
-    steps = (table.figures, table.films, scans.sole, scans.posture, scans.robot, design.timing, design.landing)
+    steps = (
+        table.figures,
+        table.friction_laws,
+        table.films,
+        scans.sole,
+        scans.posture,
+        scans.robot,
+        design.timing,
+        design.landing,
+    )
     for step in tqdm(steps, desc="jumper", disable=not progress):
         step(report, out)
     report.write(out)

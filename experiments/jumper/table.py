@@ -8,17 +8,19 @@ from typing import Any
 import diffrax
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.analysis.jumper import Jump, assess, lift_off_times
+from jaxgait.analysis.jumper import Jump, assess, lift_off_times, march_incremental, slid
 from jaxgait.models.jumper import Jumper
 from jaxgait.models.planar_jumper import JumperState
-from jaxgait.models.spatial_jumper import SpatialJumper, SpatialState
-from jaxgait.plot.jumper import film, film_3d, ground_reaction, sole_map
-from jaxgait.plot.style import save
+from jaxgait.models.sole import Sole
+from jaxgait.models.spatial_jumper import HIP_ASIDE, SpatialJumper, SpatialState
+from jaxgait.plot.jumper import film, film_3d, foot_maps, ground_reaction, sole_map
+from jaxgait.plot.style import BLUE, GREY, ORANGE, save, style
 from jaxgait.report import Report
 
 WEIGHT = 70.0 * 9.81
@@ -103,10 +105,57 @@ def _histories(data: xr.Dataset, end: float) -> dict[str, float]:
     }
 
 
+def friction_laws(report: Report, out: pathlib.Path) -> None:
+    """The full jump with three friction laws: bristles, memoryless, and the paper's incremental stick and slip."""
+    model = Jumper()
+    runs = {
+        "bristle": run(model),
+        "memoryless": run(Jumper(sole=Sole(law="memoryless"))),
+        "incremental": _incremental(model),
+    }
+    for name, data in runs.items():
+        jump = jump_of(data)
+        with precision.use("float64"):
+            toes = float(slid(data.time.values, data)[-1])
+        for key, what, unit, value in (
+            ("take-off", "take-off", "s", jump.take_off),
+            ("height", "jump height", "m", jump.height),
+            ("peak", "peak force / body weight", "1", jump.peak_force),
+            ("spin", "angular momentum at take-off", "kg m^2/s", jump.angular_momentum),
+            ("toes", "way the toe row slides under load", "m", toes),
+        ):
+            report.figure(f"friction-{name}-{key}", f"{what}, {name} friction", unit, float(value))
+    heights = [float(jump_of(data).height) for data in runs.values()]
+    spread = max(heights) / min(heights) - 1.0
+    report.figure("friction-spread", "spread of the height over the laws", "1", spread, expected=0.0, tolerance=0.01)
+    with style():
+        figure, axis = plt.subplots(figsize=(6.5, 3.2))
+        for colour, (name, data) in zip((BLUE, ORANGE, GREY), runs.items(), strict=True):
+            axis.plot(data.time, data.grf_x / WEIGHT, color=colour, label=name, lw=1.2)
+        axis.set(xlabel="time / s", ylabel="fore-aft force / body weight", xlim=(0.08, 0.36))
+        axis.legend(loc="lower left")
+    caption = "Friction laws: a spring without damper vibrates and chatters; the height does not care."
+    report.picture(save(figure, out / "friction.png"), caption)
+
+
+def _incremental(model: Jumper, dt: float = 1e-5) -> xr.Dataset:
+    """The jump by time steps, with what the figures need."""
+    with precision.use("float64"):
+        cast = precision.cast(model)
+        steps = jax.jit(lambda m: march_incremental(m, dt, 600, 100))(cast)
+        seen = jax.jit(jax.vmap(cast.outputs))(steps.ts, steps.ys)
+    data = {name: ("time", np.asarray(seen[name])) for name in ("com_x", "com_z", "com_vx", "com_vz", "grf_z")}
+    data |= {"angular_momentum": ("time", np.asarray(seen["angular_momentum"])), "pitch": ("time", steps.ys.pitch)}
+    data |= {"depth": (("time", "row"), seen["depth"]), "slip": (("time", "row"), seen["slip"])}
+    data["grf_x"] = ("time", cast.studs_per_row * np.asarray(steps.tangential).sum(axis=1))
+    return xr.Dataset(data, coords={"time": np.asarray(steps.ts)})
+
+
 def films(report: Report, out: pathlib.Path) -> None:
-    """Stick figures in the plane and in space, and the symmetric spatial jump beside the planar one."""
+    """Stick figures in the plane and in space, the symmetric spatial jump beside the planar one, and its soles."""
     plane = jaxgait.simulate(Jumper(), samples=FRAMES - 1)
     space = jaxgait.simulate(SpatialJumper(), samples=FRAMES - 1)
+    lame = jaxgait.simulate(SpatialJumper(asymmetry=0.02), samples=FRAMES - 1)
     gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
     report.figure("space-plane", "CoM path, space against plane", "m", gap, expected=0.0, tolerance=1e-6)
     frames = stick_figures(Jumper(), plane)
@@ -116,6 +165,12 @@ def films(report: Report, out: pathlib.Path) -> None:
     film_3d(out / "jump_3d.gif", space.time.values, stick_figures(SpatialJumper(), space))
     report.picture(out / "jump.gif", "The sequenced jump in the plane.")
     report.picture(out / "jump_3d.gif", "The fifteen bodies in space.")
+    sole = Jumper().sole
+    grid = [(x, y + side * HIP_ASIDE) for side in (1.0, -1.0) for x in sole.rows for y in sole.columns]
+    runs = {"both legs together": space, "left limbs 20 ms late": lame}
+    instants = (0.1, 0.15, 0.2, 0.25, 0.2875, 0.3125, 0.325)
+    figure = foot_maps(runs, instants, np.array(grid, dtype=float), float(sole.kinetic_friction))
+    report.picture(save(figure, out / "feet.png"), "Both soles from above: load of the 24 studs, stick or slip.")
 
 
 def stick_figures(model: Jumper | SpatialJumper, data: xr.Dataset) -> np.ndarray:

@@ -11,10 +11,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.ensemble.batch import Run
 from jaxgait.models.base import Scalar, Variable
-from jaxgait.models.planar_jumper import PlanarJumper
+from jaxgait.models.planar_jumper import JumperState, PlanarJumper
 from jaxgait.solve.integrate import Settings, integrate
 
-__all__ = ["MEASURES", "Jump", "assess", "fly", "lift_off_times", "measures"]
+__all__ = ["MEASURES", "Jump", "Steps", "assess", "fly", "lift_off_times", "march_incremental", "measures", "slid"]
 
 Number = Float[Array, ""]
 
@@ -57,7 +57,7 @@ class Jump(NamedTuple):
     """Of the foot at take-off, rad."""
 
 
-def assess(time: Float[ArrayLike, " times"], run: Mapping[str, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
+def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
     """Reads the figures of a jump off its time histories; differentiable.
 
     Args:
@@ -97,6 +97,52 @@ def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Settings) -> 
     run = jax.vmap(model.outputs)(ts, trajectory.ys)
     weight = jnp.sum(model.tree().mass) * model.gravity
     return assess(ts, {**run, "pitch": trajectory.ys.pitch}, weight, model.gravity)
+
+
+class Steps(NamedTuple):
+    """A jump by time steps; leading axis: samples."""
+
+    ts: Float[Array, " samples"]
+    """Times in s."""
+    ys: JumperState
+    tangential: Float[Array, "samples rows"]
+    """Friction on one stud of each row in N."""
+    slide: Float[Array, "samples rows"]
+    """Way in m that each row has slid under load."""
+
+
+def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sample: int) -> Steps:
+    """One jump with the paper's incremental friction law, by time steps (see `PlanarJumper.incremental_step`).
+
+    Args:
+        model: the jumper.
+        dt: step in s, about 1e-5.
+        samples: how many to keep.
+        steps_per_sample: steps between them.
+    """
+    model = model.prepared()
+    start = model.initial_state()
+    still = jnp.zeros_like(start.bristle)
+
+    def step(carry: Any, _: None) -> tuple[Any, None]:
+        t, y, slide, _ = carry
+        after, contact = model.incremental_step(t, y, dt)
+        loaded = contact.studs.normal > 0.0
+        slide = slide + dt * jnp.where(loaded, jnp.abs(contact.slip), 0.0)
+        return (t + dt, after, slide, contact.studs.tangential[:, 0]), None
+
+    def sample(carry: Any, _: None) -> tuple[Any, Steps]:
+        carry, _ = jax.lax.scan(step, carry, length=steps_per_sample)
+        t, y, slide, tangential = carry
+        return carry, Steps(t, y, tangential, slide)
+
+    return jax.lax.scan(sample, (jnp.zeros(()), start, still, still), length=samples)[1]
+
+
+def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
+    """Way in m that each row of studs slides under load during a run with `depth` and `slip`."""
+    rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
+    return 0.5 * jnp.diff(jnp.asarray(time)) @ (rate[1:] + rate[:-1])
 
 
 def measures(run: Run) -> dict[str, Array]:

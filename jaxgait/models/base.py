@@ -30,6 +30,8 @@ class Numerics(NamedTuple):
 
     stiff: bool
     """True where contact or friction forbids explicit methods."""
+    unrolled: bool = True
+    """Whether explicit methods write out their stages: fast in ensembles, but large models take long to compile."""
     rtol: float = 1e-6
     atol: float = 1e-8
     first_step: float = 1e-5

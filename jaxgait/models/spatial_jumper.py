@@ -8,7 +8,7 @@ The tree is rooted at the lower trunk (a free joint at the middle of the hips); 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +19,7 @@ from jaxgait.mechanics.planar_tree import Turn
 from jaxgait.models.anthropometry import REFERENCE_STATURE, SHOULDER_BELOW_NECK, Segment, segments, stack
 from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.jumper import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
+from jaxgait.models.planar_jumper import held
 from jaxgait.models.sole import StudForces
 
 HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
@@ -54,6 +55,8 @@ class SpatialJumper(Model):
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative")
+    settled: spatial.Tree | None = None
+    """The bodies, worked out by `prepared`; parameters must not be changed any more then."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
         "pose": Variable("m, 1", "position and quaternion of the lower trunk"),
@@ -65,20 +68,33 @@ class SpatialJumper(Model):
         "grf": Variable("N", "ground reaction on the left and the right foot"),
         "depth": Variable("m", "compression of the studs"),
         "normal": Variable("N", "normal force of the studs"),
+        "tangential": Variable("N", "friction force of the studs"),
         "place": Variable("m", "contact points"),
         "slip": Variable("m/s", "sliding velocity of the studs"),
         "moment": Variable("N m", "generalised forces of the joints"),
         "energy": Variable("J", "kinetic and potential energy"),
     }
-    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3)
+    numerics: ClassVar[Numerics] = Numerics(
+        stiff=False, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3
+    )
 
     @property
     def duration(self) -> Scalar:
         """0.6 s: up to the middle of the flight."""
         return self.plane.duration
 
+    def prepared(self) -> SpatialJumper:
+        """The same jumper with its bodies and its crouch worked out."""
+        if self.settled is not None:
+            return self
+        return SpatialJumper(cast(Jumper, self.plane.prepared()), self.asymmetry, self.build())
+
     def tree(self) -> spatial.Tree:
         """The fifteen bodies, lower trunk first."""
+        return self.build() if self.settled is None else self.settled
+
+    def build(self) -> spatial.Tree:
+        """The bodies from the parameters."""
         s = segments(self.plane.mass, self.plane.stature)
         shoulder = s["upper_trunk"].length - SHOULDER_BELOW_NECK * self.plane.stature / REFERENCE_STATURE
         up = [("lower_trunk", None, 0.0), ("upper_trunk", "lower_trunk", s["lower_trunk"].length)]
@@ -120,7 +136,7 @@ class SpatialJumper(Model):
         q, v, a = [y.pose, upright, upright], [y.twist, still, still], [jnp.zeros(6), still, still]
         for turns in (left, right):
             for part, joint in _LIMBS.items():
-                turn = _rest() if joint is None else Turn(*(_FLEXION[joint] * value for value in turns[joint]))
+                turn = held(0.0) if joint is None else Turn(*(_FLEXION[joint] * value for value in turns[joint]))
                 if part in _HINGES:
                     for values, value in zip((q, v, a), turn, strict=True):
                         values.append(value[None])
@@ -187,6 +203,7 @@ class SpatialJumper(Model):
             "grf": jnp.sum(force.reshape(2, -1, 3), axis=1),
             "depth": ground.depth,
             "normal": ground.studs.normal,
+            "tangential": ground.studs.tangential,
             "place": ground.place,
             "slip": ground.slip,
             "moment": found.tau[6:],
@@ -240,11 +257,6 @@ def _upright(s: Segment) -> tuple:
 
 def _diagonal(x: Scalar, y: Scalar, z: Scalar) -> tuple:
     return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
-
-
-def _rest() -> Turn:
-    zero = jnp.zeros(())
-    return Turn(zero, zero, zero)
 
 
 def _unit(pose: Float[Array, 7]) -> Float[Array, 7]:

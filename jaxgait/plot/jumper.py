@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,13 +11,16 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.animation import FuncAnimation, PillowWriter
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, RED, style
 
 SLIPPING = 0.95
 """Share of the kinetic friction limit above which a stud counts as slipping on the map."""
+MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}
+"""Colour and width of the rings round the studs."""
 
 
 def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
@@ -75,7 +78,10 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
     state = np.where(touching, np.where(sliding, 2, 1), 0)
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(7.0, 5.0), sharex=True)
-        mesh = axes[0].pcolormesh(_edges(run.time.values), edges, run.normal.values.T, cmap="viridis", rasterized=True)
+        load = np.where(touching, run.normal.values, np.nan)  # white in the air; roots show light loads beside heavy
+        mesh = axes[0].pcolormesh(
+            _edges(run.time.values), edges, load.T, cmap="viridis", norm=PowerNorm(0.5, vmin=0.0), rasterized=True
+        )
         figure.colorbar(mesh, ax=axes[0], label="normal force of one stud / N")
         colours = ListedColormap(["white", BLUE, ORANGE])
         mesh = axes[1].pcolormesh(
@@ -87,6 +93,53 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
             axis.set_ylabel("ahead of the ankle / cm")
             axis.grid(False)
         axes[1].set_xlabel("time / s")
+    return figure
+
+
+def foot_maps(
+    runs: Mapping[str, xr.Dataset], times: Sequence[float], places: Float[np.ndarray, "studs 2"], friction: float
+) -> Figure:
+    """Both soles from above at some instants, one row per run: load (area and colour) of each stud, stick or slip.
+
+    Args:
+        runs: jumps of the spatial jumper.
+        times: instants in s.
+        places: of the studs in the soles' frame, (ahead, left of the middle between the feet) in m, as in the runs.
+        friction: kinetic friction coefficient.
+    """
+    top = max(float(run.normal.max()) for run in runs.values())
+    with style():
+        figure, axes = plt.subplots(
+            len(runs), len(times), figsize=(1.2 * len(times) + 1.4, 1.75 * len(runs) + 0.7), sharex=True, sharey=True
+        )
+        axes = np.reshape(axes, (len(runs), len(times)))
+        for row, (name, run) in zip(axes, runs.items(), strict=True):
+            for axis, t in zip(row, times, strict=True):
+                load = run.normal.sel(time=t, method="nearest").values
+                pull = np.linalg.norm(run.tangential.sel(time=t, method="nearest").values, axis=-1)
+                slips, pressed = pull > SLIPPING * friction * load, load > 0.0
+                edges = np.where(slips, ORANGE, BLUE)
+                across, ahead = -100.0 * places[:, 1], 100.0 * places[:, 0]
+                axis.scatter(across[~pressed], ahead[~pressed], s=8, facecolors="none", edgecolors=GREY, linewidths=0.6)
+                shown = axis.scatter(
+                    across[pressed],
+                    ahead[pressed],
+                    s=25.0 + 95.0 * load[pressed] / top,
+                    c=load[pressed],
+                    edgecolors=edges[pressed],
+                    linewidths=1.8,
+                    cmap="Greys",
+                    norm=PowerNorm(0.5, vmin=0.0, vmax=top),
+                )
+                axis.set(aspect="equal", xlim=(-15.0, 15.0), ylim=(-8.0, 20.0), xticks=(-10, 0, 10))
+                axis.set_title(f"{t:.3f} s")
+                axis.grid(False)
+            row[0].set_ylabel(f"{name}\nahead of the ankle / cm")
+        for axis in axes[-1]:
+            axis.set_xlabel("right / cm")
+        figure.colorbar(shown, ax=axes, label="normal force of one stud / N", shrink=0.8)
+        marks = [Line2D([], [], marker="o", ls="", mfc="none", mec=c, mew=w) for c, w in MARKS.values()]
+        figure.legend(marks, list(MARKS), loc="outside upper center", ncols=3)
     return figure
 
 

@@ -67,7 +67,8 @@ def settings_for(model: Model, *, differentiated: bool = False, **overrides: Any
     """
     hints = model.numerics
     # A mechanism's matrix I/(gamma h) - J, in coordinates and rates, needs no pivoting.
-    solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else Tsit5()
+    explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
+    solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
     chosen = Settings(solver, hints.rtol, hints.atol, hints.first_step, hints.max_step, hints.max_steps)
     chosen = replace(chosen, **{k: v for k, v in overrides.items() if v is not None})
     for name in ("rtol", "atol", "first_step", "max_steps"):
