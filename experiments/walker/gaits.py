@@ -69,7 +69,7 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
         axis.set_title("Gaits of the rolling walker: long walks, and branches continued")
         below.axhline(0.0, color="black", lw=0.8)
         below.plot(values, exponents, color=BLUE, lw=1.0)
-        below.set(xlabel="slope [rad]", ylabel="Lyapunov exponent\n[1/step]", ylim=(-1.0, 0.4))
+        below.set(xlabel="slope [rad]", ylabel="Lyapunov exponent\n[1/step]", ylim=(-1.2, 0.6))
         report.picture(save(figure, out / "bifurcation_diagram.png"), "Period doublings on steep slopes")
     _doubling_curve(report, doubling, out)
     xr.Dataset(

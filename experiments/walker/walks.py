@@ -188,7 +188,7 @@ def _figure_5(run: Step, observed: dict[str, np.ndarray]) -> Any:
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
     phase_portrait(axes[0], run.y.theta_1, run.y.omega_1, label="leg 1")
     phase_portrait(axes[0], run.y.theta_2, run.y.omega_2, label="leg 2", color=ORANGE)
-    axes[0].legend(loc="upper left")
+    axes[0].legend(loc="center")
     axes[0].set_title("(a) the two limit cycles")
     axes[1].plot(run.t, 1e3 * (observed["energy"] - observed["energy"][0]), color=BLUE)
     axes[1].set(xlabel="time [s]", ylabel="mechanical energy [mJ]", title="(b) energy, from the start")

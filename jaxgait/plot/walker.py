@@ -111,17 +111,32 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
     colours = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
     for branch in continued:
         colour = colours.get(branch.order, "black")
-        for flag, dash in ((True, "-"), (False, "--")):
-            part = branch.stable == flag
-            part = part | np.append(False, part[:-1])  # up to the first point of the other kind: no gap in the line
-            shown = np.where(part, branch.z[:, 0], np.nan)
-            axis.plot(branch.parameter, shown, dash, color=colour, lw=1.4)
+        parameter, height, *parts = _joined(branch, continued)
+        for part, dash in zip(parts, ("-", "--"), strict=True):
+            axis.plot(parameter, np.where(part, height, np.nan), dash, color=colour, lw=1.4)
         axis.plot([], [], color=colour, label=f"period {branch.order} (dashed: unstable)")
         for point in branch.bifurcations:
             axis.plot(point.parameter, point.z[0], "o", color="black", ms=4, zorder=5)
     axis.plot([], [], "o", color="black", ms=4, label="bifurcation, located")
     axis.set_xlabel(continued[0].name if continued else "")
     axis.legend(loc="upper left", markerscale=2)
+
+
+def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
+    """Parameter, first coordinate, and which points belong to the stable and to the unstable parts of a branch.
+
+    Located bifurcations are put in where the parts meet, and at the start of a branch of doubled period.
+    """
+    rows = [(p, z, s, not s) for p, z, s in zip(branch.parameter, branch.z[:, 0], branch.stable, strict=True)]
+    for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
+        if branch.bifurcations:
+            near = min(branch.bifurcations, key=lambda b, i=i: abs(b.parameter - branch.parameter[i]))
+            rows.insert(int(i) + 1, (near.parameter, near.z[0], True, True))
+    parents = [b for other in others if 2 * other.order == branch.order for b in other.bifurcations]
+    if parents and rows:
+        birth = min(parents, key=lambda b: abs(b.parameter - branch.parameter[0]))
+        rows.insert(0, (birth.parameter, birth.z[0], *rows[0][2:]))
+    return tuple(np.array(column) for column in zip(*rows, strict=True))
 
 
 def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:
