@@ -47,7 +47,7 @@ def test_critical_k_by_the_multiplier():
     with precision.use("float64"):
         family = branches.family(lanes=len(expected))
         above = np.array(list(expected.values())) + 500.0
-        values = above - np.array([[0.0], [700.0], [1400.0]])
+        values = above - 600.0 * np.arange(4.0)[:, None]
         branch = follow(family, who, values, walked(family, who, above, 12)[:, -1:])
         found = crossings(family, who, branch, width=branches.WIDTH)
     assert [c.kind for c in found] == ["period doubling"] * len(expected)
