@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from math import radians
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -91,22 +92,24 @@ def timing(report: Report, out: pathlib.Path) -> None:
 
 def _evaluator(model: Jumper):
     """Height, peak force and angular momentum with their gradient, remembering the last point."""
-    ts, settings = jnp.linspace(0.0, 0.6, 601), settings_for(model, rtol=1e-7, atol=1e-8)
+    ts, settings = jnp.linspace(0.0, 0.6, 601), settings_for(model, rtol=1e-7, atol=1e-8, solver=diffrax.Tsit5())
 
-    def figures(x: jax.Array) -> jax.Array:
+    def figures(x: jax.Array) -> tuple[jax.Array, jax.Array]:
         changed = with_parameters(model, dict(zip(FREE, x, strict=True)))
         # elbow and shoulder swing together
         changed = eqx.tree_at(lambda m: m.elbow, changed, Swing(model.elbow.angle, x[3], x[7]))
         jump = fly(changed, ts, settings)
-        return jnp.stack([jump.height, jump.peak_force, jump.angular_momentum])
+        found = jnp.stack([jump.height, jump.peak_force, jump.angular_momentum])
+        return found, found
 
-    run = jax.jit(lambda x: (figures(x), jax.jacfwd(figures)(x)))
+    run = jax.jit(jax.jacfwd(figures, has_aux=True))
     seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         key = np.asarray(x).tobytes()
         if key not in seen:
-            seen[key] = tuple(np.asarray(v) for v in run(jnp.asarray(x)))  # type: ignore[assignment]
+            slope, value = run(jnp.asarray(x))
+            seen[key] = np.asarray(value), np.asarray(slope)
         return seen[key]
 
     return evaluate
@@ -114,13 +117,14 @@ def _evaluator(model: Jumper):
 
 def landing(report: Report, out: pathlib.Path) -> None:
     """Coming down on straight locked legs, and on legs that give way."""
-    flexing = with_landing(ARMS_UP, jaxgait.simulate(ARMS_UP, duration=0.36, samples=15000))
+    once = {"samples": 15000, "solver": diffrax.Tsit5()}  # stages in a loop: single runs that compile fast
+    flexing = with_landing(ARMS_UP, jaxgait.simulate(ARMS_UP, duration=0.36, **once))
     models = {
         "locked legs": ARMS_UP,
         "locked legs, impact law": eqx.tree_at(lambda m: m.sole, ARMS_UP, Sole(impact=True)),
         "flexing legs": flexing,
     }
-    runs = {name: jaxgait.simulate(model, duration=1.5, samples=15000) for name, model in models.items()}
+    runs = {name: jaxgait.simulate(model, duration=1.5, **once) for name, model in models.items()}
     for name, run in runs.items():  # the flexing legs last: theirs are the figures below
         key, found = name.replace(",", "").replace(" ", "-"), assess_landing(run, mass=70.0)
         report.figure(f"{key}-status", f"landing completed, {name}", "", run.status == 0, expected=True)
@@ -142,7 +146,7 @@ def landing(report: Report, out: pathlib.Path) -> None:
     over = -0.045 < found.com_end < 0.165
     report.figure("landing-over-sole", "it rests over the sole", "", over, expected=True)
     picture = save(landings(runs, WEIGHT), out / "landing.png")
-    report.picture(picture, "Ground reaction of landings: straight legs bounce at up to 40 body weights.")
+    report.picture(picture, "Landings: straight legs meet the ground with almost 40 body weights, bounce, and topple.")
     shown = run.sel(time=[0.36, 0.54, 0.68, 0.75, 0.82, 0.90], method="nearest")
     picture = save(postures(stick_figures(flexing, shown), shown.time.values), out / "landing_postures.png")
     report.picture(picture, "The landing: flight, preparation, touch-down, absorption, rest.")
@@ -159,7 +163,12 @@ def _mistimed(report: Report, out: pathlib.Path, flexing: Jumper) -> None:
     errors = np.linspace(-0.03, 0.03, 49)
     legs = {f"{n}.then.delay": getattr(flexing, n).then.delay + errors for n in ("ankle", "knee", "hip")}
     scan = jaxgait.ensemble(
-        flexing, zipped(legs), duration=1.0, samples=5000, observe=_peak, variables={"peak": Variable("1", "peak")}
+        flexing,
+        zipped(legs),
+        duration=1.0,
+        samples=5000,
+        observe=_peak,
+        variables={"peak": Variable("1", "peak landing force / body weight")},
     )
     failed = int((scan.status != 0).sum())
     report.figure("mistimed-failed", "failed among 49 mistimed landings", "1", failed, expected=0)

@@ -43,6 +43,8 @@ def sole(report: Report, out: pathlib.Path) -> None:
     figure = _maps(MODULI / 1e6, FRICTIONS, panels, "modulus of the studs / MPa", "kinetic friction")
     for axis in figure.axes[:2]:
         axis.set_xscale("log")
+        axis.set_xticks([4, 6, 10, 20, 40], labels=["4", "6", "10", "20", "40"])
+        axis.minorticks_off()
     report.picture(save(figure, out / "scan_sole.png"), "Soft or slippery soles: jump height and peak force.")
 
 

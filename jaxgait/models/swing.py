@@ -54,10 +54,11 @@ class Keyframes(eqx.Module):
         )
 
     def corners(self) -> list[Float[Array, ""]]:
-        """Angles in rad that show how far the joint moves."""
+        """Least and largest angle in rad."""
         times = _array(self.times)
         probes = times[None, :-1] + jnp.linspace(0.0, 1.0, _PROBES)[:, None] * jnp.diff(times)[None]
-        return list(jax.vmap(lambda t: self.turn(t).angle)(self.delay + probes.ravel()))
+        angles = jax.vmap(lambda t: self.turn(t).angle)(self.delay + probes.ravel())
+        return [jnp.min(angles), jnp.max(angles)]
 
 
 def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:

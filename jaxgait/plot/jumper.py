@@ -198,7 +198,8 @@ def film_3d(
         axis = figure.add_subplot(projection="3d")
         axis.set(xlim=(-0.6, 0.6), ylim=(-0.6, 0.6), zlim=(0.0, 2.1), xlabel="x / m", ylabel="y / m", zlabel="z / m")
         axis.set_box_aspect((1.2, 1.2, 2.1))
-        axis.set(xticks=(-0.5, 0.0, 0.5), yticks=(-0.5, 0.0, 0.5))
+        axis.set(xticks=(-0.5, 0.0, 0.5), yticks=(-0.5, 0.0, 0.5), zticks=(0.0, 0.5, 1.0, 1.5, 2.0))
+        axis.xaxis.labelpad = axis.yaxis.labelpad = 8
         axis.view_init(elev=12, azim=-60)
         colours = ["black"] * 3 + [ORANGE] * 6 + [BLUE] * 6
         lines: list[Any] = [axis.plot([], [], [], "-o", color=c, lw=2.5, ms=3)[0] for c in colours]
