@@ -151,7 +151,7 @@ def _numbers(report: Report, one: xr.Dataset, other: xr.Dataset, scan: xr.Datase
     curve = np.degrees(run.knee_angle.values[-101::5])
     error = float(np.max(np.abs(curve - np.array(expected.CURVE))))
     report.figure(
-        "knee.curve", "knee angle over stride 20, largest deviation", "deg", error, expected=0.0, tolerance=0.01
+        "knee.curve", "knee angle over the last stride, largest deviation", "deg", error, expected=0.0, tolerance=0.01
     )
     last = slice(-500, None)
     heel, toe = run.heel_force.values[last], run.toe_force.values[last]

@@ -52,10 +52,10 @@ CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_j
 
 STORING = 8.0
 """Cost of storing and loading a value, the division included, in elementwise operations; measured on two EPYC cores."""
-LOOP = 1700.0
-"""Cost of starting one more loop, in elementwise operations on one number; it is shared by the members of a batch."""
-MOST = 200.0
-"""What storing costs at most in small batches: programs that repeat more take too long to compile."""
+LOOP = 3000.0
+"""Cost of starting one more loop, in elementwise operations on one number: the members of a batch share it."""
+LANES = 8
+"""Numbers that cost as much as one: those of a vector instruction."""
 
 
 def compiled(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
@@ -246,7 +246,7 @@ def worth_storing(block: Block, results: Iterable[int]) -> set[int]:
     real = lambda i: jnp.issubdtype(block.avals[equations[i].outputs[0]].dtype, jnp.inexact)
     loops, candidates = _finest_loops(equations, maker, users, leaves, real)
     width = max((block.avals[e.outputs[0]].size for e in equations if e.elementwise), default=1)
-    _merge(loops, candidates, leaves, min(STORING + LOOP / max(width, 1), MOST))
+    _merge(loops, candidates, leaves, STORING + LOOP / max(width, LANES))
     return {equations[i].outputs[0] for i in candidates}
 
 
