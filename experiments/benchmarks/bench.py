@@ -43,7 +43,7 @@ def bench(
     rows: list[Row] = []
     targets: list[Target] = []
     begin, load = time.perf_counter(), os.getloadavg()[0]
-    parts: list[Any] = [walker, knee] if quick else [walker, lorenz, gradients, knee]
+    parts: list[Any] = [walker, knee] if quick else [walker, knee, gradients, lorenz]
     result: dict[str, Any] = {}
     with precision.use("float64"), compiled_anew():
         for part in parts:
