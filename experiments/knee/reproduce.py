@@ -54,7 +54,7 @@ class Clock:
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates everything into `out`; about five minutes on two CPU cores."""
+    """Regenerates everything into `out`; about six minutes on two CPU cores."""
     out.mkdir(parents=True, exist_ok=True)
     report, clock = Report("The four-bar prosthetic knee", INTRO), Clock(7, progress)
     r2, r3 = Prosthesis(), parameter_set("R3")
@@ -63,8 +63,8 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     other = clock("time histories, set R3", lambda: runs.histories(r3, CASES_R3, progress))
     scan = clock("scan of k and c/k", lambda: runs.scan(r2, K, RATIO, progress))
     windows = clock("subharmonic windows, set R3", lambda: runs.scan(r3, K_R3, np.array([runs.RATIO]), progress))
-    best, check = clock("optimisation (beside the rest)", tuning)
     clock("compliant socket", lambda: socket.study(report, out, one, progress))
+    best, check = clock("optimisation (beside the rest)", tuning)
     clock("pictures", lambda: _pictures(report, out, r2, one, other, scan, windows, best))
     _numbers(report, one, other, scan)
     tune.describe(report, best, check)
