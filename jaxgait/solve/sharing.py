@@ -51,7 +51,7 @@ CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_j
 """Calls that are replaced by what they call, and where that is found. (Derivatives have been taken already.)"""
 
 STORING = 8.0
-"""Cost of storing and loading a value, the division included, in elementwise operations; measured on two EPYC cores."""
+"""Cost of storing and loading a value, the division included, in elementwise operations; measured on two Xeon cores."""
 LOOP = 3000.0
 """Cost of starting one more loop, in elementwise operations on one number: the members of a batch share it."""
 LANES = 8
