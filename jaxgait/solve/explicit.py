@@ -69,7 +69,7 @@ class AbstractUnrolled(diffrax.AbstractSolver):
         increments, value, y = [terms.prod(first, h)], first, y0
         for a, c in zip(tableau.a_lower, tableau.c, strict=True):
             y = jax.tree.map(jnp.add, y0, _combine(a, increments))
-            value = computed_once(terms.vf(t0 + float(c) * (t1 - t0), y, args), h)
+            value = computed_once(terms.vf(t0 + float(c) * (t1 - t0), y, args))
             increments.append(terms.prod(value, h))
         error = _combine(tableau.b_error, increments) if isinstance(self, diffrax.AbstractAdaptiveSolver) else None
         stacked = jax.tree.map(lambda *k: jnp.stack(k), *increments)

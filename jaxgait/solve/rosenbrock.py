@@ -71,14 +71,14 @@ class _Unrolled:
             leaves.append(leaf)
         return jax.tree.unflatten(self._treedef, leaves)
 
-    def jacobian(self, f: Field, t: Time, y: Components, h: Array) -> tuple[Components, Components, Any]:
+    def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
         """Value, time derivative and Jacobian (rows of scalars) of the vector field.
 
         Each column is the derivative of the linearised field along one variable: what does not depend on that variable
         is zero before XLA sees it.
         """
         value, push = jax.linearize(lambda t, *y: f(t, list(y)), t, *y)
-        push = derivatives_once(push, h)  # its leaves are the partial derivatives that all columns share
+        push = derivatives_once(push)  # its leaves are the partial derivatives that all columns share
         at = [jnp.zeros_like(x) for x in (t, *y)]
 
         def column(k: int) -> Components:
@@ -114,8 +114,7 @@ class _Dense:
     def join(self, parts: Components) -> State:
         return self._unravel(parts[0])
 
-    def jacobian(self, f: Field, t: Time, y: Components, h: Array) -> tuple[Components, Components, Any]:
-        del h
+    def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
         value, push = jax.linearize(lambda t, y: f(t, [y])[0], t, y[0])
         basis = jnp.eye(y[0].size, dtype=y[0].dtype)
         J = jax.vmap(lambda e: push(jnp.zeros_like(t), e), out_axes=1)(basis)
@@ -134,9 +133,9 @@ class _Dense:
         return [W @ x[0]]
 
 
-def _solver(algebra: _Unrolled | _Dense, W: Any, h: Array) -> Callable[[Components], Components]:
+def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Components]:
     """Factorises W once and returns ``b -> W^-1 b``, whose derivative rule uses the same factors."""
-    factors = computed_once(algebra.factor(jax.lax.stop_gradient(W)), h)
+    factors = computed_once(algebra.factor(jax.lax.stop_gradient(W)))
 
     @jax.custom_jvp
     def solve(W: Any, factors: Any, b: Components) -> Components:
@@ -156,18 +155,18 @@ def rosenbrock_stages(
     tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Time, h: Array, y: Components
 ) -> list[Components]:
     """The stages u_i of one step, see `jaxgait.solve.tableaus`."""
-    value, rate, J = computed_once(algebra.jacobian(f, t, y, h), h)
-    solve = _solver(algebra, algebra.shifted(J, 1.0 / (tableau.gamma * h)), h)
+    value, rate, J = computed_once(algebra.jacobian(f, t, y))
+    solve = _solver(algebra, algebra.shifted(J, 1.0 / (tableau.gamma * h)))
     stages: list[Components] = []
     for i in range(tableau.stages):
         if i > 0 and not tableau.reuses_evaluation(i):
-            value = computed_once(f(t + tableau.alpha[i] * h, _combine(tableau.a[i], stages, y)), h)
+            value = computed_once(f(t + tableau.alpha[i] * h, _combine(tableau.a[i], stages, y)))
         b = value
         if any(tableau.c[i]):
             b = [p + q / h for p, q in zip(b, _combine(tableau.c[i], stages), strict=True)]
         if tableau.d[i] != 0.0:
             b = [p + (tableau.d[i] * h) * q for p, q in zip(b, rate, strict=True)]
-        stages.append(computed_once(solve(b), h))
+        stages.append(computed_once(solve(b)))
     return stages
 
 

@@ -24,6 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from jaxgait.mechanics.fusion import computed_once
+
 __all__ = ["compiled", "sharing"]
 
 
@@ -90,12 +92,6 @@ def sharing(function: Callable[..., Any]) -> Callable[..., Any]:
         return jax.tree.unflatten(jax.tree.structure(shapes), _evaluate(program, leaves))
 
     return shared
-
-
-def stored(x: jax.Array) -> jax.Array:
-    """The same value, computed once: divided by a one of which the compiler cannot know that it is one."""
-    like = functools.partial(jnp.full_like, x)
-    return x / jax.lax.select(x == x, like(1.0), like(2.0))  # noqa: PLR0124 (not so for NaN: it cannot be left out)
 
 
 class Equation(NamedTuple):
@@ -187,7 +183,7 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     for equation in block.equations:
         found = _run(equation, [values[v] for v in equation.inputs])
         for number, value in zip(equation.outputs, found, strict=True):
-            values[number] = stored(value) if number in chosen else value
+            values[number] = computed_once(value) if number in chosen else value
     return [values[v] for v in results]
 
 

@@ -107,11 +107,6 @@ class Together(diffrax.AbstractAdaptiveSolver):
         """One step of every copy; see diffrax.AbstractSolver.step."""
 
         def one(own: Any, y: State) -> tuple[State, State, Any]:
-            # The end of the step depends on the copy for all that XLA knows: `fusion.computed_once` divides by a number
-            # made of the step size, which must not be a broadcast one (the division would become a product, which is
-            # computed again and again: minutes of compiling).
-            seen = jax.tree.leaves(y)[0]
-            end = jnp.where(seen == seen, t1, jnp.nan)  # noqa: PLR0124
-            return self.solver.step(terms, t0, end, y, args.make(args.shared, own), None, made_jump)[:3]
+            return self.solver.step(terms, t0, t1, y, args.make(args.shared, own), None, made_jump)[:3]
 
         return *jax.vmap(one)(args.own, y0), None, diffrax.RESULTS.successful
