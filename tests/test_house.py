@@ -9,7 +9,7 @@ import pytest
 
 import jaxgait
 
-ROOMS = ["mechanics", "motion", "models", "solve", "ensemble", "analysis", "optimize", "plot", "cli"]
+ROOMS = ["native", "mechanics", "motion", "models", "solve", "ensemble", "analysis", "optimize", "plot", "cli"]
 ROOT = pathlib.Path(jaxgait.__file__).parent
 
 

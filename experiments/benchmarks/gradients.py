@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxgait import precision
 from jaxgait.models.parameters import parameters, with_parameters
 from jaxgait.models.walker import Walker
+from jaxgait.native import native
 from jaxgait.solve.explicit import RK4
-from jaxgait.solve.sharing import sharing
 
 from .rows import Row, Target, Timing, announce, last, row, timed
 from .walker import STEP
@@ -50,13 +50,13 @@ def directional(function: Callable[[Any], Any], values: jax.Array, count: int, r
         repeats: how many runs.
     """
     if count == 0:
-        return timed(sharing(function), values, repeats=repeats)
+        return timed(native(function), values, repeats=repeats)
     directions = values * jax.random.normal(jax.random.key(0), (count, *values.shape))
 
     def run(values: jax.Array, directions: jax.Array) -> Any:
         return jax.vmap(lambda d: jax.jvp(function, (values,), (d,)), out_axes=(None, 0))(directions)
 
-    return timed(sharing(run), values, directions, repeats=repeats)
+    return timed(native(run), values, directions, repeats=repeats)
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:

@@ -17,11 +17,11 @@ from jaxgait import precision
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import parameters, with_parameters
 from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.native import native
 from jaxgait.solve.integrate import Settings, integrate, settings_for
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
-from jaxgait.solve.sharing import sharing
 
-from . import native, pool
+from . import cpp, pool
 from .gradients import directional
 from .rows import Program, Row, Target, Timing, announce, last, row, timed
 
@@ -55,7 +55,7 @@ class Ensemble:
         settings = settings_for(Prosthesis(), solver=solver)
         run = jax.vmap(lambda k, span, rtol: angles(k, RATIO * k, span, rtol, settings), in_axes=(0, None, None))
         self.springs = springs(members)
-        self.program = Program(sharing(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
+        self.program = Program(native(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
 
     def time(self, span: float, rtol: float, repeats: int) -> Timing:
         """Integrates to `span` in s."""
@@ -115,7 +115,7 @@ def hand_written(kind: str, k: Any, span: float, rtol: float, repeats: int) -> T
         model, members, states = (pathlib.Path(folder) / name for name in ("model", "members", "states"))
         model.write_text(description(Prosthesis()))
         np.column_stack([k, RATIO * k, np.tile(start, (k.size, 1))]).tofile(members)
-        timing = native.timed("knee", "run", kind, model, members, repr(span), repr(rtol), states, repeats=repeats)
+        timing = cpp.timed("knee", "run", kind, model, members, repr(span), repr(rtol), states, repeats=repeats)
         rows = np.fromfile(states).reshape(k.size, 5)
     timing.result = (rows[:, :2], rows[:, 4])
     return timing
@@ -136,7 +136,7 @@ def hand_written_field(kind: str, model: Prosthesis, points: np.ndarray) -> np.n
         paths = [pathlib.Path(folder) / name for name in ("model", "points", "out")]
         paths[0].write_text(description(model))
         np.asarray(points, dtype=float).tofile(paths[1])
-        native.run("knee", "field", kind, *paths)
+        cpp.run("knee", "field", kind, *paths)
         return np.fromfile(paths[2]).reshape(-1, 6, 4)
 
 
@@ -196,7 +196,7 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
         for rtol in tolerances:
             announce(f"knee: jaxgait, {name}, rtol {rtol:g}")
             add(ensemble.time(span, rtol, repeats), "jaxgait", name, all_k, rtol)
-    if native.compiler():
+    if cpp.compiler():
         for kind in ("simd", "scalar"):
             for rtol in tolerances:
                 announce(f"knee: C++, {kind}, rtol {rtol:g}")
@@ -237,7 +237,7 @@ def _targets(rows: list[Row], kvaerno: Row, radau: Row | None) -> list[Target]:
         return of("jaxgait", "Ros4")[0].cpu_ms_per_member / theirs[0].cpu_ms_per_member if theirs else None
 
     (stock_ratio, stock_note), (radau_ratio, radau_note) = ratio(kvaerno), ratio(radau)
-    scalar, note = floor("scalar"), "" if native.compiler() else "no g++ on this machine"
+    scalar, note = floor("scalar"), "" if cpp.compiler() else "no g++ on this machine"
     return [
         Target("knee: stock Kvaerno5 over jaxgait, CPU time", 150.0, stock_ratio, note=stock_note),
         Target("knee: SciPy Radau over jaxgait, CPU time", 50.0, radau_ratio, note=radau_note),

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxgait.native import native
 from jaxgait.solve.explicit import Tsit5
-from jaxgait.solve.sharing import sharing
 
 from .rows import Row, Target, announce, last, row, timed
 
@@ -58,7 +58,7 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
             for code, solver in codes:
                 announce(f"Lorenz: {code}, {members} members, {'adaptive' if adaptive else 'fixed'}")
                 run = ensemble(solver, adaptive, jnp.float32)
-                run = sharing(run) if code == "jaxgait" else run
+                run = native(run) if code == "jaxgait" else run
                 timing = timed(run, rho.astype(np.float32), repeats=1 if quick else 3)
                 error = np.abs(np.asarray(timing.result[0])[:: max(1, members // 8)] - np.asarray(reference)).max(
                     axis=1

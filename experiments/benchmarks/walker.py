@@ -15,10 +15,10 @@ import numpy as np
 from jaxgait import precision
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walker import Generalised, Walker, WalkerState
+from jaxgait.native import native
 from jaxgait.solve.explicit import RK4, Tsit5
-from jaxgait.solve.sharing import sharing
 
-from . import native, pool
+from . import cpp, pool
 from .rows import Row, Target, Timing, announce, last, row, timed
 
 STEP = 1e-5
@@ -78,14 +78,14 @@ def fixed(
         return last(solution) if array else jnp.stack(last(solution))
 
     run = jax.vmap(one)
-    return timed(run if array else sharing(run), slopes(members), repeats=repeats)
+    return timed(run if array else native(run), slopes(members), repeats=repeats)
 
 
 def hand_written(kind: str, steps: int, members: int, repeats: int) -> Timing:
     """The C++ program ("scalar" or "simd"), on one core."""
     with tempfile.TemporaryDirectory() as folder:
         states = pathlib.Path(folder) / "states"
-        timing = native.timed("walker", kind, members, steps, repr(STEP), states, repeats=repeats)
+        timing = cpp.timed("walker", kind, members, steps, repr(STEP), states, repeats=repeats)
         timing.result = np.fromfile(states).reshape(members, 8)
     return timing
 
@@ -126,7 +126,7 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
     if not quick:
         add("jaxgait", "Tsit5", members, lambda: fixed(named, Tsit5(), False, steps, members, repeats))
         add("diffrax", "Tsit5, linalg.solve", few, lambda: fixed(array_field, diffrax.Tsit5(), True, steps, few, 1))
-    if native.compiler():
+    if cpp.compiler():
         for kind in ("simd", "scalar"):
             add("C++", f"RK4, {kind}", members, lambda kind=kind: hand_written(kind, steps, members, repeats))
     if not quick:
@@ -143,7 +143,7 @@ def _targets(rows: dict[tuple[str, str], Row]) -> list[Target]:
             return None
         return rows[slow].cpu_ms_per_member / rows[fast].cpu_ms_per_member
 
-    note = "" if native.compiler() else "no g++ on this machine"
+    note = "" if cpp.compiler() else "no g++ on this machine"
     mine, tsit5 = ("jaxgait", "RK4"), ("jaxgait", "Tsit5")
     return [
         Target("walker: stock Tsit5 over jaxgait's, CPU time", 20.0, ratio(("diffrax", "Tsit5, linalg.solve"), tsit5)),

@@ -32,8 +32,8 @@ from tqdm import tqdm
 
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_values
 from jaxgait.models.base import Scalar
+from jaxgait.native import native
 from jaxgait.solve.periodic import linearised
-from jaxgait.solve.sharing import sharing
 
 __all__ = ["Crossing", "Family", "Gaits", "crossings", "follow", "gaits", "strides"]
 
@@ -122,7 +122,7 @@ def _compiled_lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[A
     """`_lanes` as a compiled program that computes nothing twice."""
     arrays, rest = eqx.partition(family, eqx.is_array)
     run = lambda arrays, members, p, z: _lanes(eqx.combine(arrays, rest), members, p, z)
-    return sharing(run)(arrays, members, p, z)
+    return native(run)(arrays, members, p, z)
 
 
 def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -18,9 +18,9 @@ from jaxtyping import Array, ArrayLike
 from jaxgait.ensemble.members import INITIAL
 from jaxgait.models.base import Model, State
 from jaxgait.models.parameters import get_parameter, parameters, with_parameters
+from jaxgait.native import compiled, native
 from jaxgait.solve.dataset import state_variables
 from jaxgait.solve.integrate import Settings, Trajectory, integrate
-from jaxgait.solve.sharing import compiled, sharing
 from jaxgait.solve.simulate import sample_times
 
 Observe: TypeAlias = "Callable[[Run], Mapping[str, Array]]"
@@ -177,7 +177,7 @@ def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> A
         return compiled(run, dynamic, values)
     # Each device has its own loop: a sharded loop would wait for all devices at every step.
     specs = (PartitionSpec(), PartitionSpec("members"))
-    each = jax.shard_map(sharing(run), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False)
+    each = jax.shard_map(native(run), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False)
     return jax.jit(each).lower(dynamic, values).compile()
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.mechanics.fusion import computed_once
+from jaxgait.native.once import computed_once
 
 State: TypeAlias = Any
 Time: TypeAlias = Any

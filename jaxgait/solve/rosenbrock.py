@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxgait.mechanics import linalg
-from jaxgait.mechanics.fusion import computed_once, derivatives_once
+from jaxgait.native.once import computed_once, derivatives_once
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
 
 UNROLLED = 8

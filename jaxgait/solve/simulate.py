@@ -14,10 +14,10 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision as precisions
 from jaxgait.models.base import Model, State
+from jaxgait.native import native
 from jaxgait.solve import status
 from jaxgait.solve.dataset import trajectory_dataset
 from jaxgait.solve.integrate import Settings, Trajectory, integrate, settings_for
-from jaxgait.solve.sharing import sharing
 
 SAMPLES_PER_STRIDE = 100
 SAMPLES_PER_RUN = 1000
@@ -109,7 +109,7 @@ def _run(
         trajectory = integrate(model, ts, settings, y0, progress)
         return trajectory, jax.vmap(model.outputs)(ts, trajectory.ys)
 
-    return sharing(run)(arrays)
+    return native(run)(arrays)
 
 
 def _outcome(model: Model, trajectory: Trajectory) -> dict[str, Any]:

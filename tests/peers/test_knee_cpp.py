@@ -3,12 +3,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.benchmarks import knee, native
+from experiments.benchmarks import cpp, knee
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.prosthesis import KneeState, Prosthesis, parameter_set
 from jaxgait.solve.integrate import integrate, settings_for
 
-pytestmark = pytest.mark.skipif(native.compiler() is None, reason="no g++")
+pytestmark = pytest.mark.skipif(cpp.compiler() is None, reason="no g++")
 POINTS = np.array(
     [
         [0.12, -0.4, 0.02, -1.4, 0.5],  # stance and swing: the check states of the specification

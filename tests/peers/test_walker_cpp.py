@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from experiments.benchmarks import native, walker
+from experiments.benchmarks import cpp, walker
 from experiments.benchmarks.rows import Target, table
 from jaxgait.solve.explicit import RK4
 
 
-@pytest.mark.skipif(native.compiler() is None, reason="no g++")
+@pytest.mark.skipif(cpp.compiler() is None, reason="no g++")
 @pytest.mark.parametrize("kind", ["scalar", "simd"])
 def test_hand_written_walker_agrees(kind):
     """The benchmark's C++ program is an independent second opinion on the walker's equations: 2 ms of walking."""

@@ -1,0 +1,22 @@
+"""Machine code for ensembles on CPUs.
+
+XLA fuses elementwise operations into loops over the batch, one loop per stored result, and computes anew in every loop
+whatever it needs. In the long straight-line programs of a solver step (8000 operations on a few numbers) this repeats
+most of the work, and compiling it takes minutes. `native` takes a whole JAX program, after `vmap` and differentiation,
+and replaces its straight-line parts by one loop each, in which every value is a vector register of several members,
+computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, reductions and gathers stay XLA's.
+
+    blocks      the program as straight-line blocks, without calls and repetitions
+    regions     which parts of a block become a kernel
+    kernel      such a part as a loop over the members, in LLVM's language
+    calls       its machine code, and how XLA calls it
+    expansions  functions that processors lack, in arithmetic
+    program     all of it together
+    once        values that XLA shall not compute again, in programs that do not come here
+
+Nothing here knows of mechanics: no model and no solver knows of it.
+"""
+
+from jaxgait.native.program import compiled, native
+
+__all__ = ["compiled", "native"]

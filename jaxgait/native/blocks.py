@@ -1,0 +1,134 @@
+"""Straight-line blocks: a JAX program without calls, repetitions and detours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+
+from jaxgait.native.expansions import expanded
+from jaxgait.native.kernel import SUPPORTED
+
+CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
+"""Calls that are replaced by what they call, and where that is found. (Derivatives have been taken already.)"""
+
+COMMUTATIVE = frozenset(["add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"])
+
+REDUCTIONS = frozenset(["reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"])
+
+
+class Equation(NamedTuple):
+    """One operation of a block; values are numbered."""
+
+    primitive: Any
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    params: dict[str, Any]
+    effects: bool
+
+
+class Block:
+    """Straight-line code with numbered values, without calls, equal expressions and what nobody needs."""
+
+    def __init__(self, program: ClosedJaxpr) -> None:
+        self.equations: list[Equation] = []
+        self.constants: dict[int, Any] = {}
+        self.avals: list[Any] = []
+        self._known: dict[Any, Any] = {}
+        self._true: set[int] = set()
+        """Values ``x == x``."""
+        self._ones: set[int] = set()
+        """Ones that are hidden from XLA, see `jaxgait.native.once`."""
+        self.arguments = [self._value(v.aval) for v in program.jaxpr.invars]
+        self.results = self._inline(program, self.arguments)
+        self._drop_unused()
+
+    def _value(self, aval: Any) -> int:
+        """A new value."""
+        self.avals.append(aval)
+        return len(self.avals) - 1
+
+    def _drop_unused(self) -> None:
+        """Drops the equations that the results (and effects) do not need."""
+        needed, kept = set(self.results), []
+        for equation in reversed(self.equations):
+            if equation.effects or needed.intersection(equation.outputs):
+                kept.append(equation)
+                needed.update(equation.inputs)
+        self.equations = kept[::-1]
+
+    def _literal(self, literal: Any) -> int:
+        key = (np.asarray(literal.val).tobytes(), str(literal.aval))
+        if key not in self._known:
+            self._known[key] = self._constant(literal.val, literal.aval)
+        return self._known[key]
+
+    def _constant(self, value: Any, aval: Any) -> int:
+        number = self._value(aval)
+        self.constants[number] = value
+        return number
+
+    def _inline(self, program: ClosedJaxpr, inputs: Sequence[int]) -> list[int]:
+        """Appends the equations of a program and returns its results."""
+        jaxpr = program.jaxpr
+        held = [self._constant(c, v.aval) for c, v in zip(program.consts, jaxpr.constvars, strict=True)]
+        number = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
+        read = lambda v: self._literal(v) if isinstance(v, Literal) else number[v]
+        for equation in jaxpr.eqns:
+            results = self._append(equation, tuple(read(v) for v in equation.invars))
+            number.update(zip(equation.outvars, results, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def _append(self, equation: Any, inputs: tuple[int, ...]) -> Sequence[int]:
+        name, avals = equation.primitive.name, [v.aval for v in equation.invars]
+        if name in CALLS:
+            inner = equation.params[CALLS[name]]
+            return self._inline(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), inputs)
+        if name == "div" and inputs[1] in self._ones:
+            return inputs[:1]
+        simpler = _simpler(equation, avals)
+        if simpler is not None:
+            return self._inline(jax.make_jaxpr(simpler)(*avals), inputs)
+        function = expanded(name, avals)
+        if function is not None:
+            return self._inline(function, inputs)
+        outputs = self._new(equation, inputs)
+        if name == "eq" and inputs[0] == inputs[1]:
+            self._true.update(outputs)
+        if name == "select_n" and inputs[0] in self._true:
+            self._ones.update(outputs)
+        return outputs
+
+    def _new(self, equation: Any, inputs: tuple[int, ...]) -> Sequence[int]:
+        """The equation's results: those of an equal one, if there is any."""
+        name = equation.primitive.name
+        make = lambda: tuple(self._value(v.aval) for v in equation.outvars)
+        new = Equation(equation.primitive, inputs, (), equation.params, bool(equation.effects))
+        if name not in SUPPORTED or new.effects:
+            self.equations.append(new._replace(outputs=make()))
+            return self.equations[-1].outputs
+        alike = tuple(sorted(inputs)) if name in COMMUTATIVE else inputs
+        key = (name, alike, *((k, str(x)) for k, x in equation.params.items()))
+        if key not in self._known:
+            self._known[key] = make()
+            self.equations.append(new._replace(outputs=self._known[key]))
+        return self._known[key]
+
+
+def _simpler(equation: Any, avals: Sequence[Any]) -> Callable[..., jax.Array] | None:
+    """What an operation is that reduces nothing: sums over axes of length one, products of numbers in matrix form."""
+    name = equation.primitive.name
+    if name not in REDUCTIONS and name != "dot_general":
+        return None
+    to = equation.outvars[0].aval
+    if name in REDUCTIONS and math.prod(avals[0].shape) == math.prod(to.shape):
+        return lambda x: x.reshape(to.shape)
+    if name == "dot_general":
+        sizes = {math.prod(a.shape) for a in (*avals, to)}
+        if len(sizes) == 1 and max(avals[0].shape, default=1) in sizes and avals[0].dtype == avals[1].dtype == to.dtype:
+            return lambda x, y: x.reshape(to.shape) * y.reshape(to.shape)
+    return None

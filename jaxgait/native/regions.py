@@ -1,0 +1,161 @@
+"""Which parts of a block become kernels.
+
+A kernel holds elementwise operations on values of three kinds (see `kernel.Kind`), told by their shapes. Operations
+that do not fit, such as reductions, gathers and loops, stay XLA's. What they need must be computed by a kernel before
+them, what they give is used by a kernel after them: every operation has a stage, and each stage is one kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxgait.native.blocks import Block, Equation
+from jaxgait.native.kernel import ALIASES, SUPPORTED, Grid, Kernel, Kind, Operation, Value, supports
+
+WORTHWHILE = 12
+"""Operations from which on a kernel is worth a call."""
+
+RESHAPES = frozenset(["broadcast_in_dim", "expand_dims", "reshape", "squeeze"])
+
+
+class Layout(NamedTuple):
+    """Shapes of a block's values: what they mean for a kernel."""
+
+    grid: Grid
+    extra: tuple[int, ...]
+    """Shape of values with several numbers a member, without axes of length one; empty: there are none."""
+    axis: int
+    """Its axis over the members."""
+
+    def kind(self, shape: tuple[int, ...]) -> Kind | None:
+        """The kind of a value, None if it fits nowhere."""
+        size = math.prod(shape)
+        if size == 1:
+            return Kind.UNIFORM
+        if size == self.grid.members:
+            return Kind.LANE
+        return Kind.EXTRA if self.extra and _squeezed(shape) == self.extra else None
+
+
+def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def layout(block: Block) -> Layout:
+    """The layout that fits most of a block's elementwise operations."""
+    sizes = Counter(
+        math.prod(block.avals[e.outputs[0]].shape) for e in block.equations if e.primitive.name in SUPPORTED
+    )
+    sizes.pop(1, None)
+    members = max(sizes, key=lambda n: (sizes[n], n), default=1)
+    spread: Counter[tuple[tuple[int, ...], int]] = Counter()
+    for e in block.equations:
+        if e.primitive.name in SUPPORTED:
+            to = block.avals[e.outputs[0]].shape
+            axes = {_members_axis(e, block.avals[v].shape, to, members) for v in e.inputs}
+            spread.update((_squeezed(to), axis) for axis in axes if axis is not None)
+    if not spread:
+        return Layout(Grid(members, 1, (1, 1)), (), 0)
+    (shape, axis), _ = spread.most_common(1)[0]
+    extra = shape[1 - axis]
+    return Layout(Grid(members, extra, (extra, 1) if axis == 0 else (1, members)), shape, axis)
+
+
+def _members_axis(e: Equation, of: tuple[int, ...], to: tuple[int, ...], members: int) -> int | None:
+    """Where the axis of an operand over the members goes, if it is spread over another one: 0 or 1.
+
+    Operands may be spread by `broadcast_in_dim`, or by having an axis of length one where the result has a longer one.
+    """
+    if _squeezed(of) != (members,) or len(_squeezed(to)) != 2:
+        return None
+    axis = of.index(members)
+    if e.primitive.name == "broadcast_in_dim":
+        axis = e.params["broadcast_dimensions"][axis]
+    elif len(of) != len(to):
+        return None
+    return sum(n != 1 for n in to[:axis])
+
+
+def partition(block: Block) -> list[Equation | Kernel]:
+    """The block's operations in an order of execution, those that go together as kernels."""
+    shapes = layout(block)
+    stage: dict[int, int] = defaultdict(int)
+    computed: set[int] = set()  # values that kernels compute
+    inside: dict[int, list[Equation]] = defaultdict(list)
+    outside: dict[int, list[Equation]] = defaultdict(list)
+    for e in block.equations:
+        if _fits(block, e, shapes, computed):
+            computed.update(e.outputs)
+            own = max((stage[v] for v in e.inputs), default=0)
+            inside[own].append(e)
+        else:
+            own = max((stage[v] + (v in computed) for v in e.inputs), default=0)
+            outside[own].append(e)
+        stage.update(dict.fromkeys(e.outputs, own))
+    wanted = set(block.results).union(*(e.inputs for group in outside.values() for e in group))
+    for own, group in inside.items():
+        wanted.update(v for e in group for v in e.inputs if v in computed and stage[v] != own)
+    steps: list[Equation | Kernel] = []
+    for own in range(max([*inside, *outside], default=-1) + 1):
+        steps += outside[own]
+        group = inside[own]
+        work = sum(e.primitive.name not in ALIASES for e in group)
+        steps += [_kernel(block, group, shapes, wanted)] if work >= WORTHWHILE else group
+    return steps
+
+
+def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool:
+    """Whether an operation can be part of a kernel."""
+    of, to = [block.avals[v] for v in e.inputs], [block.avals[v] for v in e.outputs]
+    if e.primitive.name not in SUPPORTED or e.effects or not all(isinstance(a.dtype, np.dtype) for a in of + to):
+        return False  # (random keys have dtypes of their own)
+    if not supports(e.primitive.name, [a.dtype for a in of + to]):
+        return False
+    if e.primitive.name == "slice":  # of one number from an array in memory
+        return math.prod(to[0].shape) == 1 and e.inputs[0] not in computed and e.inputs[0] not in block.constants
+    if e.primitive.name in RESHAPES and (len(of) > 1 or e.params.get("dimensions") is not None):
+        return False
+    return _agree(e, [a.shape for a in of], to[0].shape, shapes)
+
+
+def _agree(e: Equation, of: list[tuple[int, ...]], to: tuple[int, ...], shapes: Layout) -> bool:
+    """Whether the shapes of operands and result have kinds that go together."""
+    kinds, kind = [shapes.kind(shape) for shape in of], shapes.kind(to)
+    if kind is None or None in kinds:
+        return False
+    if kind == Kind.EXTRA:  # members must be along the axis where they are expected
+        lanes = [shape for shape, k in zip(of, kinds, strict=True) if k == Kind.LANE]
+        return all(_members_axis(e, shape, to, shapes.grid.members) == shapes.axis for shape in lanes)
+    return all(k in (kind, Kind.UNIFORM) for k in kinds)
+
+
+def _kernel(block: Block, group: list[Equation], shapes: Layout, wanted: set[int]) -> Kernel:
+    made = dict.fromkeys(v for e in group for v in e.outputs)
+    used = dict.fromkeys(v for e in group for v in e.inputs)
+    constants = {v: block.constants[v] for v in used if v in block.constants and np.size(block.constants[v]) == 1}
+
+    def value(v: int) -> Value:
+        aval = block.avals[v]
+        return Value(shapes.kind(aval.shape) or Kind.UNIFORM, np.dtype(aval.dtype))
+
+    return Kernel(
+        grid=shapes.grid,
+        operations=tuple(_operation(block, e) for e in group),
+        values={v: value(v) for v in (*used, *made)},
+        constants={v: np.asarray(x).reshape(()).item() for v, x in constants.items()},
+        inputs=tuple(v for v in used if v not in made and v not in constants),
+        outputs=tuple(v for v in made if v in wanted),
+    )
+
+
+def _operation(block: Block, e: Equation) -> Operation:
+    params: Mapping[str, Any] = e.params
+    if e.primitive.name == "slice":
+        shape = block.avals[e.inputs[0]].shape
+        params = {"offset": int(np.ravel_multi_index(e.params["start_indices"], shape))}
+    return Operation(e.primitive.name, e.inputs, e.outputs[0], params)

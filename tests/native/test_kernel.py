@@ -1,0 +1,199 @@
+"""Kernels against XLA, operation by operation and in random programs, for all kinds of values and widths."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxgait.native import compiled
+from jaxgait.native.blocks import Block
+from jaxgait.native.kernel import SUPPORTED, Kernel, Kind, supports
+from jaxgait.native.regions import partition
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, 1e300, -1e-300, np.inf, -np.inf, np.nan]
+
+REAL = {
+    "abs": jnp.abs, "neg": lambda x: -x, "sign": jnp.sign, "square": jnp.square, "sqrt": jnp.sqrt,
+    "rsqrt": jax.lax.rsqrt, "floor": jnp.floor, "ceil": jnp.ceil, "round": jnp.round,
+    "round_away": jax.lax.round, "integer_pow": lambda x: x**5, "reciprocal": lambda x: x**-3,
+    "is_finite": jnp.isfinite, "sin": jnp.sin, "cos": jnp.cos, "tan": jnp.tan, "atan": jnp.arctan, "log": jnp.log,
+    "exp": jnp.exp, "tanh": jnp.tanh, "logistic": jax.nn.sigmoid, "log1p": jnp.log1p, "cosh": jnp.cosh,
+    "to_int": lambda x: jnp.clip(x, -100, 100).astype(int), "to_bool": lambda x: x.astype(bool),
+    "to_float32": lambda x: x.astype(jnp.float32),
+    "clamp": lambda x: jax.lax.clamp(x.dtype.type(-1), x, x.dtype.type(2)),
+    "bits": lambda x: jax.lax.bitcast_convert_type(x, jnp.int64 if x.dtype == jnp.float64 else jnp.int32) >> 3,
+}  # fmt: skip
+PAIRS = {
+    "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "div": jnp.divide, "max": jnp.maximum, "min": jnp.minimum,
+    "eq": jnp.equal, "ne": jnp.not_equal, "lt": jnp.less, "le": jnp.less_equal, "gt": jnp.greater,
+    "ge": jnp.greater_equal, "rem": jax.lax.rem, "atan2": jnp.arctan2, "select": lambda x, y: jnp.where(x > y, x, y),
+    "pow": lambda x, y: jnp.abs(x) ** jnp.clip(y, -3, 3),
+}  # fmt: skip
+INTEGERS = {
+    "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "and": jnp.bitwise_and, "or": jnp.bitwise_or,
+    "xor": jnp.bitwise_xor, "lt": jnp.less, "eq": jnp.equal, "shift_left": lambda a, b: jnp.left_shift(a, b & 7),
+    "shift_right": lambda a, b: jnp.right_shift(a, b & 7), "not": lambda a, b: ~a, "neg": lambda a, b: -a,
+    "to_float": lambda a, b: a.astype(float), "to_bool": lambda a, b: a.astype(bool),
+    "shorter": lambda a, b: a.astype(jnp.int32), "longer": lambda a, b: a.astype(jnp.int32).astype(jnp.int64),
+}  # fmt: skip
+BOOLEANS = {
+    "and": jnp.logical_and, "or": jnp.logical_or, "xor": jnp.logical_xor, "not": lambda a, b: ~a,
+    "to_float": lambda a, b: a.astype(float), "to_int": lambda a, b: a.astype(int), "eq": lambda a, b: a == b,
+}  # fmt: skip
+
+
+def kernels(function, *args):
+    """The kernels of a function's outermost block."""
+    return [step for step in partition(Block(jax.make_jaxpr(function)(*args))) if isinstance(step, Kernel)]
+
+
+def same(function, *args, ulp=0):
+    """Runs a function as a kernel and by XLA."""
+    padded = lambda *x: (function(*x), _ballast(x[0]))  # so that it is worth a kernel
+    assert kernels(padded, *args)
+    found, expected = compiled(padded, *args)(*args)[0], jax.jit(function)(*args)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.dtype.kind != "f" or not ulp:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        eps = ulp * np.finfo(found.dtype).eps
+        np.testing.assert_allclose(found, expected, rtol=eps, atol=eps)
+
+
+def _ballast(x):
+    total = x.astype(float)
+    for k in range(12):
+        total = total * 0.5 + float(k)
+    return total
+
+
+def data(n, dtype=float, seed=0):
+    x = np.random.default_rng(seed).normal(0.0, 3.0, n)
+    x[: min(n, len(SPECIAL))] = np.roll(SPECIAL, seed)[: min(n, len(SPECIAL))]
+    return jnp.asarray(x, dtype)
+
+
+# XLA's own elementary functions are good to a few units in the last place; ours are checked more closely below.
+ULP = {"sin", "cos", "tan", "atan", "log", "exp", "tanh", "logistic", "log1p", "cosh", "atan2", "pow"}
+ULP |= {"integer_pow", "reciprocal", "rsqrt", "rem"}
+
+
+@pytest.mark.parametrize("dtype", [jnp.float64, jnp.float32])
+@pytest.mark.parametrize("name", REAL)
+def test_functions_of_one_number(name, dtype):
+    same(REAL[name], data(29, dtype), ulp=16 if name in ULP else 0)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float64, jnp.float32])
+@pytest.mark.parametrize("name", PAIRS)
+def test_functions_of_two_numbers(name, dtype):
+    same(PAIRS[name], data(29, dtype), data(29, dtype, seed=5), ulp=16 if name in ULP else 0)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers(name):
+    a, b = np.random.default_rng(0).integers(-1000, 1000, (2, 13))
+    same(INTEGERS[name], jnp.asarray(a), jnp.asarray(b))
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_booleans(name):
+    same(BOOLEANS[name], jnp.arange(9) % 2 == 0, jnp.arange(9) % 3 == 0)
+
+
+def test_unsigned_integers():
+    x = jnp.asarray([0, 1, 2**63, 2**64 - 1], jnp.uint64)
+    same(lambda x: (x >> 3) + (x < jnp.roll(x, 1)).astype(jnp.uint64), x)
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 40])
+def test_any_number_of_members(members):
+    same(lambda x, a: jnp.sin(x) * a + x / (1.0 + x * x), data(members, seed=3) + 0.1, jnp.asarray(2.5), ulp=8)
+
+
+def polynomial(x, a):
+    """Enough of everything for a kernel of its own."""
+    y = a * x
+    for k in range(6):
+        y = y * x + jnp.tanh(y) - float(k)
+    return y
+
+
+@pytest.mark.parametrize("directions", [2, 3, 8])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("members", [3, 8, 21])
+def test_derivatives_along_directions_are_extra_values(directions, axis, members):
+    x, a = jnp.linspace(-1.0, 1.0, members), jnp.linspace(0.5, 0.7, members)
+    push = lambda d: jax.jvp(polynomial, (x, a), (jnp.full_like(x, d), jnp.full_like(a, 1.0 - d)))[1]
+    run = jax.vmap(push, out_axes=axis)
+    if axis == 1:
+        each = lambda x, a, ds: jax.vmap(lambda d: jax.jvp(polynomial, (x, a), (d, 1.0 - d))[1])(ds)
+        run = lambda ds: jax.vmap(each, in_axes=(0, 0, None))(x, a, ds)
+    ds = jnp.linspace(0.0, 1.0, directions)
+    found = kernels(run, ds)
+    assert all(k.grid.members == members and k.grid.extra == directions for k in found)
+    assert any(k.values[v].kind == Kind.EXTRA for k in found for v in k.outputs)
+    np.testing.assert_allclose(compiled(run, ds)(ds), run(ds), rtol=1e-13, atol=1e-13)
+
+
+def test_members_do_not_see_each_other():
+    x = jnp.linspace(0.1, 2.0, 24)
+    run = compiled(polynomial, x, x)
+    clean, poisoned = run(x, x), run(x.at[5].set(jnp.nan), x)
+    assert np.isnan(poisoned[5])
+    np.testing.assert_array_equal(np.delete(clean, 5), np.delete(poisoned, 5))
+
+
+def test_position_in_the_batch_changes_no_bit():
+    x = jnp.linspace(0.1, 2.0, 21)
+    run = compiled(polynomial, x, x)
+    np.testing.assert_array_equal(run(x, x)[::-1], run(x[::-1], x[::-1]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 20))
+def test_random_programs(seed, members):
+    """Straight-line programs of random operations on uniform numbers and members, with several results."""
+    rng = np.random.default_rng(seed)
+
+    def program(x, a):
+        values = [x, a, jnp.asarray(0.5), x + 1.0]
+        for _ in range(30):
+            p, q = (values[i] for i in rng.integers(len(values), size=2))
+            kind = rng.integers(7)
+            if kind == 0:
+                values.append(p + q)
+            elif kind == 1:
+                values.append(p * q)
+            elif kind == 2:
+                values.append(p / (1.0 + q * q))
+            elif kind == 3:
+                values.append(jnp.where(p > q, p, 0.5 * q))
+            elif kind == 4:
+                values.append(jnp.tanh(p) - q)
+            elif kind == 5:
+                values.append(jnp.sqrt(jnp.abs(p)) + jnp.maximum(p, q))
+            else:
+                values.append(jnp.cos(jnp.clip(p, -4, 4)))
+        return [jnp.tanh(values[i]) for i in rng.choice(len(values), 5, replace=False)]
+
+    x, a = jnp.asarray(rng.normal(size=members)), jnp.asarray(rng.normal())
+    state = rng.bit_generator.state
+    expected = program(x, a)
+    rng.bit_generator.state = state
+    run = compiled(program, x, a)
+    for p, q in zip(run(x, a), expected, strict=True):
+        np.testing.assert_allclose(p, q, rtol=1e-8, atol=1e-8)
+
+
+def test_unknown_types_are_left_alone():
+    assert not supports("add", [np.dtype(np.float16)] * 3)
+    assert not supports("add", [np.dtype(np.complex128)] * 3)
+    assert not supports("sort", [np.dtype(float)] * 2)
+    assert "sort" not in SUPPORTED
+    z = jax.lax.complex(jnp.linspace(0.0, 1.0, 9), jnp.ones(9))
+    run = lambda z: jnp.abs(polynomial(jnp.real(z), 0.3) * jnp.imag(z * z))
+    np.testing.assert_allclose(compiled(run, z)(z), run(z), rtol=1e-13)

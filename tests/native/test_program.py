@@ -1,0 +1,141 @@
+"""Whole programs: the same results with kernels inside, nothing lost, nothing computed twice."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.bungee import Bungee
+from jaxgait.native import compiled, native
+from jaxgait.native.once import computed_once
+from jaxgait.native.regions import Block, Kernel, partition
+from jaxgait.solve.integrate import integrate, settings_for
+
+X = jnp.linspace(0.1, 2.0, 64)
+
+
+def tower(x):
+    """Forty operations, one after the other."""
+    for _ in range(10):
+        x = x * x - 0.5 * x + 0.1
+    return x
+
+
+def fan(x):
+    """Eight results that share a tower: XLA alone computes it in each of their loops."""
+    y = tower(x)
+    return [y + k for k in range(8)]
+
+
+def loops(x):
+    """A while loop, a scan, a branch and a call, one inside the other."""
+
+    def body(carry):
+        i, y = carry
+        y, ys = jax.lax.scan(lambda c, s: (jax.jit(tower)(0.1 * c) + s, c.sum()), y, jnp.arange(3.0))
+        return i + 1, jax.lax.cond(ys.sum() > 0, lambda y: y + 1.0, lambda y: y - 1.0, y) * 0.1
+
+    return jax.lax.while_loop(lambda carry: carry[0] < 3, body, (0, x))[1]
+
+
+def norms(x):
+    """Reductions and a sort between two towers."""
+    y = tower(x)
+    z = y - jnp.sum(y**2) / jnp.max(jnp.abs(y))
+    return {"sum": jnp.sum(z), "tower": tower(0.1 * z), "sorted": jnp.sort(-z)}
+
+
+def coefficients(x):
+    """Numbers out of small arrays."""
+    table = jnp.stack([jnp.sum(x) * k for k in range(4)])
+    return tower(x) * table[2] + jnp.arange(5.0)[3] + table[0:1]
+
+
+def matrices(x):
+    """Rows of several numbers, and products of matrices."""
+    A = jnp.outer(x, jnp.arange(1.0, 4.0))
+    return tower(0.01 * A) @ jnp.ones((3, 2)), tower(x), tower(0.01 * A.T)
+
+
+def analysed(function):
+    block = Block(jax.make_jaxpr(function)(X))
+    return block, partition(block)
+
+
+@pytest.mark.parametrize(
+    "function", [tower, fan, loops, norms, coefficients, matrices, jax.vmap(jax.grad(tower)), jax.jacfwd(tower)]
+)
+def test_results_stay_the_same(function):
+    found, expected = compiled(function, X)(X), jax.jit(function)(X)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13), found, expected)
+
+
+def test_one_trajectory_and_its_events_stay_the_same():
+    model, ts = Bungee(), jnp.linspace(0.0, 20.0, 50)
+    run = lambda ts: integrate(model, ts, settings_for(model))
+    found, expected = compiled(run, ts)(ts), jax.jit(run)(ts)
+    assert int(found.status) == int(expected.status)
+    np.testing.assert_allclose(found.ys.x, expected.ys.x, rtol=1e-9)
+
+
+def test_straight_line_code_becomes_one_kernel():
+    _, (kernel,) = analysed(fan)
+    assert isinstance(kernel, Kernel) and len(kernel.outputs) == 8
+
+
+def test_what_a_reduction_needs_comes_before_it_and_what_uses_it_after():
+    steps = analysed(norms)[1]
+    kinds = ["kernel" if isinstance(s, Kernel) else s.primitive.name for s in steps]
+    assert kinds.index("kernel") < kinds.index("reduce_sum") < len(kinds) - kinds[::-1].index("kernel") - 1
+    assert kinds.count("kernel") == 2
+
+
+def test_few_operations_stay_with_xla():
+    assert not any(isinstance(s, Kernel) for s in analysed(lambda x: 2.0 * x + 1.0)[1])
+
+
+def test_equal_expressions_are_merged_and_dead_ones_dropped():
+    block, _ = analysed(lambda x: (x * 2.0 + 2.0 * x, jnp.sin(x))[0])
+    assert [e.primitive.name for e in block.equations] == ["mul", "add"]
+
+
+def test_what_hides_values_from_xla_is_left_out():
+    block, _ = analysed(lambda x: computed_once(computed_once(x) * 3.0) + 1.0)
+    assert [e.primitive.name for e in block.equations] == ["mul", "add"]
+
+
+def test_programs_have_the_same_names_in_every_process():
+    call = lambda: [line for line in jax.jit(native(tower)).lower(X).as_text().splitlines() if "custom_call" in line]
+    assert call() == call() and "jaxgait_" in call()[0]
+
+
+def test_single_precision_stays_single():
+    with jax.enable_x64(False):
+        x = jnp.linspace(0.1, 2.0, 64)
+        run = lambda x: jnp.tanh(tower(x)) + jnp.exp(-x)
+        found = compiled(run, x)(x)
+        assert found.dtype == jnp.float32
+        np.testing.assert_allclose(found, run(x), rtol=1e-6)
+
+
+def test_effects_are_kept():
+    seen = []
+
+    def told(x):
+        jax.debug.callback(lambda total: seen.append(float(total)), x.sum())
+        return tower(x)
+
+    jax.block_until_ready(compiled(told, X)(X))
+    jax.effects_barrier()
+    assert seen == pytest.approx([float(X.sum())])
+
+
+def test_threads_may_compile_and_run_at_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(n):
+        x = jnp.linspace(0.1, 0.2, n)
+        return np.abs(compiled(tower, x)(x) - tower(x)).max()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(work, [5, 6, 5, 7, 6, 9])) < 1e-13
