@@ -1,3 +1,5 @@
+import matplotlib.pyplot as plt
+
 from experiments.benchmarks import page
 from experiments.benchmarks.rows import Row, Target, Timing, row
 
@@ -39,3 +41,16 @@ def test_the_page_says_what_was_measured_where_and_whether_targets_are_met(tmp_p
     assert "| fast | <= 3 | 2 | yes |  |" in text and "| faster | >= 150 | 20 | NO |  |" in text
     assert "| knee | C++ | Ros4, simd | 32 | 1 s | 46.88 | 16 | 6.67e+02 | 4.0 | 2 | 2.0e-05 |" in text
     assert (tmp_path / "RESULTS.png").stat().st_size > 10_000
+
+
+def test_sizes_of_the_same_work_are_a_line_over_the_size_not_over_the_error():
+    timing = Timing(wall=[2.0], cpu=[1.5], compile=4.0, memory=None)
+    known = dict(problem="Lorenz", code="jaxgait", method="Tsit5", steps=1000)
+    runs = [(8, "1000 steps", 3e-6), (1024, "1000 steps", 2e-6), (8, "tol 1e-8", 1e-6), (1024, "tol 1e-8", 9e-7)]
+    scaling = [row(timing, members=n, work=work, error=e, **known).as_dict() for n, work, e in runs]
+    for entries, lines in ((scaling, 2), ([r.as_dict() for r in rows()], 2)):
+        panel = plt.figure().add_subplot()
+        page._panel(panel, entries, {"jaxgait": "o", "C++": "s"})
+        assert len(panel.lines) == lines
+        assert ("members" in panel.get_xlabel()) == (entries is scaling)
+        plt.close(panel.figure)

@@ -48,7 +48,10 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         "",
     ]
     if picture is not None:
-        lines += [f"![Processor time of a member against its error, one line per code]({picture})", ""]
+        lines += [
+            f"![Processor time of a member against its error or the size of the ensemble]({picture})",
+            "",
+        ]
     return "\n".join(lines + _table(HEADINGS, [cells(r) for r in result["rows"]])) + "\n"
 
 
@@ -58,34 +61,54 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def work_precision(rows: list[dict[str, Any]], path: pathlib.Path) -> bool:
-    """Draws processor time per member against error, a panel per problem; False if there is nothing to draw."""
+    """Draws processor time per member, a panel per problem; False if there is nothing to draw.
+
+    Against the error; or against the size of the ensemble where the same work was run at several sizes.
+    """
     import matplotlib.pyplot as plt
 
-    from jaxgait.plot.style import PALETTE, save, style
+    from jaxgait.plot.style import save, style
 
     points = [r for r in rows if r["error"] is not None and r["error"] > ROUNDING]
     problems = list(dict.fromkeys(r["problem"] for r in points))
     if not points:
         return False
+    markers = dict(zip(dict.fromkeys(r["code"] for r in points), "osD^v", strict=False))
     with style():
         figure, panels = plt.subplots(1, len(problems), figsize=(5.4 * len(problems), 4.4), squeeze=False)
         for panel, problem in zip(panels[0], problems, strict=True):
-            series: dict[str, list[dict[str, Any]]] = {}
-            for r in points:
-                if r["problem"] == problem:
-                    series.setdefault(f"{r['code']}: {r['method']}", []).append(r)
-            markers = {code: m for code, m in zip(dict.fromkeys(r["code"] for r in points), "osD^v", strict=False)}
-            for i, (label, entries) in enumerate(series.items()):
-                line = sorted(entries, key=lambda r: r["error"])
-                x, y = [r["error"] for r in line], [r["cpu_ms_per_member"] for r in line]
-                style_of = dict(marker=markers[line[0]["code"]], ms=5, color=PALETTE[i % len(PALETTE)], label=label)
-                panel.loglog(x, y, lw=1.2, ls="-" if i < len(PALETTE) else "--", **style_of)
-            low, high = panel.get_xlim()
-            panel.set_xlim(min(low, high / 100.0), max(high, low * 100.0))  # two decades at least
-            panel.set(xlabel="error of the final state", ylabel="processor time of a member in ms", title=problem)
+            _panel(panel, [r for r in points if r["problem"] == problem], markers)
+            panel.set(ylabel="processor time of a member / ms", title=problem)
             panel.legend(fontsize=7)
         save(figure, path)
     return True
+
+
+def _panel(panel: Any, rows: list[dict[str, Any]], markers: dict[str, str]) -> None:
+    """One line per code and method against the error, or per code, method and work against the size."""
+    from jaxgait.plot.style import PALETTE
+
+    sizes: dict[tuple[str, ...], set[int]] = {}
+    for r in rows:
+        sizes.setdefault((r["code"], r["method"], r["work"]), set()).add(r["members"])
+    by_size = any(len(found) > 1 for found in sizes.values())
+    x = "members" if by_size else "error"
+    series: dict[str, list[dict[str, Any]]] = {}
+    for r in rows:
+        name = f"{r['code']}: {r['method']}"
+        series.setdefault(f"{name}, {r['work']}" if by_size else name, []).append(r)
+    for i, (label, entries) in enumerate(series.items()):
+        line = sorted(entries, key=lambda r: r[x])
+        # Colours that come round a second time are hollow.
+        color = PALETTE[i % len(PALETTE)]
+        look = {"marker": markers[line[0]["code"]], "ms": 5, "mfc": color if i < len(PALETTE) else "white"}
+        panel.loglog([r[x] for r in line], [r["cpu_ms_per_member"] for r in line], color=color, label=label, **look)
+    low, high = panel.get_xlim()
+    panel.set_xlim(min(low, high / 100.0), max(high, low * 100.0))  # two decades at least
+    # An empty upper quarter for the legend.
+    bottom, top = panel.get_ylim()
+    panel.set_ylim(bottom, top * (top / bottom) ** 0.3)
+    panel.set_xlabel("members of the ensemble" if by_size else "error of the final state")
 
 
 if __name__ == "__main__":
