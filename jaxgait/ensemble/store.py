@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from jaxgait.ensemble.extra import store_library
 from jaxgait.ensemble.fingerprint import differences, fingerprint
 from jaxgait.ensemble.labels import Description, attributes, coordinates, descriptions
 from jaxgait.ensemble.plan import Plan
@@ -211,8 +212,7 @@ def _create(place: pathlib.Path, plan: Plan) -> None:
 
 
 def _write_template(draft: pathlib.Path, plan: Plan, described: dict[str, Description]) -> None:
-    import zarr
-
+    zarr = store_library("zarr")
     attrs = attributes(plan)
     del attrs["created"]  # sessions.jsonl knows; the scan itself is the same whenever it is run
     labels = xr.Dataset(coords=coordinates(plan), attrs=attrs)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from jaxgait.ensemble.extra import store_library
 from jaxgait.ensemble.plan import Plan, Task, default_workers, run_task, task_of
 
 Results: TypeAlias = dict[str, np.ndarray]
@@ -52,9 +53,7 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
 
 def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tuple[int, Results]]:
     """A worker that dies costs the blocks it was running: Dask hands them to another."""
-    import cloudpickle
-    import distributed
-
+    distributed, cloudpickle = (store_library(name) for name in ("distributed", "cloudpickle"))
     client = cluster if isinstance(cluster, distributed.Client) else distributed.Client(cluster)
     threads: Any = client.nthreads()
     ahead = _AHEAD * max(1, sum(threads.values()))

@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 from jaxgait.ensemble import StoreError, driver, ensemble, read_store, store, summary, workers
+from jaxgait.ensemble.extra import store_library
 from jaxgait.ensemble.plan import run_task, task_of
 from jaxgait.models.bungee import Bungee
 from tests.ensemble.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
@@ -297,3 +298,8 @@ def test_a_block_that_raises_stops_the_scan_and_names_itself(tmp_path, monkeypat
     with pytest.raises(RuntimeError, match=r"block 3 of 42 \(mass 0\.\.0, stiffness 3\.\.3\) could not run: boom"):
         small_scan(tmp_path / "scan.zarr", workers=1)
     assert blocks_done(tmp_path / "scan.zarr") == 3
+
+
+def test_a_missing_library_says_what_to_install():
+    with pytest.raises(ModuleNotFoundError, match=r'need no_such_library: pip install "jaxgait\[store\]"'):
+        store_library("no_such_library")

@@ -143,7 +143,7 @@ class Chain(eqx.Module):
         return Chain(parent, tuple(self.sign[i] for i in keep), self.masses[at], self.fractions[at])
 
     def equations(self, dimension: int = 2) -> Equations:
-        """The equations of motion of this tree as SymPy expressions, with LaTeX (needs the extra `symbolic`).
+        """The equations of motion of this tree as SymPy expressions, with LaTeX.
 
         Args:
             dimension: 2 for the plane, 3 for space.
