@@ -99,6 +99,8 @@ class Crossing(NamedTuple):
     """From the multiplier that crosses to the unit circle: not small if it jumps across (a grazing contact)."""
 
 
+@eqx.filter_jit
+@native
 def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Array, Array]:
     """The next points, and their derivatives with respect to the points and to the parameter."""
 
@@ -115,14 +117,6 @@ def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Arr
     derived = exact if family.nudge is None else partial(bundled, family.nudge)
     value, slope = jax.vmap(derived)(members, jnp.concatenate([p[:, None], z], axis=1))
     return value, slope[:, :, 1:], slope[:, :, 0]
-
-
-@eqx.filter_jit
-def _compiled_lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Array, Array]:
-    """`_lanes` as a compiled program that computes nothing twice."""
-    arrays, rest = eqx.partition(family, eqx.is_array)
-    run = lambda arrays, members, p, z: _lanes(eqx.combine(arrays, rest), members, p, z)
-    return native(run)(arrays, members, p, z)
 
 
 def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -144,9 +138,7 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     for start in range(0, len(who), family.lanes):
         lane = np.minimum(np.arange(start, start + family.lanes), len(who) - 1)  # the last one fills up
         members = jax.tree.map(lambda leaf, lane=lane: jnp.asarray(leaf)[who[lane]], family.members)
-        parts.append(
-            [np.asarray(a) for a in _compiled_lanes(family, members, jnp.asarray(p[lane]), jnp.asarray(z[lane]))]
-        )
+        parts.append([np.asarray(a) for a in _lanes(family, members, jnp.asarray(p[lane]), jnp.asarray(z[lane]))])
     whole = (np.concatenate(part)[: len(who)] for part in zip(*parts, strict=True))
     return tuple(a.reshape(count, order, *a.shape[1:]) for a in whole)
 

@@ -32,10 +32,6 @@ from jaxgait.models.parameters import ParameterError
 from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.simulate import sample_times
 
-UNROLLED_GRADIENTS = 64
-"""Members from which on gradients go through unrolled solver steps. On the knee (two derivatives, microseconds of
-processor time per member and step) 8 members took 244 unrolled and 135 as arrays, 256 members took 6 unrolled."""
-
 
 def ensemble(
     model: Model,
@@ -180,9 +176,8 @@ def make_plan(
     model.validate()
     check_members(model, chosen_members)
     mode = "forward" if len(job["gradient"]) <= FORWARD_UP_TO else "reverse"
-    # Derivatives of unrolled steps pay for large batches, and where `solve.sharing` keeps them small: on CPUs.
-    many = jax.default_backend() == "cpu" and chosen_members.size >= UNROLLED_GRADIENTS
-    differentiated = bool(job["gradient"]) and not many
+    # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
+    differentiated = bool(job["gradient"]) and jax.default_backend() != "cpu"
     chosen = settings_for(model, differentiated=differentiated, mode=mode, **settings)
     whole_job = Job(chosen, **job)
     _check_job(model, whole_job, precision)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 from jax.extend.core import ClosedJaxpr
 
@@ -34,15 +35,17 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
     CPUs nothing is changed.
 
     Args:
-        function: of arrays and pytrees of arrays; it may hold loops and branches.
+        function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants. It may hold loops and
+            branches.
     """
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
         if jax.default_backend() != "cpu":
             return function(*args)
-        leaves, structure = jax.tree.flatten(args)
-        flat = lambda *leaves: function(*jax.tree.unflatten(structure, leaves))
+        arrays, rest = eqx.partition(args, eqx.is_array)
+        leaves, structure = jax.tree.flatten(arrays)
+        flat = lambda *leaves: function(*eqx.combine(jax.tree.unflatten(structure, leaves), rest))
         program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(shapes), _evaluate(program, leaves))
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
@@ -156,14 +157,15 @@ def rosenbrock_stages(
 ) -> list[Components]:
     """The stages u_i of one step, see `jaxgait.solve.tableaus`."""
     value, rate, J = computed_once(algebra.jacobian(f, t, y))
-    solve = _solver(algebra, algebra.shifted(J, 1.0 / (tableau.gamma * h)))
+    rate_of_step = 1.0 / h
+    solve = _solver(algebra, algebra.shifted(J, rate_of_step / tableau.gamma))
     stages: list[Components] = []
     for i in range(tableau.stages):
         if i > 0 and not tableau.reuses_evaluation(i):
             value = computed_once(f(t + tableau.alpha[i] * h, _combine(tableau.a[i], stages, y)))
         b = value
         if any(tableau.c[i]):
-            b = [p + q / h for p, q in zip(b, _combine(tableau.c[i], stages), strict=True)]
+            b = [p + q * rate_of_step for p, q in zip(b, _combine(tableau.c[i], stages), strict=True)]
         if tableau.d[i] != 0.0:
             b = [p + (tableau.d[i] * h) * q for p, q in zip(b, rate, strict=True)]
         stages.append(computed_once(solve(b)))
@@ -228,21 +230,30 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
         self, terms: Any, t0: Time, t1: Time, y0: State, args: Any, solver_state: None, made_jump: Any
     ) -> tuple[State, State, dict[str, Any], None, diffrax.RESULTS]:
         """One step, with its error estimate and dense output; see diffrax.AbstractSolver.step."""
-        tableau = self.tableau
-        size = sum(jnp.size(leaf) for leaf in jax.tree.leaves(y0))
-        algebra = _Unrolled(y0, self.pivoting) if self.unrolled and size <= UNROLLED else _Dense(y0)
-        dtype = jnp.result_type(*jax.tree.leaves(y0))
-        h, t = jnp.asarray(terms.contr(t0, t1)).astype(dtype), jnp.asarray(t0).astype(dtype)
-
-        def field(t: Time, y: Components) -> Components:
-            return algebra.split(terms.vf(t, algebra.join(y), args))
-
-        y = algebra.split(y0)
-        stages = rosenbrock_stages(tableau, algebra, field, t, h, y)
-        y1 = algebra.join(_combine(tableau.m, stages, y))
-        error = algebra.join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
-        powers = tuple(algebra.join(_combine(row, stages)) for row in tableau.dense)
+        y1, error, powers = _step(self, terms, t0, t1, y0, args)
         return y1, error, dict(y0=y0, coefficients=powers), None, diffrax.RESULTS.successful
+
+
+@eqx.filter_jit  # diffrax traces a step four times: now it finds the program made at the first
+def _step(
+    solver: AbstractRosenbrock, terms: Any, t0: Time, t1: Time, y0: State, args: Any
+) -> tuple[State, State, tuple[State, ...]]:
+    """The state after a step, an estimate of its error, and the coefficients of the dense output."""
+    tableau = solver.tableau
+    size = sum(jnp.size(leaf) for leaf in jax.tree.leaves(y0))
+    algebra = _Unrolled(y0, solver.pivoting) if solver.unrolled and size <= UNROLLED else _Dense(y0)
+    dtype = jnp.result_type(*jax.tree.leaves(y0))
+    h, t = jnp.asarray(terms.contr(t0, t1)).astype(dtype), jnp.asarray(t0).astype(dtype)
+
+    @jax.jit  # evaluations in one step share their program, too
+    def field(t: Time, y: Components) -> Components:
+        return algebra.split(terms.vf(t, algebra.join(y), args))
+
+    y = algebra.split(y0)
+    stages = rosenbrock_stages(tableau, algebra, field, t, h, y)
+    y1 = algebra.join(_combine(tableau.m, stages, y))
+    error = algebra.join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
+    return y1, error, tuple(algebra.join(_combine(row, stages)) for row in tableau.dense)
 
 
 class Rodas3(AbstractRosenbrock):

@@ -99,17 +99,12 @@ def sample_times(
 
 
 @eqx.filter_jit
+@native
 def _run(
     model: Model, ts: Array, settings: Settings, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
-    arrays, rest = eqx.partition((model, ts, y0), eqx.is_array)
-
-    def run(arrays: Any) -> tuple[Trajectory, dict[str, Array]]:
-        model, ts, y0 = eqx.combine(arrays, rest)
-        trajectory = integrate(model, ts, settings, y0, progress)
-        return trajectory, jax.vmap(model.outputs)(ts, trajectory.ys)
-
-    return native(run)(arrays)
+    trajectory = integrate(model, ts, settings, y0, progress)
+    return trajectory, jax.vmap(model.outputs)(ts, trajectory.ys)
 
 
 def _outcome(model: Model, trajectory: Trajectory) -> dict[str, Any]:
