@@ -165,4 +165,5 @@ def _picture(best: np.ndarray, path: pathlib.Path) -> pathlib.Path:
             ax.set_aspect("equal")
         axes[0].set_ylabel("z (m)")
         axes[0].legend(loc="upper left")
+        axes[1].legend(handles=pictures.leg_handles(), loc="upper left", ncols=3)
     return save(figure, path)

@@ -34,7 +34,8 @@ def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
                 ax.plot(data.time, data[name].sel(link=link), color=PALETTE[i], label=symbol(name, link))
             ax.axhline(0, color="k", lw=0.5)
             ax.set_title(title, loc="left")
-            ax.set_ylabel(f"{data[curves[0][0]].attrs['units']}")
+            first = curves[0][0]
+            ax.set_ylabel(f"{'axial force' if first == 'F' else 'moment'} ({data[first].attrs['units']})")
             ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
         axes[-1, 0].set_xlabel("time (s)")
     return figure
@@ -89,8 +90,7 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
         side.set_aspect("equal")
         top.set_aspect("equal")
         top.set(xlabel="x (m)", ylabel="y (m)", title="seen from above: feet and hip (dotted)")
-        handles = [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
-        side.legend(handles=handles, loc="upper left", ncols=3)
+        side.legend(handles=leg_handles(), loc="upper left", ncols=3)
     return figure
 
 
@@ -101,6 +101,11 @@ def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> l
         (line,) = ax.plot(*ends, "o-", color=LEGS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")
         lines.append(line)
     return lines
+
+
+def leg_handles() -> list[Line2D]:
+    """Lines for a legend of the body's parts."""
+    return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
 
 
 def animation(data: xr.Dataset, path: pathlib.Path, *, fps: int = 20) -> pathlib.Path:
@@ -119,6 +124,7 @@ def animation(data: xr.Dataset, path: pathlib.Path, *, fps: int = 20) -> pathlib
         ax.axhline(0, color="k", lw=0.8)
         ax.set(xlim=(low, high), ylim=(-0.1, 1.5), xlabel="x (m)", ylabel="z (m)")
         ax.set_aspect("equal")
+        ax.legend(handles=leg_handles(), loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0)
         lines = draw_posture(ax, data, 0)
 
         def draw(frame: int) -> list[Line2D]:

@@ -18,7 +18,7 @@ def test_curves_have_their_values(walk):
     figure = pictures.actuator_curves(walk, {"stance": [("M_psi", 1), ("M_psi", 2)], "axial": [("F", 5)]})
     first, second = figure.axes
     np.testing.assert_array_equal(first.lines[1].get_ydata(), walk.M_psi.sel(link=2))
-    assert second.get_ylabel() == "N" and first.get_legend().texts[0].get_text() == r"$M_{1}^{\psi}$"
+    assert second.get_ylabel() == "axial force (N)" and first.get_legend().texts[0].get_text() == r"$M_{1}^{\psi}$"
 
 
 def test_legs_keep_their_colours_when_roles_change(walk):
