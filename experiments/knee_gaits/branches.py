@@ -51,7 +51,7 @@ def family(rtol: float = RTOL, lanes: int = len(RATIOS), tolerance: float = TOLE
     """The members: dampers of different c/k; the parameter: k. Wants float64."""
     leg = precision.cast(with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS}))
     strobe = StroboscopicMap(settings_for(leg, rtol=rtol, atol=1e-2 * rtol))
-    return Family(strobe, leg, damped, RATIOS, tolerance=tolerance, nudge=1e-7, corrections=6, lanes=lanes)
+    return Family(strobe, leg, damped, RATIOS, tolerance=tolerance, corrections=6, lanes=lanes)
 
 
 def _observe(run: Any) -> dict[str, Any]:

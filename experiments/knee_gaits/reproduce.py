@@ -24,8 +24,7 @@ from .expected import CRITICAL, SCAN_STEP, WINDOW
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
 damper's stiffness k for dampers of fixed c/k. The touch-down layer is 0.1 mm (`ground.steepness` 1e4 1/m): multipliers
-are derivatives, and across the paper's layer of 1 micrometre the steps would have to resolve it. Derivatives are
-differences of copies that take common steps (see `jaxgait.solve.together`)."""
+are derivatives, and across the paper's layer of 1 micrometre the steps would have to resolve it."""
 
 
 JUMP = 0.1

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxgait.models.parameters import with_parameters
+from jaxgait.native import native
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
 
 __all__ = ["FELL", "OTHER", "REACHED", "Basin", "basin", "bifurcation_diagram"]
@@ -39,6 +40,7 @@ class Basin(NamedTuple):
 
 
 @eqx.filter_jit
+@native
 def bifurcation_diagram(
     return_map: ReturnMap, model: Any, name: str, values: Float[Array, " values"], z0: Point, discard: int, keep: int
 ) -> Float[Array, "values keep n"]:
@@ -88,6 +90,7 @@ def basin(
 
 
 @eqx.filter_jit
+@native
 def _basin(
     return_map: ReturnMap, model: Any, starts: Array, gait: Array, strides: int, tolerance: float
 ) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions, test_values
 from jaxgait.models.parameters import with_parameters
+from jaxgait.native import native
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
 __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
@@ -81,6 +82,7 @@ class _Problem:
 
 
 @eqx.filter_jit
+@native
 def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Array, Array]:
     """Residual and its exact Jacobian."""
     return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
@@ -228,6 +230,7 @@ def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarr
 
 
 @eqx.filter_jit
+@native
 def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array) -> tuple[Array, Array, Array]:
     """Residual of (gait, test function), its Jacobian by central differences, and the return map's exact Jacobian."""
     n = x.shape[0] - len(problem.names)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -47,7 +46,7 @@ class Family(eqx.Module):
     """Members whose gaits are sought, over one parameter."""
 
     return_map: Any = eqx.field(static=True)
-    """A `jaxgait.solve.periodic.ReturnMap`; a `StroboscopicMap` if `nudge` is set."""
+    """A `jaxgait.solve.periodic.ReturnMap`."""
     model: Any
     """What the members share."""
     vary: Callable[[Any, Any, Scalar], Any] = eqx.field(static=True)
@@ -56,9 +55,6 @@ class Family(eqx.Module):
     """What distinguishes them: a pytree whose leaves have a leading axis."""
     tolerance: float = eqx.field(static=True, default=1e-9)
     """Residual at which a gait is found but for one last step of Newton's method, in the units of the point."""
-    nudge: float | None = eqx.field(static=True, default=None)
-    """None: derivatives by forward mode. A number (1e-7, say): by differences of this relative size over copies that
-    take common steps (`StroboscopicMap.bundled`), which is many times cheaper for a stiff model."""
     corrections: int = eqx.field(static=True, default=8)
     """Most Newton steps."""
     lanes: int = eqx.field(static=True, default=16)
@@ -104,17 +100,9 @@ class Crossing(NamedTuple):
 def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Array, Array]:
     """The next points, and their derivatives with respect to the points and to the parameter."""
 
-    def exact(member: Any, x: Array) -> tuple[Array, Array]:
+    def derived(member: Any, x: Array) -> tuple[Array, Array]:
         return linearised(lambda _, x: family.return_map(family.vary(family.model, member, x[0]), x[1:]), None, x)
 
-    def bundled(nudge: float, member: Any, x: Array) -> tuple[Array, Array]:
-        size = nudge * jnp.maximum(jnp.abs(x), 1.0)
-        points = jnp.concatenate([x[None], x[None] + jnp.diag(size)])
-        make = lambda shared, own: family.vary(shared[0], shared[1], own)
-        values = family.return_map.bundled(make, (family.model, member), points[:, 0], points[:, 1:])
-        return values[0], ((values[1:] - values[:1]) / size[:, None]).T
-
-    derived = exact if family.nudge is None else partial(bundled, family.nudge)
     value, slope = jax.vmap(derived)(members, jnp.concatenate([p[:, None], z], axis=1))
     return value, slope[:, :, 1:], slope[:, :, 0]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native.blocks import Block, Equation
@@ -70,8 +71,9 @@ def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
     if equation.primitive.name == "while":
         n, m = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
         going, body = inside(params["cond_jaxpr"]), inside(params["body_jaxpr"])
-        start = tuple(inputs[m:])
-        return jax.lax.while_loop(lambda c: going(*inputs[:n], *c)[0], lambda c: body(*inputs[n:m], *c), start)
+        still = lambda c: going(*inputs[:n], *c)[0]
+        advance = lambda c: body(*inputs[n:m], *c)
+        return jax.lax.while_loop(lambda c: jnp.any(still(c)), _masked(advance, still, params), tuple(inputs[m:]))
     if equation.primitive.name == "scan":
         n, carried = params["num_consts"], params["num_carry"]
         body = inside(params["jaxpr"])
@@ -88,3 +90,16 @@ def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
         return jax.lax.switch(inputs[0], [inside(branch) for branch in params["branches"]], *inputs[1:])
     found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(params))
     return found if equation.primitive.multiple_results else [found]
+
+
+def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any], params: dict[str, Any]) -> Callable[[Any], Any]:
+    """The body of a loop: under `vmap` it may have a condition for each member, which stands still when it is done."""
+    if not params["cond_jaxpr"].out_avals[0].shape:
+        return advance
+
+    def body(carry: Any) -> Any:
+        going = still(carry)
+        wide = lambda x: jax.lax.broadcast_in_dim(going, x.shape, range(going.ndim))
+        return tuple(jax.lax.select(wide(x), x, y) for x, y in zip(advance(carry), carry, strict=True))
+
+    return body

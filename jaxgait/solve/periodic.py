@@ -18,7 +18,7 @@ point therefore has exact first derivatives with respect to any parameter, and n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
@@ -31,7 +31,6 @@ from jaxgait.models.nonsmooth import HybridModel
 from jaxgait.solve import status as statuses
 from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
 from jaxgait.solve.integrate import Settings, integrate
-from jaxgait.solve.together import Bundle, Together
 
 __all__ = [
     "CONVERGED",
@@ -114,26 +113,6 @@ class StroboscopicMap:
         ts = jnp.stack([jnp.zeros_like(z[0]), self.periods * jnp.asarray(model.period, z.dtype)])
         run = integrate(model, ts, self.settings, unravel(z))
         return jnp.where(run.status == statuses.COMPLETED, ravel_pytree(run.y_end)[0], jnp.nan)
-
-    def bundled(
-        self, make: Callable[[Any, Any], Model], shared: Any, own: Any, z: Float[Array, "copies n"]
-    ) -> Float[Array, "copies n"]:
-        """The next points of neighbouring copies that take common steps: their differences are free of noise.
-
-        Args:
-            make: the model of a copy, from (shared, own).
-            shared: what the copies have in common.
-            own: what distinguishes them: leaves with a leading axis.
-            z: their points; the first copy's period holds for all.
-        """
-        bundle = Bundle(make, shared, own)
-        assert bundle.period is not None
-        _, unravel = ravel_pytree(bundle.first.initial_state())
-        ts = jnp.stack([jnp.zeros_like(z[0, 0]), self.periods * jnp.asarray(bundle.period, z.dtype)])
-        settings = replace(self.settings, solver=Together(self.settings.solver))
-        run = integrate(bundle, ts, settings, jax.vmap(unravel)(z))
-        after = jax.vmap(lambda y: ravel_pytree(y)[0])(run.y_end)
-        return jnp.where(run.status == statuses.COMPLETED, after, jnp.nan)
 
 
 class FixedPoint(NamedTuple):

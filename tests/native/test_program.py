@@ -45,6 +45,11 @@ def norms(x):
     return {"sum": jnp.sum(z), "tower": tower(0.1 * z), "sorted": jnp.sort(-z)}
 
 
+def each_its_own_loop(x):
+    """Loops of different lengths, side by side."""
+    return jax.vmap(lambda x: jax.lax.while_loop(lambda c: c[0] < 5.0, lambda c: (c[0] * 1.5, tower(c[1])), (x, x)))(x)
+
+
 def coefficients(x):
     """Numbers out of small arrays."""
     table = jnp.stack([jnp.sum(x) * k for k in range(4)])
@@ -63,7 +68,8 @@ def analysed(function):
 
 
 @pytest.mark.parametrize(
-    "function", [tower, fan, loops, norms, coefficients, matrices, jax.vmap(jax.grad(tower)), jax.jacfwd(tower)]
+    "function",
+    [tower, fan, loops, each_its_own_loop, norms, coefficients, matrices, jax.vmap(jax.grad(tower)), jax.jacfwd(tower)],
 )
 def test_results_stay_the_same(function):
     found, expected = compiled(function, X)(X), jax.jit(function)(X)
