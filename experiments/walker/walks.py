@@ -176,7 +176,9 @@ def _figure_4(run: Step, observed: dict[str, np.ndarray]) -> Any:
     for foot, colour in ((0, BLUE), (1, ORANGE)):
         impulse = np.where(run.impulses[2 * foot] > 0, run.impulses[2 * foot], np.nan)
         axes[1, 0].semilogy(t, impulse, ".", ms=1.5, color=colour, label=f"foot {foot + 1}")
-    axes[1, 0].axhline(0.3351, color="black", lw=0.8, ls=":", label="paper, 0.3351")
+        strike = impulse > 0.1
+        axes[1, 0].plot(t[strike], impulse[strike], "o", ms=4, color=colour)
+    axes[1, 0].axhline(0.3351, color="black", lw=0.8, ls=":", label="paper, 0.3351", zorder=0)
     axes[1, 0].set(xlabel="time [s]", ylabel="normal impulse [N s]", title="(c)", ylim=(5e-4, 1.0))
     axes[1, 0].legend(loc="center right", markerscale=5)
     contact_strip(axes[1, 1], t, [run.impulses[0] > 0, run.impulses[2] > 0])

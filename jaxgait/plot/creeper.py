@@ -108,7 +108,8 @@ def animate(
             sample = run.isel(time=frame * every)
             top.clear()
             draw_robot(top, robot, sample, window)
-            top.set_title(f"t = {float(sample.time):.2f} s   flow {float(sample.flow):+.2f} m/s   red pad: gripping")
+            flow = round(float(sample.flow), 2) + 0.0  # no minus before a zero
+            top.set_title(f"t = {float(sample.time):.2f} s   flow {flow:+.2f} m/s   red pad: gripping")
             for cursor in cursors:
                 cursor.set_xdata([float(sample.time)] * 2)
             return []

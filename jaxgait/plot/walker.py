@@ -125,7 +125,8 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
 def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
     """Parameter, first coordinate, and which points belong to the stable and to the unstable parts of a branch.
 
-    Located bifurcations are put in where the parts meet, and at the start of a branch of doubled period.
+    Located bifurcations are put in where the parts meet. A branch of doubled period starts at one, and opens from there
+    with the square root of the parameter.
     """
     rows = [(p, z, s, not s) for p, z, s in zip(branch.parameter, branch.z[:, 0], branch.stable, strict=True)]
     for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
@@ -135,7 +136,10 @@ def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
     parents = [b for other in others if 2 * other.order == branch.order for b in other.bifurcations]
     if parents and rows:
         birth = min(parents, key=lambda b: abs(b.parameter - branch.parameter[0]))
-        rows.insert(0, (birth.parameter, birth.z[0], *rows[0][2:]))
+        parameter, height, *parts = rows[0]
+        for s in np.linspace(1.0, 0.0, 12)[1:]:
+            opening = birth.z[0] + s * (height - birth.z[0])
+            rows.insert(0, (birth.parameter + s * s * (parameter - birth.parameter), opening, *parts))
     return tuple(np.array(column) for column in zip(*rows, strict=True))
 
 
