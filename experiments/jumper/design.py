@@ -153,7 +153,7 @@ def landing(report: Report, out: pathlib.Path) -> None:
     film_run = run.sel(time=slice(0.3, 1.2)).isel(time=slice(None, None, 200))
     com = np.stack([film_run.com_x, film_run.com_z], axis=1)
     force = np.stack([film_run.cop_x, film_run.grf_x / WEIGHT, film_run.grf_z / WEIGHT], axis=1)
-    film(out / "landing.gif", film_run.time.values, stick_figures(flexing, film_run), com, force)
+    film(out / "landing.gif", film_run.time.values, stick_figures(flexing, film_run), com, force, fps=25)
     report.picture(out / "landing.gif", "The same as a film (half speed).")
     _mistimed(report, out, flexing)
 

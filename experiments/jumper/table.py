@@ -163,8 +163,8 @@ def films(report: Report, out: pathlib.Path) -> None:
     com = np.stack([plane.com_x, plane.com_z], axis=1)
     film(out / "jump.gif", plane.time.values, frames, com, force)
     film_3d(out / "jump_3d.gif", space.time.values, stick_figures(SpatialJumper(), space))
-    report.picture(out / "jump.gif", "The sequenced jump in the plane.")
-    report.picture(out / "jump_3d.gif", "The fifteen bodies in space.")
+    report.picture(out / "jump.gif", "The sequenced jump in the plane (quarter speed).")
+    report.picture(out / "jump_3d.gif", "The fifteen bodies in space (quarter speed).")
     sole = Jumper().sole
     grid = [(x, y + side * HIP_ASIDE) for side in (1.0, -1.0) for x in sole.rows for y in sole.columns]
     runs = {"both legs together": space, "left limbs 20 ms late": lame}

@@ -21,6 +21,10 @@ SLIPPING = 0.95
 """Share of the kinetic friction limit above which a stud counts as slipping on the map."""
 MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}
 """Colour and width of the rings round the studs."""
+PARTS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
+"""Colours of the bars of a stick figure in the plane: legs, trunk and head, arms."""
+BODY_WEIGHT = 0.25
+"""Length in m of the arrow of one body weight in a film."""
 
 
 def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
@@ -60,8 +64,7 @@ def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarra
         figure, axis = plt.subplots(figsize=(7.0, 3.6))
         axis.axhline(0.0, color="black", lw=1.0)
         for k, (frame, t) in enumerate(zip(bodies, time, strict=True)):
-            for j, bar in enumerate(frame):
-                colour = BLUE if j < 3 else GREY if j < 6 else ORANGE
+            for colour, bar in zip(PARTS, frame, strict=True):
                 axis.plot(bar[:, 0] + gap * k, bar[:, 1], "-o", color=colour, lw=2.2, ms=2.5)
             axis.text(gap * k + 0.1, -0.06, f"{t:.2f} s", ha="center", va="top", fontsize=8)
         axis.set(aspect="equal", ylabel="z / m", ylim=(-0.2, None), xticks=[])
@@ -165,11 +168,13 @@ def film(
         figure, axis = plt.subplots(figsize=(3.6, 5.0))
         axis.set(xlim=(-0.75, 0.75), ylim=(-0.08, 2.15), aspect="equal", xlabel="x / m", ylabel="z / m")
         axis.axhline(0.0, color="black", lw=1.0)
-        lines = [axis.plot([], [], "-o", color=BLUE, lw=2.5, ms=3)[0] for _ in range(bodies.shape[1])]
-        (trail,) = axis.plot([], [], color=ORANGE, lw=1.0, label="centre of mass")
-        arrow = axis.quiver([0.0], [0.0], [0.0], [0.0], color=RED, angles="xy", scale_units="xy", scale=4.0, width=0.01)
-        axis.plot([], [], color=RED, label="ground reaction")
-        axis.legend(loc="upper left")
+        lines = [axis.plot([], [], "-o", color=c, lw=2.5, ms=3)[0] for c in PARTS]
+        (trail,) = axis.plot([], [], color="black", lw=1.0, label="path of the centre of mass")
+        arrow = axis.quiver(
+            [0.0], [0.0], [0.0], [0.0], color=RED, angles="xy", scale_units="xy", scale=1.0 / BODY_WEIGHT, width=0.01
+        )
+        axis.plot([], [], color=RED, label=f"ground reaction, {BODY_WEIGHT:g} m: body weight")
+        axis.legend(loc="upper left", fontsize=7)
         title = axis.set_title("")
 
         def draw(frame: int) -> list:
@@ -178,6 +183,7 @@ def film(
             trail.set_data(com[: frame + 1, 0], com[: frame + 1, 1])
             arrow.set_offsets([[np.nan_to_num(force[frame, 0]), 0.0]])
             arrow.set_UVC(force[frame, 1:2], force[frame, 2:3])
+            arrow.set_visible(bool(np.any(force[frame, 1:] != 0.0)))  # of no force a dot would stay
             title.set_text(f"t = {time[frame]:.2f} s")
             return [*lines, trail, arrow, title]
 
@@ -204,6 +210,9 @@ def film_3d(
         colours = ["black"] * 3 + [ORANGE] * 6 + [BLUE] * 6
         lines: list[Any] = [axis.plot([], [], [], "-o", color=c, lw=2.5, ms=3)[0] for c in colours]
         across: list[Any] = [axis.plot([], [], [], color="black", lw=2.0)[0] for _ in range(2)]
+        for name, c in (("left", ORANGE), ("right", BLUE)):
+            axis.plot([], [], [], color=c, lw=2.5, label=name)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         title = axis.set_title("")
 
         def draw(frame: int) -> list:
