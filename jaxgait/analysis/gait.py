@@ -55,9 +55,14 @@ def subharmonic_order(
     """After how many strides the motion repeats: 1 (period of the drive), 2, 3, 4, or 0 for none of these (irregular).
 
     Args:
-        table: the last strides of a run, at least six.
+        table: the last strides of a run: more than `MAX_ORDER`, better twice as many.
         tolerance: largest difference in the unit of the curve.
+
+    Raises:
+        ValueError: for too few strides.
     """
+    if table.shape[0] <= MAX_ORDER:
+        raise ValueError(f"motions that repeat after {MAX_ORDER} strides show in more, got {table.shape[0]} strides")
     order = jnp.zeros((), jnp.int32)
     for m in range(MAX_ORDER, 0, -1):
         order = jnp.where(stride_difference(table, m) < tolerance, m, order)

@@ -72,3 +72,8 @@ def test_critical_value(order, critical, windows):
 def test_less_than_a_stride_is_refused():
     with pytest.raises(ValueError, match="less than one stride"):
         gait.stride_table(jnp.ones(5), 10)
+
+
+def test_too_few_strides_for_a_subharmonic():
+    with pytest.raises(ValueError, match="got 2 strides"):
+        gait.subharmonic_order(jnp.zeros((2, 100)))

@@ -110,6 +110,17 @@ def test_what_hides_values_from_xla_is_left_out():
     assert [e.primitive.name for e in block.equations] == ["mul", "add"]
 
 
+def test_guards_against_nan_are_not_taken_for_that():
+    guarded = lambda x: tower(x) / jnp.where(x == x, 3.0, 1.0) + x / jnp.where(x == x, 2.0, 1.0)  # noqa: PLR0124
+    np.testing.assert_allclose(compiled(guarded, X)(X), guarded(X), rtol=1e-12)
+
+
+def test_derivatives_of_hidden_values_have_their_shapes():
+    run = jax.vmap(jax.jacfwd(lambda p: jnp.sum(computed_once(p * p)) * computed_once(p[0] + 0.0 * p[1])))
+    points = jnp.stack([X, 2.0 * X], axis=1)
+    np.testing.assert_allclose(compiled(run, points)(points), run(points), rtol=1e-13)
+
+
 def test_programs_have_the_same_names_in_every_process():
     call = lambda: [line for line in jax.jit(native(tower)).lower(X).as_text().splitlines() if "custom_call" in line]
     assert call() == call() and "jaxgait_" in call()[0]
