@@ -136,10 +136,10 @@ def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
     parents = [b for other in others if 2 * other.order == branch.order for b in other.bifurcations]
     if parents and rows:
         birth = min(parents, key=lambda b: abs(b.parameter - branch.parameter[0]))
-        parameter, height, *parts = rows[0]
+        parameter, height, stable, unstable = rows[0]
         for s in np.linspace(1.0, 0.0, 12)[1:]:
             opening = birth.z[0] + s * (height - birth.z[0])
-            rows.insert(0, (birth.parameter + s * s * (parameter - birth.parameter), opening, *parts))
+            rows.insert(0, (birth.parameter + s * s * (parameter - birth.parameter), opening, stable, unstable))
     return tuple(np.array(column) for column in zip(*rows, strict=True))
 
 
