@@ -68,14 +68,14 @@ def observables(run):
     }
 
 
-def study(name, cases):
-    """Twenty strides of each case as one ensemble."""
+def study(name, cases, strides=STRIDES):
+    """Twenty strides of each case, or as many as asked for, as one ensemble."""
     cases = [*cases, *cases[: -len(cases) % BATCH]]  # whole batches: one compiled program
     k = np.array([c.k * 1e4 for c in cases])
     members = zipped(
         {"damper.k": k, "damper.c": k * [c.ratio for c in cases], "hip_lift": np.array([c.lift for c in cases])}
     )
-    options = dict(strides=STRIDES, rtol=1e-6, atol=1e-8, retry=False, batch=BATCH)
+    options = dict(strides=strides, rtol=1e-6, atol=1e-8, retry=False, batch=BATCH)
     return jaxgait.ensemble(parameter_set(name), members, observe=observables, **options)
 
 
@@ -146,7 +146,6 @@ R2 = [
     Case(4.00, 1, "0.9867", "64.7"),
     Case(1.40, 1, "0.9968", lift=1.003),
     Case(1.52, 1, "0.9973", lift=1.003),
-    Case(1.52, 1, "0.9978", lift=1.006),
     Case(1.40, 1, "0.867", lift=0.997),
     Case(1.52, 1, "0.895", lift=0.997),
     Case(1.40, FOLDED, lift=1.009),
@@ -163,9 +162,15 @@ R2 = [
 ]
 
 
+R2_LONG = [Case(1.52, 1, "0.9978", lift=1.006)]
+"""A chaotic transient comes first, and rounding decides how long it lasts: of 256 dampers that differ by less than 2e-6
+two are irregular still in the last of 20 strides, one in those of 24, none in those of 28."""
+
+
 @pytest.mark.slow
 def test_table_of_set_R2():
     check(study("R2", R2), R2, RHO)
+    check(study("R2", R2_LONG, strides=28), R2_LONG, RHO)
 
 
 R1 = [
