@@ -49,13 +49,13 @@ def angles(k: Any, c: Any, span: Any, rtol: Any, settings: Settings) -> tuple[ja
 
 
 class Ensemble:
-    """The ensemble as jaxgait runs it: compiled once for all spans and tolerances."""
+    """The ensemble as jaxgait runs it, or by XLA alone: compiled once for all spans and tolerances."""
 
-    def __init__(self, members: int, solver: diffrax.AbstractSolver):
+    def __init__(self, members: int, solver: diffrax.AbstractSolver, *, xla: bool = False):
         settings = settings_for(Prosthesis(), solver=solver)
         run = jax.vmap(lambda k, span, rtol: angles(k, RATIO * k, span, rtol, settings), in_axes=(0, None, None))
         self.springs = springs(members)
-        self.program = Program(native(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
+        self.program = Program(run if xla else native(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
 
     def time(self, span: float, rtol: float, repeats: int) -> Timing:
         """Integrates to `span` in s."""
@@ -196,6 +196,10 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
         for rtol in tolerances:
             announce(f"knee: jaxgait, {name}, rtol {rtol:g}")
             add(ensemble.time(span, rtol, repeats), "jaxgait", name, all_k, rtol)
+    if not quick:
+        announce("knee: jaxgait without machine code of its own")
+        by_xla = Ensemble(members, Ros4(pivoting=False), xla=True)
+        add(by_xla.time(span, STOCK_RTOL, 1), "jaxgait", "Ros4, by XLA alone", all_k, STOCK_RTOL)
     if cpp.compiler():
         for kind in ("simd", "scalar"):
             for rtol in tolerances:

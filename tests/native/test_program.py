@@ -147,6 +147,13 @@ def test_effects_are_kept():
     assert seen == pytest.approx([float(X.sum())])
 
 
+def test_transformations_belong_inside():
+    with pytest.raises(NotImplementedError, match="vmap"):
+        jax.vmap(native(tower))(X)
+    with pytest.raises(ValueError, match="differentiated"):
+        jax.jacfwd(native(tower))(X)
+
+
 def test_threads_may_compile_and_run_at_once():
     from concurrent.futures import ThreadPoolExecutor
 
