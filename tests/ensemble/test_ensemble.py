@@ -15,7 +15,7 @@ from jaxgait.models.parameters import ParameterError
 from jaxgait.solve import status
 from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.simulate import simulate
-from tests.ensemble.oscillator import Oscillator, peaks
+from tests.oscillator import Oscillator, peaks
 
 QUICK = {"duration": 2.0, "samples": 20, "observe": peaks}
 K = np.linspace(4.0, 12.0, 9)

@@ -6,7 +6,7 @@ import pytest
 from jaxgait.ensemble import cloud, grid, latin_hypercube, product, sobol, zipped
 from jaxgait.ensemble.members import as_members, check_members
 from jaxgait.models.parameters import ParameterError
-from tests.ensemble.oscillator import Oscillator
+from tests.oscillator import Oscillator
 
 
 def test_a_grid_is_every_pair_with_the_last_axis_fastest():

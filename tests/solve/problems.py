@@ -12,6 +12,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy.integrate import solve_ivp
 
 
@@ -61,8 +62,18 @@ class Problem:
         return as_dict(run.y[:, -1])
 
 
+SLOPE = 0.3
+"""How far a measured order of convergence may lie below theory."""
+
+
 def largest_error(got, wanted):
     return max(float(np.max(np.abs(np.asarray(got[k]) - np.asarray(wanted[k])))) for k in wanted)
+
+
+def order_between(problem, solver, steps):
+    """Order of convergence measured between so many steps and four times as many."""
+    errors = [largest_error(problem.solve(solver, steps=n), problem.exact(problem.t1)) for n in (steps, 4 * steps)]
+    return np.log2(errors[0] / errors[1]) / 2
 
 
 def largest_relative_error(got, wanted):
@@ -94,6 +105,14 @@ def nonlinear():
         return {"x": x, "z": x * np.exp(-t)}
 
     return Problem(field, {"x": 0.5, "z": 0.5}, 2.0, None, exact)
+
+
+SMOOTH = pytest.mark.parametrize(
+    "problem",
+    [pytest.param(linear(), marks=pytest.mark.slow), nonlinear()],
+    ids=["linear", "nonlinear"],
+)
+"""Problems on which every solver must have its order."""
 
 
 def prothero_robinson(stiffness=1e6):

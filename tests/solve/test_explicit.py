@@ -6,24 +6,17 @@ import pytest
 
 from jaxgait.solve.explicit import RK4, Bosh3, Dopri8, Tsit5
 from tests.solve import problems
-from tests.solve.problems import largest_error
+from tests.solve.problems import SLOPE, largest_error, order_between
 
 SOLVERS = [RK4, Bosh3, Tsit5, Dopri8]
 ORIGINALS = [(Bosh3, diffrax.Bosh3), (Tsit5, diffrax.Tsit5), (Dopri8, diffrax.Dopri8)]
-SLOPE = 0.3
-"""How far a measured order of convergence may lie below theory."""
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [pytest.param(problems.linear(), marks=pytest.mark.slow), problems.nonlinear()],
-    ids=["linear", "nonlinear"],
-)
+@problems.SMOOTH
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_order_of_convergence(solver, problem):
     steps = 2 if solver is Dopri8 else 16
-    errors = [largest_error(problem.solve(solver(), steps=n), problem.exact(problem.t1)) for n in (steps, 4 * steps)]
-    assert np.log2(errors[0] / errors[1]) / 2 > solver.convergence_order - SLOPE
+    assert order_between(problem, solver(), steps) > solver.convergence_order - SLOPE
 
 
 @pytest.mark.parametrize(("ours", "original"), ORIGINALS)

@@ -10,11 +10,9 @@ from jaxgait.solve import rosenbrock
 from jaxgait.solve.rosenbrock import Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, textbook
 from tests.solve import problems
-from tests.solve.problems import largest_error, largest_relative_error
+from tests.solve.problems import SLOPE, largest_error, largest_relative_error, order_between
 
 SOLVERS = [Rodas3, Ros4, Rodas4, Rodas5P]
-SLOPE = 0.3
-"""How far a measured order of convergence may lie below theory."""
 
 
 @pytest.mark.parametrize("tableau", [RODAS3, ROS4, RODAS4, RODAS5P], ids=lambda t: t.name)
@@ -35,16 +33,11 @@ def test_coefficients_satisfy_the_order_conditions(tableau):
     np.testing.assert_allclose(np.sum(tableau.dense, axis=0), tableau.m, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [pytest.param(problems.linear(), marks=pytest.mark.slow), problems.nonlinear()],
-    ids=["linear", "nonlinear"],
-)
+@problems.SMOOTH
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_order_of_convergence(solver, problem):
     steps = 8 if solver is Rodas5P else 16
-    errors = [largest_error(problem.solve(solver(), steps=n), problem.exact(problem.t1)) for n in (steps, 4 * steps)]
-    assert np.log2(errors[0] / errors[1]) / 2 > solver.tableau.order - SLOPE
+    assert order_between(problem, solver(), steps) > solver.tableau.order - SLOPE
 
 
 @pytest.mark.parametrize(("solver", "order"), [(Rodas3, 2), (Ros4, 2), (Rodas4, 3), (Rodas5P, 4)])

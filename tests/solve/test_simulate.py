@@ -1,57 +1,16 @@
-"""The driver on two tiny models with known answers."""
+"""The driver on a tiny model with known answers."""
 
-from typing import ClassVar, NamedTuple
-
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.parameters import ParameterError
 from jaxgait.solve import status
 from jaxgait.solve.simulate import simulate
-
-
-class Point(NamedTuple):
-    x: Scalar
-    v: Scalar
-
-
-class Oscillator(Model):
-    """A mass on a spring; it breaks at `limit`, and its spring turns to NaN at `poison`."""
-
-    mass: Scalar = parameter(2.0, unit="kg", doc="mass", bounds="positive")
-    stiffness: Scalar = parameter(8.0, unit="N/m", doc="spring", bounds="nonnegative")
-    limit: Scalar = parameter(10.0, unit="m", doc="length at which it breaks")
-    poison: Scalar = parameter(1e9, unit="s", doc="time from which the force is NaN")
-
-    variables: ClassVar = {"x": Variable("m", "position"), "energy": Variable("J", "energy")}
-    numerics: ClassVar = Numerics(stiff=False, rtol=1e-9, atol=1e-9, first_step=1e-3)
-
-    def vector_field(self, t, y):
-        force = jnp.where(t < self.poison, -self.stiffness * y.x, jnp.nan)
-        return Point(y.v, force / self.mass)
-
-    def initial_state(self):
-        return Point(jnp.asarray(1.0), jnp.asarray(0.0))
-
-    def outputs(self, t, y):
-        return {"energy": self.mass * y.v**2 / 2 + self.stiffness * y.x**2 / 2}
-
-    @property
-    def period(self):
-        return 2 * jnp.pi * jnp.sqrt(self.mass / self.stiffness)
-
-    @property
-    def duration(self):
-        return 3.0
-
-    def terminations(self):
-        return {"broke": lambda t, y: y.x < -self.limit}
+from tests.oscillator import Oscillator
 
 
 def test_labelled_and_right():
-    data = simulate(Oscillator())
+    data = simulate(Oscillator(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(data.x, np.cos(2 * data.time), atol=1e-7)
     assert data.x.attrs == {"units": "m", "long_name": "position"} and data.energy.dims == ("time",)
     assert data.attrs["status"] == status.COMPLETED and data.attrs["steps"] > 10

@@ -1,4 +1,4 @@
-"""The model of the ensemble tests: a mass on a spring that can break, turn to NaN or run away, member by member."""
+"""The model of the runs and ensembles in tests: a mass on a spring that can break, turn to NaN or run away."""
 
 from typing import ClassVar, NamedTuple
 
