@@ -32,9 +32,15 @@ class Equation(NamedTuple):
 
 
 class Block:
-    """Straight-line code with numbered values, without calls, equal expressions and what nobody needs."""
+    """Straight-line code with numbered values, without calls, equal expressions and what nobody needs.
 
-    def __init__(self, program: ClosedJaxpr) -> None:
+    Args:
+        program: what the block computes.
+        expand: whether functions that processors lack are replaced by arithmetic.
+    """
+
+    def __init__(self, program: ClosedJaxpr, *, expand: bool = True) -> None:
+        self._expand = expand
         self.equations: list[Equation] = []
         self.constants: dict[int, Any] = {}
         self.avals: list[Any] = []
@@ -96,7 +102,7 @@ class Block:
         simpler = _simpler(equation, avals)
         if simpler is not None:
             return self._inline(jax.make_jaxpr(simpler)(*avals), inputs)
-        function = expanded(name, avals)
+        function = expanded(name, avals) if self._expand else None
         if function is not None:
             return self._inline(function, inputs)
         outputs = self._new(equation, inputs)

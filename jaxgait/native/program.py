@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.calls import call
+from jaxgait.native.kernel import Kernel
 from jaxgait.native.regions import partition
 
 
@@ -56,8 +57,12 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Runs a program (under a trace: writes it again), straight-line parts as kernels."""
     block = Block(program)
+    steps = partition(block)
+    if not any(isinstance(step, Kernel) for step in steps):  # all of it is XLA's, which has functions of its own
+        block = Block(program, expand=False)
+        steps = block.equations
     values: dict[int, Any] = dict(zip(block.arguments, args, strict=True)) | block.constants
-    for step in partition(block):
+    for step in steps:
         needed = [values[v] for v in step.inputs]
         found = _run(step, needed) if isinstance(step, Equation) else call(block.avals, step, needed)
         values.update(zip(step.outputs, found, strict=True))

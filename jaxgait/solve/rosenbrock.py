@@ -207,8 +207,8 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
     its diagonal or J is that of a mechanism in coordinates and rates."""
 
     unrolled: bool = True
-    """Whether a small state is taken apart into scalars. That is what ensembles want; derivatives of a large vector
-    field compile several times faster without it, and small batches of them run as fast."""
+    """Whether a small state is taken apart into scalars. That is what ensembles want; where XLA alone compiles
+    (`jaxgait.native` does not help), derivatives of a large vector field compile several times faster without it."""
 
     tableau: ClassVar[RosenbrockTableau]
     term_structure: ClassVar = diffrax.AbstractTerm

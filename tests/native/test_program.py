@@ -100,6 +100,17 @@ def test_few_operations_stay_with_xla():
     assert not any(isinstance(s, Kernel) for s in analysed(lambda x: 2.0 * x + 1.0)[1])
 
 
+def test_what_is_mostly_no_arithmetic_stays_with_xla():
+    def shuffled(x, times):
+        for _ in range(times):
+            x = jnp.concatenate([x[3:], x[:3]])
+        return jnp.tanh(tower(x))
+
+    count = lambda times: sum(isinstance(s, Kernel) for s in analysed(lambda x: shuffled(x, times))[1])
+    assert count(5) == 1 and count(50) == 0
+    np.testing.assert_allclose(compiled(lambda x: shuffled(x, 50), X)(X), shuffled(X, 50), rtol=1e-12)
+
+
 def test_equal_expressions_are_merged_and_dead_ones_dropped():
     block, _ = analysed(lambda x: (x * 2.0 + 2.0 * x, jnp.sin(x))[0])
     assert [e.primitive.name for e in block.equations] == ["mul", "add"]
