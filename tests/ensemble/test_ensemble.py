@@ -133,7 +133,7 @@ def test_float32_and_its_distance_to_float64():
 def test_progress_is_told_on_request_and_quiet_otherwise(capsys):
     ensemble(Oscillator(), {"stiffness": K}, **QUICK)
     assert capsys.readouterr().err == ""
-    ensemble(Oscillator(), {"stiffness": K}, **QUICK, progress=True)
+    ensemble(Oscillator(), {"stiffness": K}, **QUICK, batch=5, progress=True)
     told = capsys.readouterr().err
     assert "9/9" in told and "2/2 blocks, 0 failed" in told and "left" in told and "trajectories" in told
 
