@@ -54,7 +54,7 @@ class Clock:
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates everything into `out`; about six minutes on two CPU cores."""
+    """Regenerates everything into `out`; about four minutes of processor time."""
     out.mkdir(parents=True, exist_ok=True)
     report, clock = Report("The four-bar prosthetic knee", INTRO), Clock(7, progress)
     r2, r3 = Prosthesis(), parameter_set("R3")
@@ -136,7 +136,7 @@ def _pictures(
     add("figure_03_centrode", pictures.centrode(one_run(one, 4), expected.CENTRODE), "J-curve (Figure 3)")
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
     film = pictures.animate(one_run(one, 4), period)
-    report.picture(pictures.save_animation(film, out / "walk.gif"), "One stride of set R2, k = 18000 N/m")
+    report.picture(pictures.save_animation(film, out / "walk.gif"), "One stride of set R2, k = 18000 N/m (half speed)")
     plt.close("all")
 
 

@@ -232,7 +232,8 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
     frames = np.linspace(
         count - 1 - strides * per_stride, count - 1, strides * frames_per_stride, endpoint=False
     ).astype(int)
-    points = run.points.values
+    points = run.points.values.copy()
+    points[..., 0] -= points[frames[0], POINTS.index("H"), 0]  # m from where the hip is at first
     with style():
         figure, (ax, zoom) = plt.subplots(1, 2, figsize=(7.5, 4.2), width_ratios=(2, 1))
         lines = [ax.plot([], [], "-", color=BLUE, lw=3, solid_capstyle="round")[0] for _ in SEGMENTS]
@@ -253,6 +254,9 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
         zoom.set(xlim=(kx - 0.16, kx + 0.12), ylim=(ky - 0.2, ky + 0.1))
         return [*lines, *near]
 
+    draw(int(frames[0]))
+    figure.canvas.draw()
+    figure.set_layout_engine("none")  # laid out once: else the panels shake with the width of the numbers
     return FuncAnimation(figure, draw, frames=[int(f) for f in frames], interval=1000 * period / frames_per_stride)
 
 
