@@ -20,7 +20,7 @@ OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
 STRIDES = 7
 """Enough for the transient of a period-one gait: five strides are analysed; the best point is run for 20 again."""
 STARTS = [(1.5e4, 1400.0), (2.4e4, 800.0), (3.2e4, 1000.0), (2.0e4, 2000.0), (3.0e4, 2200.0)]
-ITERATIONS = 7
+ITERATIONS = 80
 RTOL = 1e-5
 """One tolerance for search and check, so that one compiled program serves both; tests check the gradient at 1e-7."""
 STEEPNESS = 1e4

@@ -132,7 +132,8 @@ def _own_value(model: Model, name: str) -> Array:
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
     """Shapes and dtypes of one member's results, without running anything; finds faults in `observe` too."""
     first = {name: jnp.asarray(x)[0] for name, x in values.items()}
-    return jax.eval_shape(lambda v: run_member(model, v, job), first)
+    key = _key(model, first, job)
+    return _shapes.get(key, lambda: jax.eval_shape(lambda v: run_member(model, v, job), first))
 
 
 def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, np.ndarray]]:
@@ -148,24 +149,38 @@ def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[s
     if job.devices > 1:
         dynamic = jax.device_put(dynamic, NamedSharding(_mesh(job), PartitionSpec()))
         arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
-    results = _program(model, dynamic, static, arrays, job)(dynamic, arrays)
+    program = _programs.get(_key(model, arrays, job), lambda: _compile(dynamic, static, arrays, job))
+    results = program(dynamic, arrays)
     return jax.tree.map(np.asarray, results)
 
 
-_programs: OrderedDict[Any, Any] = OrderedDict()
-_lock = threading.Lock()  # batches run on several threads: one of them compiles, the others wait
+class _Recent:
+    """What was made for the last few keys. Batches run on several threads: one of them makes it, the others wait."""
+
+    def __init__(self, size: int):
+        self._made: OrderedDict[Any, Any] = OrderedDict()
+        self._lock, self._size = threading.Lock(), size
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+                while len(self._made) > self._size:
+                    self._made.popitem(last=False)
+            self._made.move_to_end(key)
+            return self._made[key]
 
 
-def _program(model: Model, dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
+_programs, _shapes = _Recent(_PROGRAMS), _Recent(_PROGRAMS)  # both take seconds of tracing
+
+
+def _key(model: Model, values: dict[str, Array], job: Job) -> Any:
+    """What a program depends on: everything but the numbers."""
     leaves, structure = jax.tree.flatten((model, values))
-    key = (structure, tuple(map(_signature, leaves)), job, jax.default_backend())
-    with _lock:
-        if key not in _programs:
-            _programs[key] = _compile(dynamic, static, values, job)
-            while len(_programs) > _PROGRAMS:
-                _programs.popitem(last=False)
-        _programs.move_to_end(key)
-        return _programs[key]
+    return structure, tuple(map(_signature, leaves)), job, jax.default_backend()
 
 
 def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:

@@ -36,6 +36,8 @@ class Kind(enum.IntEnum):
     """One a member."""
     EXTRA = 2
     """Several a member."""
+    ALONG = 3
+    """Several, the same for all members: never computed, only read to compute EXTRA values."""
 
 
 class Grid(NamedTuple):
@@ -211,10 +213,13 @@ class _Scope:
                 return self.constant(self.kernel.constants[v], dtype)
             assert self.around is not None
             found = self.around.get(v)
-            self.names[v] = found if self.around.width == self.width else self._spread(found, dtype)
+            self.names[v] = found if self.around.width == self.width else self.spread(found, dtype)
         return self.names[v]
 
-    def _spread(self, x: str, dtype: np.dtype) -> str:
+    def spread(self, x: str, dtype: np.dtype) -> str:
+        """One number as that of all members."""
+        if self.width == 1:
+            return x
         vector = self.type(dtype)
         first = self.w.emit(f"insertelement {vector} poison, {TYPES[str(dtype)]} {x}, i64 0")
         return self.w.emit(f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer")
@@ -372,6 +377,11 @@ class _Memory:
             return self.w.emit(f"icmp ne {vector} {x}, {'0' if self.scope.width == 1 else 'zeroinitializer'}")
         return x
 
+    def single(self, pointer: str, dtype: np.dtype, index: str) -> str:
+        """One number."""
+        x = self.w.emit(f"load {self.cell(dtype)}, ptr {self.at(pointer, dtype, index)}, align {dtype.itemsize}")
+        return self.w.emit(f"icmp ne i8 {x}, 0") if dtype.kind == "b" else x
+
     def store(self, x: str, pointer: str, dtype: np.dtype, index: str | int) -> None:
         cell, start = self.cell(dtype), self.at(pointer, dtype, index)
         vector = self.scope.vector(cell)
@@ -436,6 +446,8 @@ def _place(kernel: Kernel, kind: Kind, memory: _Memory, index: str | int) -> Non
     for i, v in enumerate(kernel.inputs):
         if values[v].kind == kind:
             scope.names[v] = memory.load(f"%in{i}", values[v].dtype, index)
+        elif kind == Kind.EXTRA and values[v].kind == Kind.ALONG:
+            scope.names[v] = scope.spread(memory.single(f"%in{i}", values[v].dtype, "%j"), values[v].dtype)
     for op in kernel.operations:
         if values[op.output].kind != kind:
             continue

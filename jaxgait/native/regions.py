@@ -43,7 +43,9 @@ class Layout(NamedTuple):
             return Kind.UNIFORM
         if size == self.grid.members:
             return Kind.LANE
-        return Kind.EXTRA if self.extra and _squeezed(shape) == self.extra else None
+        if not self.extra or _squeezed(shape) not in (self.extra, (self.grid.extra,)):
+            return None
+        return Kind.EXTRA if len(_squeezed(shape)) == 2 else Kind.ALONG
 
 
 def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
@@ -61,7 +63,7 @@ def layout(block: Block) -> Layout:
     for e in block.equations:
         if e.primitive.name in SUPPORTED:
             to = block.avals[e.outputs[0]].shape
-            axes = {_members_axis(e, block.avals[v].shape, to, members) for v in e.inputs}
+            axes = {_axis(e, block.avals[v].shape, to, n=members) for v in e.inputs}
             spread.update((_squeezed(to), axis) for axis in axes if axis is not None)
     if not spread:
         return Layout(Grid(members, 1, (1, 1)), (), 0)
@@ -70,14 +72,14 @@ def layout(block: Block) -> Layout:
     return Layout(Grid(members, extra, (extra, 1) if axis == 0 else (1, members)), shape, axis)
 
 
-def _members_axis(e: Equation, of: tuple[int, ...], to: tuple[int, ...], members: int) -> int | None:
-    """Where the axis of an operand over the members goes, if it is spread over another one: 0 or 1.
+def _axis(e: Equation, of: tuple[int, ...], to: tuple[int, ...], *, n: int) -> int | None:
+    """Where the only axis of an operand goes, of length n, if it is spread over another one: 0 or 1.
 
     Operands may be spread by `broadcast_in_dim`, or by having an axis of length one where the result has a longer one.
     """
-    if _squeezed(of) != (members,) or len(_squeezed(to)) != 2:
+    if _squeezed(of) != (n,) or len(_squeezed(to)) != 2:
         return None
-    axis = of.index(members)
+    axis = of.index(n)
     if e.primitive.name == "broadcast_in_dim":
         axis = e.params["broadcast_dimensions"][axis]
     elif len(of) != len(to):
@@ -126,7 +128,9 @@ def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool
         return False
     if e.primitive.name == "slice":  # of one number from an array in memory
         return math.prod(to[0].shape) == 1 and e.inputs[0] not in computed and e.inputs[0] not in block.constants
-    if e.primitive.name in RESHAPES and (len(of) > 1 or e.params.get("dimensions") is not None):
+    if e.primitive.name in RESHAPES and len(of) > 1:  # (with sizes known at run time only)
+        return False
+    if e.primitive.name == "reshape" and e.params["dimensions"] is not None:  # (in another order)
         return False
     return _agree(e, [a.shape for a in of], to[0].shape, shapes)
 
@@ -134,12 +138,14 @@ def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool
 def _agree(e: Equation, of: list[tuple[int, ...]], to: tuple[int, ...], shapes: Layout) -> bool:
     """Whether the shapes of operands and result have kinds that go together."""
     kinds, kind = [shapes.kind(shape) for shape in of], shapes.kind(to)
-    if kind is None or None in kinds:
+    if kind in (None, Kind.ALONG) or None in kinds:
         return False
-    if kind == Kind.EXTRA:  # members must be along the axis where they are expected
-        lanes = [shape for shape, k in zip(of, kinds, strict=True) if k == Kind.LANE]
-        return all(_members_axis(e, shape, to, shapes.grid.members) == shapes.axis for shape in lanes)
-    return all(k in (kind, Kind.UNIFORM) for k in kinds)
+    if kind != Kind.EXTRA:
+        return all(k in (kind, Kind.UNIFORM) for k in kinds)
+    # Members and extra numbers must be along the axes where they are expected.
+    across = [_axis(e, shape, to, n=shapes.grid.members) for shape, k in zip(of, kinds, strict=True) if k == Kind.LANE]
+    along = [_axis(e, shape, to, n=shapes.grid.extra) for shape, k in zip(of, kinds, strict=True) if k == Kind.ALONG]
+    return all(axis == shapes.axis for axis in across) and all(axis == 1 - shapes.axis for axis in along)
 
 
 def _kernel(block: Block, group: list[Equation], shapes: Layout, wanted: set[int]) -> Kernel:
