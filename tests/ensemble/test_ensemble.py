@@ -1,5 +1,6 @@
 """Ensembles: right, labelled, isolated from bad members, and the same however they are cut."""
 
+import importlib
 import json
 
 import diffrax
