@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxgait.native.blocks import Block, Equation
@@ -151,7 +152,8 @@ def _agree(e: Equation, of: list[tuple[int, ...]], to: tuple[int, ...], shapes: 
 def _kernel(block: Block, group: list[Equation], shapes: Layout, wanted: set[int]) -> Kernel:
     made = dict.fromkeys(v for e in group for v in e.outputs)
     used = dict.fromkeys(v for e in group for v in e.inputs)
-    constants = {v: block.constants[v] for v in used if v in block.constants and np.size(block.constants[v]) == 1}
+    known = {v: x for v, x in block.constants.items() if v in used and not isinstance(x, jax.core.Tracer)}
+    constants = {v: np.asarray(x).item() for v, x in known.items() if np.size(x) == 1}
 
     def value(v: int) -> Value:
         aval = block.avals[v]
@@ -161,7 +163,7 @@ def _kernel(block: Block, group: list[Equation], shapes: Layout, wanted: set[int
         grid=shapes.grid,
         operations=tuple(_operation(block, e) for e in group),
         values={v: value(v) for v in (*used, *made)},
-        constants={v: np.asarray(x).reshape(()).item() for v, x in constants.items()},
+        constants=constants,
         inputs=tuple(v for v in used if v not in made and v not in constants),
         outputs=tuple(v for v in made if v in wanted),
     )

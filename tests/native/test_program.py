@@ -137,6 +137,12 @@ def test_programs_have_the_same_names_in_every_process():
     assert call() == call() and "jaxgait_" in call()[0]
 
 
+def test_values_of_an_outer_program_are_inputs():
+    outer = lambda x, a: native(lambda x: tower(x) * a + x)(x)
+    np.testing.assert_allclose(jax.jit(outer)(X, jnp.asarray(2.0)), outer(X, jnp.asarray(2.0)), rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(outer)(X, jnp.asarray(3.0)), tower(X) * 3.0 + X, rtol=1e-12)
+
+
 def test_single_precision_stays_single():
     with jax.enable_x64(False):
         x = jnp.linspace(0.1, 2.0, 64)
