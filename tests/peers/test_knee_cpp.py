@@ -35,9 +35,10 @@ def test_hand_written_field_and_jacobian_agree(kind, name):
 
 
 def test_hand_written_solver_takes_the_same_steps():
-    """20 ms after heel strike: the same method and step control, and answers that differ by less than the tolerance.
+    """20 ms after heel strike: the same method and step control, and answers as close as two such solves can be.
 
     Where a foot sticks, rounding decides some steps: members differ by two per cent either way, their sum does not.
+    Then the answers differ by the errors of both solves, each about the tolerance (experiments/benchmarks/RESULTS.md).
     """
     rtol, springs = 1e-7, knee.springs(16)
     settings = settings_for(Prosthesis(), differentiated=True, rtol=rtol, atol=1e-2 * rtol)  # compiles fastest
@@ -46,7 +47,7 @@ def test_hand_written_solver_takes_the_same_steps():
     ours = np.stack([run.y_end.theta_b, run.y_end.beta_1], axis=1)
     for kind in ("scalar", "simd"):
         theirs, steps = knee.hand_written(kind, springs, 0.02, rtol, 1).result
-        np.testing.assert_allclose(theirs, ours, rtol=0, atol=rtol)
+        np.testing.assert_allclose(theirs, ours, rtol=0, atol=2.0 * rtol)
         np.testing.assert_allclose(steps.sum(), np.sum(run.steps + run.rejected), rtol=0.01)
 
 
