@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.kernel import ALIASES, SUPPORTED, Grid, Kernel, Kind, Operation, Value, supports
@@ -152,7 +152,7 @@ def _agree(e: Equation, of: list[tuple[int, ...]], to: tuple[int, ...], shapes: 
 def _kernel(block: Block, group: list[Equation], shapes: Layout, wanted: set[int]) -> Kernel:
     made = dict.fromkeys(v for e in group for v in e.outputs)
     used = dict.fromkeys(v for e in group for v in e.inputs)
-    known = {v: x for v, x in block.constants.items() if v in used and not isinstance(x, jax.core.Tracer)}
+    known = {v: x for v, x in block.constants.items() if v in used and not isinstance(x, Tracer)}
     constants = {v: np.asarray(x).item() for v, x in known.items() if np.size(x) == 1}
 
     def value(v: int) -> Value:
