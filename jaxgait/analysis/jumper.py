@@ -120,23 +120,26 @@ def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sa
         samples: how many to keep.
         steps_per_sample: steps between them.
     """
-    model = model.prepared()
-    start = model.initial_state()
+    system = model.prepared()
+    start = system.initial_state()
     still = jnp.zeros_like(start.bristle)
 
+    def time(index: Array) -> Array:
+        return jnp.asarray(index, dtype=float) * dt  # not summed up: 60 000 roundings
+
     def step(carry: Any, _: None) -> tuple[Any, None]:
-        t, y, slide, _ = carry
-        after, contact = model.incremental_step(t, y, dt)
+        index, y, slide, _ = carry
+        after, contact = system.incremental_step(time(index), y, dt)
         loaded = contact.studs.normal > 0.0
         slide = slide + dt * jnp.where(loaded, jnp.abs(contact.slip), 0.0)
-        return (t + dt, after, slide, contact.studs.tangential[:, 0]), None
+        return (index + 1, after, slide, contact.studs.tangential[:, 0]), None
 
     def sample(carry: Any, _: None) -> tuple[Any, Steps]:
         carry, _ = jax.lax.scan(step, carry, length=steps_per_sample)
-        t, y, slide, tangential = carry
-        return carry, Steps(t, y, tangential, slide)
+        index, y, slide, tangential = carry
+        return carry, Steps(time(index), y, tangential, slide)
 
-    return jax.lax.scan(sample, (jnp.zeros(()), start, still, still), length=samples)[1]
+    return jax.lax.scan(sample, (jnp.asarray(0), start, still, still), length=samples)[1]
 
 
 def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:

@@ -27,7 +27,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision
 from jaxgait.mechanics.planar_tree import Bar, Point, Turn, Vec, whole
-from jaxgait.models.base import Scalar, parameter
+from jaxgait.models.base import Scalar, System, parameter
 from jaxgait.models.parameters import check
 from jaxgait.models.planar_jumper import JumperState, PlanarJumper
 from jaxgait.models.swing import Keyframes
@@ -108,7 +108,7 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
 
 
 @jax.jit
-def _flight(model: PlanarJumper, t: Float[Array, ""], aloft: JumperState) -> Flight:
+def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
     body = whole(model.tree(), model.motion(t, aloft))
     return Flight(t, body.com, body.velocity, body.angular_momentum, jnp.asarray(aloft.pitch))
 
@@ -116,7 +116,7 @@ def _flight(model: PlanarJumper, t: Float[Array, ""], aloft: JumperState) -> Fli
 # --- touch-down ---------------------------------------------------------------------------------------------------
 
 
-def _touch_down(model: PlanarJumper, flight: Flight, chosen: Absorption) -> tuple[Legs, float]:
+def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs, float]:
     """The legs at touch-down by Newton's method, and what is left of the conditions."""
     u = jnp.stack([0.6 * chosen.knee, 0.3 * chosen.knee, flight.t + 0.25 + flight.velocity.z / model.gravity])
     for _ in range(NEWTON_STEPS):
@@ -128,7 +128,7 @@ def _touch_down(model: PlanarJumper, flight: Flight, chosen: Absorption) -> tupl
 
 @jax.jit
 @functools.partial(jax.vmap, in_axes=(None, None, None, 0))
-def _miss(model: PlanarJumper, flight: Flight, chosen: Absorption, u: Float[Array, 3]) -> tuple[Float[Array, 3], Legs]:
+def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3]) -> tuple[Float[Array, 3], Legs]:
     """What ankle, hip and time `u` of touch-down leave of its conditions (height, balance, pitch), and the legs."""
     aloft_for = u[2] - flight.t
     angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
@@ -139,7 +139,7 @@ def _miss(model: PlanarJumper, flight: Flight, chosen: Absorption, u: Float[Arra
     return jnp.stack([model.sole.drop + standing.z - height, standing.x - chosen.com, pitch]), touch
 
 
-def _falling(model: PlanarJumper, flight: Flight, t: Scalar) -> tuple[Float[Array, 3], Float[Array, 3]]:
+def _falling(model: System, flight: Flight, t: Scalar) -> tuple[Float[Array, 3], Float[Array, 3]]:
     """Momentum in free fall and its rate."""
     g, zero = jnp.asarray(model.gravity, dtype=float), jnp.zeros(())
     momentum = [flight.velocity.x, flight.velocity.z - g * (t - flight.t), flight.spin]
@@ -147,7 +147,7 @@ def _falling(model: PlanarJumper, flight: Flight, t: Scalar) -> tuple[Float[Arra
 
 
 def _legs(
-    model: PlanarJumper,
+    model: System,
     t: Scalar,
     angle: Float[Array, 3],
     momentum: Float[Array, 3],
@@ -176,7 +176,7 @@ def _legs(
     return Legs(jnp.asarray(t, dtype=float), angle, own, jnp.linalg.solve(gain, change - bias))
 
 
-def _pitch(model: PlanarJumper, flight: Flight, keys: list[Keyframes], end: Scalar) -> Float[Array, ""]:
+def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) -> Float[Array, ""]:
     """Pitch of the foot at time `end`: its rate follows from the constant angular momentum, whatever the pitch."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     span = end - flight.t
@@ -199,7 +199,7 @@ def _pitch(model: PlanarJumper, flight: Flight, keys: list[Keyframes], end: Scal
 
 
 @jax.jit
-def _absorbing(model: PlanarJumper, flight: Flight, touch: Legs, chosen: Absorption) -> Legs:
+def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -> Legs:
     """The legs at the keyframes from touch-down to rest (leading axis)."""
     T, (start, slope) = chosen.duration, _falling(model, flight, touch.t)
 
@@ -221,7 +221,7 @@ def _absorbing(model: PlanarJumper, flight: Flight, touch: Legs, chosen: Absorpt
     return jax.vmap(at)(jnp.linspace(0.0, 1.0, KEYS + 1), kept)
 
 
-def _keyframes(model: PlanarJumper, path: Legs, reach: Scalar) -> list[Keyframes]:
+def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
     """Motions of the leg joints beside what they do anyway: at rest until `reach` before the path, then along it."""
     anyway = jax.vmap(model.joint_turns)(path.t)[:3]
     times = jnp.concatenate([jnp.zeros(1), path.t - path.t[0] + reach])
@@ -241,7 +241,7 @@ def _turns(legs: Legs) -> list[Turn]:
     return [Turn(*values) for values in zip(legs.angle, legs.rate, legs.acceleration, strict=True)]
 
 
-def _over_foot(model: PlanarJumper, flexions: list[Turn], spin: Scalar = 0.0) -> list[Bar]:
+def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> list[Bar]:
     """The bars over a level foot whose ankle rests in the origin; the foot may turn."""
     zero = jnp.zeros(())
     rest = Vec(zero, zero)

@@ -15,7 +15,7 @@ from jaxgait.models.parameters import check, parameter
 State: TypeAlias = Any
 """A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
 
-__all__ = ["Model", "Numerics", "Scalar", "State", "Variable", "parameter"]
+__all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_model", "parameter"]
 
 
 class Variable(NamedTuple):
@@ -79,9 +79,9 @@ class Model(eqx.Module):
         """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status."""
         return {}
 
-    def prepared(self) -> Model:
-        """The same model with whatever stays constant during a run worked out once; called before integrating."""
-        return self
+    def prepared(self) -> System:
+        """What moves during a run: the model and whatever follows from its parameters, worked out once."""
+        return System(self)
 
     def validate(self) -> None:
         """Refuses parameters that cannot be, before anything is compiled. Leaves may carry a batch axis.
@@ -94,3 +94,72 @@ class Model(eqx.Module):
     def __call__(self, t: Scalar, y: State, args: object = None) -> State:
         """The vector field, in the argument order of diffrax."""
         return self.vector_field(t, y)
+
+
+class System(eqx.Module):
+    """What a model builds before a run: itself together with everything that follows from its parameters.
+
+    It moves as the model does (its methods and parameters are read from here), but it is no `Model`: its parameters
+    cannot be replaced, because what was derived from them would not follow.
+    """
+
+    _model: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the model with its derived values."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._model, name)
+
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """As the model's own."""
+        return self._model.vector_field(t, y)
+
+    def __call__(self, t: Scalar, y: State, args: object = None) -> State:
+        """The vector field, in the argument order of diffrax."""
+        return self.vector_field(t, y)
+
+    @property
+    def name(self) -> str:
+        """The model's class, for messages."""
+        return type(self._model).__name__
+
+
+def as_model(given: Any) -> Model:
+    """The model that smooth solvers can run, or an explanation why what was given is none.
+
+    Raises:
+        TypeError: for a class, a name, a prepared system, a mechanism that another function runs, or anything else.
+    """
+    if isinstance(given, Model):
+        return given
+    raise TypeError(_no_model(given))
+
+
+def _no_model(given: Any) -> str:
+    """Why something is no model, and what would be right."""
+    from jaxgait.models.catalogue import MODELS  # these three import this module
+    from jaxgait.models.nonsmooth import HybridModel, NonsmoothModel
+
+    kind = type(given).__name__
+    if isinstance(given, type):
+        return f"give an instance of the model, not the class: {given.__name__}()"
+    if isinstance(given, str):
+        known = {name: place.split(":")[1] for name, place in MODELS.items()}
+        example = known.get(given.lower()) or next((c for c in known.values() if c.lower() == given.lower()), "Bungee")
+        return f"give a model, not a name: {example}() from jaxgait.models instead of {given!r}"
+    if isinstance(given, System):
+        return f"give the {given.name} itself, not what its prepared() returns"
+    if isinstance(given, NonsmoothModel):
+        return (
+            f"{kind} has impacts and no smooth vector field: run it by time stepping, with "
+            "jaxgait.analysis.walker.walk (a walker) or jaxgait.solve.time_stepping.march"
+        )
+    if isinstance(given, HybridModel):
+        return (
+            f"{kind} moves from event to event and has no smooth vector field: run it with "
+            "jaxgait.solve.hybrid.hybrid, or solve for its periodic gait with jaxgait.analysis.walker.rolling_gait"
+        )
+    return (
+        f"give a model such as jaxgait.models.Bungee(), got {'None' if given is None else f'something of type {kind}'}"
+    )

@@ -39,7 +39,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.mechanics.chain.tree import Real, mass_table
-from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.base import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.parameters import ParameterError
 from jaxgait.models.walking import WalkingGait
 
@@ -120,8 +120,6 @@ class Exoskeleton(Model):
     dimension: int = eqx.field(static=True, default=3)
     mode: str = eqx.field(static=True, default="literal")
     """literal: one foot is the base for ever, as the formulas say; gait: the legs exchange roles every T/2."""
-    factor: vectors.Factor | None = None
-    """W factorised, see `prepared`."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "link vectors"),
@@ -274,13 +272,12 @@ class Exoskeleton(Model):
 
     # The forward model.
 
-    def prepared(self) -> Exoskeleton:
-        """The same model with W factorised once for the whole run."""
-        return dataclasses.replace(self, factor=vectors.factorise(self.chain))
+    def prepared(self) -> System:
+        """The exoskeleton with W factorised once for the whole run."""
+        return FactorisedExoskeleton(self, vectors.factorise(self.chain))
 
     def _accelerations(self, force: Array) -> Array:
-        factor = vectors.factorise(self.chain) if self.factor is None else self.factor
-        return vectors.accelerations(factor, force, self.gravity)
+        return vectors.accelerations(vectors.factorise(self.chain), force, self.gravity)
 
     def initial_state(self) -> ExoskeletonState:
         """On the prescribed motion at t = 0."""
@@ -331,6 +328,17 @@ class Exoskeleton(Model):
         if self.mode == "gait":
             ends["landed"] = lambda t, y: t > self.duration * (1 + 1e-9)
         return ends
+
+
+class FactorisedExoskeleton(System):
+    """An exoskeleton ready to run."""
+
+    _factor: vectors.Factor
+
+    def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
+        """As the exoskeleton's own, with the factors of W at hand."""
+        force = self._model.actuators(t, y)
+        return ExoskeletonState(y.v, vectors.accelerations(self._factor, force, self._model.gravity))
 
 
 def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -> Exoskeleton:

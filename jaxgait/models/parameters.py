@@ -53,8 +53,24 @@ def parameter(default: Any, *, unit: str, doc: str, bounds: Bounds = "any", sour
     return eqx.field(default=default, metadata=metadata)
 
 
-def parameters(model: eqx.Module) -> dict[str, ParameterInfo]:
-    """Lists the declared parameters of a model, nested modules included, by dotted name."""
+def parameters(model: Any) -> dict[str, ParameterInfo]:
+    """Lists the declared parameters of a model, nested modules included, by dotted name.
+
+    Raises:
+        ParameterError: for something that is no model, such as one that is prepared for a run.
+    """
+    from jaxgait.models.base import System  # which imports this module
+
+    if isinstance(model, System):
+        raise ParameterError(
+            f"a prepared {model.name} has no parameters to read or replace, what follows from them is worked out: "
+            "change the model and prepare it again"
+        )
+    if not isinstance(model, eqx.Module):
+        given = (
+            f"the class {model.__name__}" if isinstance(model, type) else f"something of type {type(model).__name__}"
+        )
+        raise ParameterError(f"only an instance of a model has parameters, got {given}")
     return dict(_walk(model, ""))
 
 
@@ -69,7 +85,7 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
             yield from _walk(value, name + ".")
 
 
-def parameter_info(model: eqx.Module, name: str) -> ParameterInfo:
+def parameter_info(model: Any, name: str) -> ParameterInfo:
     """Looks up one parameter by dotted name.
 
     Raises:
@@ -99,7 +115,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
         ParameterError: for an unknown name, with the nearest valid names.
     """
     for name in values:
-        parameter_info(model, name)  # type: ignore[arg-type]
+        parameter_info(model, name)
     if not values:
         return model
     return eqx.tree_at(

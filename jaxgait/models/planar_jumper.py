@@ -37,7 +37,7 @@ from jaxgait.mechanics.planar_tree import (
     joint_moments,
     whole,
 )
-from jaxgait.models.base import Model, Numerics, Scalar, Variable
+from jaxgait.models.base import Model, Numerics, Scalar, System, Variable
 from jaxgait.models.parameters import ParameterError, check
 from jaxgait.models.sole import Sole, StudForces
 
@@ -107,8 +107,8 @@ class PlanarJumper(Model):
     quiet: Scalar
     com_ahead: Scalar
     sole: Sole
-    settled: Settled | None = None
-    """Worked out by `prepared`; parameters must not be changed any more then."""
+    _settled: Settled | None = None
+    """Only inside of what `prepared` returns."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "ankle, forward"),
@@ -146,14 +146,16 @@ class PlanarJumper(Model):
 
     def tree(self) -> PlanarTree:
         """The bars, foot first."""
-        return self.build() if self.settled is None else self.settled.tree
+        return self.build() if self._settled is None else self._settled.tree
 
-    def prepared(self) -> PlanarJumper:
-        """The same jumper with its bars and its crouch worked out."""
-        if self.settled is not None:
-            return self
+    def settled(self) -> PlanarJumper:
+        """The same jumper with its bars and its crouch worked out; for `prepared` alone."""
         settled = Settled(self.build(), self.crouch_ankle())
-        return eqx.tree_at(lambda m: m.settled, self, settled, is_leaf=lambda leaf: leaf is None)
+        return eqx.tree_at(lambda m: m._settled, self, settled, is_leaf=lambda leaf: leaf is None)
+
+    def prepared(self) -> System:
+        """The jumper with its bars and its crouch worked out."""
+        return System(self.settled())
 
     @property
     def duration(self) -> Scalar:
@@ -164,8 +166,8 @@ class PlanarJumper(Model):
 
     def crouch_ankle(self) -> Float[Array, ""]:
         """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle. NaN: out of reach."""
-        if self.settled is not None:
-            return jnp.asarray(self.settled.ankle)
+        if self._settled is not None:
+            return jnp.asarray(self._settled.ankle)
         return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
 
     def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:

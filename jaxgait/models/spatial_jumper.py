@@ -8,8 +8,9 @@ The tree is rooted at the lower trunk (a free joint at the middle of the hips); 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -17,7 +18,7 @@ from jaxtyping import Array, Float
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.planar_tree import Turn
 from jaxgait.models.anthropometry import REFERENCE_STATURE, SHOULDER_BELOW_NECK, Segment, segments, stack
-from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.base import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.planar_jumper import held
 from jaxgait.models.sole import StudForces
@@ -55,8 +56,8 @@ class SpatialJumper(Model):
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative")
-    settled: spatial.Tree | None = None
-    """The bodies, worked out by `prepared`; parameters must not be changed any more then."""
+    _settled: spatial.Tree | None = None
+    """The bodies; only inside of what `prepared` returns."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
         "pose": Variable("m, 1", "position and quaternion of the lower trunk"),
@@ -83,15 +84,14 @@ class SpatialJumper(Model):
         """0.6 s: up to the middle of the flight."""
         return self.plane.duration
 
-    def prepared(self) -> SpatialJumper:
-        """The same jumper with its bodies and its crouch worked out."""
-        if self.settled is not None:
-            return self
-        return SpatialJumper(cast(Jumper, self.plane.prepared()), self.asymmetry, self.build())
+    def prepared(self) -> System:
+        """The jumper with its bodies and its crouch worked out."""
+        known = (self.plane.settled(), self.build())
+        return System(eqx.tree_at(lambda m: (m.plane, m._settled), self, known, is_leaf=lambda leaf: leaf is None))
 
     def tree(self) -> spatial.Tree:
         """The fifteen bodies, lower trunk first."""
-        return self.build() if self.settled is None else self.settled
+        return self.build() if self._settled is None else self._settled
 
     def build(self) -> spatial.Tree:
         """The bodies from the parameters."""
