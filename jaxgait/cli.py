@@ -30,6 +30,8 @@ class Run:
     """Which mechanism."""
     set: tuple[str, ...] = ()
     """Parameters, as name=value: damper.k=2e4 damper.c=1000."""
+    motion: str | None = None
+    """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
     strides: int | None = None
     """Strides to run (models with a period)."""
     duration: float | None = None
@@ -44,7 +46,7 @@ class Run:
         """Runs it."""
         from jaxgait.solve.simulate import simulate
 
-        chosen = _model(self.model, self.set)
+        chosen = _model(self.model, self.set, self.motion)
         if self.list:
             for name, info in parameters(chosen).items():
                 print(f"{name:28} {info.value!s:>24} {info.unit:10} {info.doc}")
@@ -76,6 +78,8 @@ class Scan:
     """NetCDF file to write at the end."""
     set: tuple[str, ...] = ()
     """Fixed parameters, as name=value."""
+    motion: str | None = None
+    """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
     strides: int | None = None
     duration: float | None = None
     trajectories: bool = False
@@ -90,7 +94,7 @@ class Scan:
         """Runs it."""
         from jaxgait.ensemble import ensemble, summary
 
-        chosen = _model(self.model, self.set)
+        chosen = _model(self.model, self.set, self.motion)
         members = dict(_axis(text) for text in self.over)
         options: dict[str, Any] = {"strides": self.strides, "duration": self.duration, "precision": self.precision}
         options |= {"trajectories": self.trajectories, "observe": _observe(self.model, self.strides)}
@@ -114,6 +118,8 @@ class Optimize:
     """Bounds, as name=low:high."""
     set: tuple[str, ...] = ()
     """Fixed parameters, as name=value."""
+    motion: str | None = None
+    """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
     strides: int = 12
     starts: int = 4
     iterations: int = 25
@@ -126,7 +132,7 @@ class Optimize:
         from jaxgait.optimize import optimize
 
         # A touch-down layer of 0.1 mm instead of 1 micrometre: tangents need steps that resolve it.
-        chosen = _model(self.model, ("ground.steepness=1e4", *self.set))
+        chosen = _model(self.model, ("ground.steepness=1e4", *self.set), self.motion)
         box = {name: (values[0], values[-1]) for name, values in map(_axis, self.over)}
         found = optimize(
             chosen,
@@ -270,8 +276,8 @@ def experiment(name: str, module: str = "reproduce") -> Any:
     return importlib.import_module(f"experiments.{name}.{module}")
 
 
-def _model(name: str, settings: tuple[str, ...]) -> Any:
-    chosen = model(name)
+def _model(name: str, settings: tuple[str, ...], motion: str | None = None) -> Any:
+    chosen = model(name) if motion is None else _driven(model(name), motion)
     values = {}
     for text in settings:
         key, equals, value = text.partition("=")
@@ -280,6 +286,17 @@ def _model(name: str, settings: tuple[str, ...]) -> Any:
         unit = parameter_info(chosen, key).unit
         values[key] = _number(value, f"{key} (in {unit})")
     return with_parameters(chosen, values)
+
+
+def _driven(chosen: Any, motion: str) -> Any:
+    """The model driven by a stride that the user names, and a line that says so."""
+    from jaxgait.models.prosthesis import with_drive
+    from jaxgait.motion.drive import motion_drive
+
+    driven = with_drive(chosen, motion_drive(motion))
+    drive, height = driven.drive, driven.height_offset
+    print(f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s, height_offset = {height:.4f} m")
+    return driven
 
 
 def _axis(text: str) -> tuple[str, np.ndarray]:

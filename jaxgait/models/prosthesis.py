@@ -31,10 +31,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxgait import precision
 from jaxgait.mechanics import contact, fourbar
 from jaxgait.mechanics.fourbar import Closure
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
@@ -416,6 +418,50 @@ class Prosthesis(Model):
             )
         if self.activation not in ("tanh", "arctan", "softplus"):
             raise ParameterError(f"activation must be 'tanh', 'arctan' or 'softplus', got {self.activation!r}")
+
+
+LANDING_SHARE = 0.1
+"""Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
+
+
+def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
+    """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
+
+    Subjects differ by centimetres of leg, and the walk changes within millimetres of hip height: too high, and the leg
+    never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the straight leg's ankle
+    would be in the floor over the deepest tenth (`LANDING_SHARE`) of the stride, which asks the new stride only for hip
+    height and thigh angle: a knee angle depends on where markers sat. All embedded gaits walk with it; some millimetres
+    of `height_offset` remain to be tuned.
+
+    Args:
+        model: the leg with the drive that it goes well with.
+        drive: the new one.
+
+    Raises:
+        ParameterError: for a model that has no drive.
+    """
+    if not isinstance(model, Prosthesis):
+        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; the knee (Prosthesis) is")
+    driven = eqx.tree_at(lambda leg: leg.drive, model, drive)
+    rise = straight_ankle_height(driven) - straight_ankle_height(model)
+    return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
+
+
+def straight_ankle_height(leg: Prosthesis) -> float:
+    """Height in m of the ankle above the floor, were the knee straight, at the deepest `LANDING_SHARE` of the stride.
+
+    Negative: a leg that walks is not straight all the time.
+    """
+    with precision.use("float64"):
+        leg = precision.cast(leg)
+        hips = jax.vmap(leg.hip)(jnp.arange(200) / 200.0 * leg.period)
+        k, s = leg.linkage, leg.segments
+        knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
+        shank = added(knee.CD, bolted(-k.gamma2))
+        # Of the ankle from the hip, in the frame of the thigh.
+        ankle = s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
+        heights = hips.hip_y.value + added(down(hips.thigh.value), ankle).y
+    return float(np.quantile(np.asarray(heights), LANDING_SHARE))
 
 
 FOLD_MARGIN = 1e-6

@@ -10,12 +10,10 @@ Time is reduced modulo the period before any sine is taken, so that the hundredt
 from __future__ import annotations
 
 import csv
-import importlib.resources
-import json
 import math
 import pathlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -25,9 +23,7 @@ from jaxtyping import ArrayLike, Float
 from jaxgait.mechanics import elementary
 from jaxgait.mechanics.planar import Vec
 from jaxgait.mechanics.scalars import Scalar
-
-REFERENCE_GAITS = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms")
-"""Embedded measured gaits: the reference (body size nearest the knee paper's subject) and two more subjects."""
+from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
 """The signals that a drive needs, with their units (see `GaitDrive`)."""
@@ -145,18 +141,6 @@ def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
     return _assemble(series, record["period_T_s"], record["speed_m_s"], name)
 
 
-def gait_record(name: str) -> dict[str, Any]:
-    """The stored record of an embedded gait: coefficients, mean stride (101 samples), body, source, licence, citation.
-
-    Raises:
-        ValueError: for an unknown name.
-    """
-    if name not in REFERENCE_GAITS:
-        raise ValueError(f"no embedded gait {name!r}; there are {', '.join(REFERENCE_GAITS)}")
-    text = importlib.resources.files("jaxgait.motion").joinpath("data", f"{name}.json").read_text()
-    return json.loads(text)
-
-
 def fit_drive(
     signals: Mapping[str, np.ndarray], period: float, speed: float, *, harmonics: int = 8, name: str = "unnamed"
 ) -> GaitDrive:
@@ -244,6 +228,20 @@ def read_drive(path: str | pathlib.Path, *, speed: float | None = None, harmonic
         return fit_drive(columns, period, speed, harmonics=harmonics, name=path.stem)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def motion_drive(text: str) -> GaitDrive:
+    """The drive that a user names: an embedded gait (see `REFERENCE_GAITS`) or a file with a stride (`read_drive`).
+
+    Raises:
+        FileNotFoundError: if it is neither.
+        ValueError: if the file cannot be used.
+    """
+    if text in REFERENCE_GAITS:
+        return reference_gait(text)
+    if not pathlib.Path(text).exists():
+        raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
+    return read_drive(text)
 
 
 def _numbers(path: pathlib.Path, line: int, header: list[str], row: list[str]) -> list[float]:

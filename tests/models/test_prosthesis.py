@@ -10,11 +10,19 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import fourbar, lagrange
+from jaxgait.models.bungee import Bungee
 from jaxgait.models.parameters import ParameterError, with_parameters
-from jaxgait.models.prosthesis import KneeState, Prosthesis, SocketState, parameter_set
+from jaxgait.models.prosthesis import (
+    KneeState,
+    Prosthesis,
+    SocketState,
+    parameter_set,
+    straight_ankle_height,
+    with_drive,
+)
 from jaxgait.models.prosthesis_multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
 from jaxgait.models.prosthesis_parameters import Socket
-from jaxgait.motion.drive import reference_gait
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 
 CHECK_RTOL = 1e-8  # the specification gives ten digits or more, of inputs that it gives with ten
 KNEE = with_parameters(Prosthesis(), {"damper.k": 2e4, "damper.c": 1000.0})
@@ -278,3 +286,20 @@ def test_vectors_are_positions():
     np.testing.assert_allclose(
         q[:2] + vectors(parts(KNEE)["heel"], q).sum(axis=0), CHECKS[0.12]["heel"], rtol=CHECK_RTOL
     )
+
+
+@pytest.mark.parametrize("name", ["R1", "R2", "R3"])
+def test_another_drive_meets_the_floor_as_the_own_one_does(name):
+    leg = parameter_set(name)
+    assert with_drive(leg, leg.drive).height_offset == leg.height_offset
+    for gait in REFERENCE_GAITS:
+        other = with_drive(leg, reference_gait(gait))
+        assert straight_ankle_height(other) == pytest.approx(straight_ankle_height(leg), abs=1e-12)
+    lifted = with_drive(with_parameters(leg, {"hip_lift": 1.006}), reference_gait(REFERENCE_GAITS[2]))
+    own = straight_ankle_height(with_parameters(leg, {"hip_lift": 1.006}))
+    assert straight_ankle_height(lifted) == pytest.approx(own, abs=1e-12)
+
+
+def test_only_a_leg_takes_a_drive():
+    with pytest.raises(ParameterError, match="Bungee is not driven by measured motion"):
+        with_drive(Bungee(), reference_gait())

@@ -1,0 +1,27 @@
+"""The embedded measured gaits: coefficients, mean strides, bodies, sources and licences."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from typing import Any
+
+REFERENCE_GAITS = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms")
+"""Embedded measured gaits: the reference (body size nearest the knee paper's subject) and two more subjects."""
+
+
+def gait_record(name: str) -> dict[str, Any]:
+    """The stored record of an embedded gait: coefficients, mean stride (101 samples), body, source, licence, citation.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    if name not in REFERENCE_GAITS:
+        raise ValueError(f"no embedded gait {name!r}; there are {', '.join(REFERENCE_GAITS)}")
+    return json.loads(_text(name))
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return importlib.resources.files("jaxgait.motion").joinpath("data", f"{name}.json").read_text(encoding="utf-8")

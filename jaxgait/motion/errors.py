@@ -1,0 +1,35 @@
+"""What readers and checks of measured motion raise and warn."""
+
+from __future__ import annotations
+
+
+class MotionWarning(UserWarning):
+    """Measured motion that is usable but unusual: pathological gait, or a mistake that cannot be told from one."""
+
+
+class MotionFormatError(ValueError):
+    """Measured motion that cannot be used; its text is one line: where, what is wrong, what would be right.
+
+    Attributes:
+        what: what is wrong.
+        advice: what would be right; may be empty.
+        file: name of the file; None for arrays.
+        line: line of the file, counted from 1; None if the fault has no line.
+        column: column or signal; None if the fault has none.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        advice: str = "",
+        file: str | None = None,
+        line: int | None = None,
+        column: str | None = None,
+    ):
+        super().__init__(what, advice, file, line, column)
+        self.what, self.advice, self.file, self.line, self.column = what, advice, file, line, column
+
+    def __str__(self) -> str:
+        column = self.column if self.column is None or self.file is None else f"column {self.column}"
+        where = ", ".join(part for part in (self.file, self.line and f"line {self.line}", column) if part)
+        return (f"{where}: " if where else "") + self.what + (f"; {self.advice}" if self.advice else "")

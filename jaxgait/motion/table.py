@@ -1,0 +1,196 @@
+"""Tables of numbers from text files as spreadsheets and laboratories write them.
+
+Comma, semicolon, tab or blanks between cells; decimal point, or decimal comma where the delimiter leaves no doubt;
+UTF-8 or UTF-16 with a byte order mark, or any encoding that agrees with ASCII where it matters; all line endings;
+comments after `#`. Only the columns that are asked for are read. What cannot be read is one `MotionFormatError` with
+file, line and column.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import difflib
+import math
+import pathlib
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgait.motion.errors import MotionFormatError
+
+LARGEST = 16 * 2**20
+"""Largest file in bytes that is read: a stride of 100 000 samples has less."""
+
+_UNICODE = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_FORMATS = {
+    b"PK": "an Excel or OpenDocument workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x89HDF": "an HDF5 or MATLAB file",
+    b"MATLAB": "a MATLAB file",
+    b"%PDF": "a PDF document",
+    b"\x1f\x8b": "a gzip archive",
+}
+_REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;]+)")
+
+
+class Table(NamedTuple):
+    """Columns of numbers with where they come from."""
+
+    file: str
+    columns: dict[str, Float[np.ndarray, " rows"]]
+    lines: Int[np.ndarray, " rows"]
+    """Line of the file of every row, counted from 1."""
+    remarks: dict[str, str]
+    """What comment lines say as name=value."""
+
+
+class _Cells(NamedTuple):
+    line: int
+    cells: list[str]
+
+
+def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
+    """Reads named columns of numbers from a text file; other columns are not looked at.
+
+    Args:
+        path: the file.
+        required: names of the columns that must be there.
+        optional: names of columns that are read if there is one of them, then all.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: with file, line, column, what is wrong and what would be right.
+    """
+    file = str(path)
+    numbered = list(enumerate(_text(file, _bytes(pathlib.Path(path))).split("\n"), 1))
+    remarks = dict(pair for _, line in numbered if _comment(line) for pair in _REMARK.findall(line))
+    rows = [(i, line) for i, line in numbered if line.strip() and not _comment(line)]
+    if not rows:
+        raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
+    delimiter = _delimiter(rows[0][1])
+    header, *body = [_Cells(i, _cells(line, delimiter)) for i, line in rows]
+    body = [row for row in body if any(cell.strip() for cell in row.cells)]
+    names = _names(file, header, required, optional)
+    if len(body) < 2:
+        found = "only a header line" if not body else f"only one row of numbers (line {body[0].line})"
+        raise MotionFormatError(f"no samples: {found}", "write one row per sample of a whole stride", file)
+    comma = delimiter != "," and _decimal_comma(file, body)
+    values = np.array([_numbers(file, header, row, names, comma) for row in body])
+    return Table(file, dict(zip(names, values.T, strict=True)), np.array([row.line for row in body]), remarks)
+
+
+def _comment(line: str) -> bool:
+    return line.lstrip(' "').startswith("#")
+
+
+def _bytes(path: pathlib.Path) -> bytes:
+    if path.is_dir():
+        raise MotionFormatError("is a folder", "name a CSV file", str(path))
+    with path.open("rb") as stream:  # one byte more than is allowed: special files have no size to ask for
+        raw = stream.read(LARGEST + 1)
+    if len(raw) > LARGEST:
+        advice = "cut out one stride: some hundred rows are enough"
+        raise MotionFormatError(f"is larger than {LARGEST // 2**20} MB", advice, str(path))
+    return raw
+
+
+def _text(file: str, raw: bytes) -> str:
+    """Text of the bytes, with line ends as newlines."""
+    encoding = next((name for mark, name in _UNICODE.items() if raw.startswith(mark)), None)
+    kind = next((name for start, name in _FORMATS.items() if raw.startswith(start)), "binary")
+    if encoding is None and (kind != "binary" or re.search(rb"[\x00-\x08\x0e-\x1f]", raw)):
+        what = "is not a text file" + ("" if kind == "binary" else f" but {kind}")
+        raise MotionFormatError(what, "export the stride as CSV (UTF-8)", file)
+    try:
+        text = raw.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        if encoding is not None:
+            raise MotionFormatError(f"is broken {encoding} text: {error.reason}", "save it as UTF-8", file) from error
+        text = raw.decode("latin-1")  # reads any byte; names and numbers are ASCII in every encoding of the West
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _delimiter(header: str) -> str:
+    """What stands between the names of the header line: the most frequent candidate, blanks if there is none."""
+    count = {mark: header.count(mark) for mark in (",", ";", "\t")}
+    best = max(count, key=lambda mark: count[mark])
+    return best if count[best] else " "
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    # A field size limit or an open quotation mark cannot reach beyond the line.
+    try:
+        return next(
+            csv.reader([line.strip() if delimiter == " " else line], delimiter=delimiter, skipinitialspace=True)
+        )
+    except csv.Error:
+        return [line]
+
+
+def _names(file: str, header: _Cells, required: Sequence[str], optional: Sequence[str]) -> list[str]:
+    """The columns to read.
+
+    Raises:
+        MotionFormatError: for a column that is missing or there twice.
+    """
+    found = [cell.strip() for cell in header.cells]
+    if all(_is_number(cell) for cell in found):
+        advice = f"write a header line first: {','.join(required)}"
+        raise MotionFormatError("numbers where the names of the columns are wanted", advice, file, header.line)
+    wanted = [*required, *(optional if any(name in found for name in optional) else ())]
+    for name in wanted:
+        if found.count(name) > 1:
+            twice = [i for i, other in enumerate(found, 1) if other == name]
+            what = f"the name stands over columns {' and '.join(map(str, twice))}"
+            raise MotionFormatError(what, "keep one of them", file, header.line, name)
+        if name not in found:
+            near = difflib.get_close_matches(name, found, n=1, cutoff=0.6)
+            hint = f"did you mean {reprlib.repr(near[0])}?" if near else "see `jaxgait motion --help` for all columns"
+            listed = reprlib.repr(", ".join(found))
+            raise MotionFormatError(f"no column {name!r} among {listed}", hint, file, header.line, name)
+    return wanted
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _decimal_comma(file: str, body: Sequence[_Cells]) -> bool:
+    """Whether decimals are written with commas, in a table whose cells are not delimited by them."""
+    commas = next((row.line for row in body if any("," in cell for cell in row.cells)), None)
+    points = next((row.line for row in body if any("." in cell for cell in row.cells)), None)
+    if commas is not None and points is not None:
+        what = f"decimal commas (line {commas}) and decimal points (line {points})"
+        raise MotionFormatError(what, "write one kind, best the point", file, max(commas, points))
+    return commas is not None
+
+
+def _numbers(file: str, header: _Cells, row: _Cells, names: Sequence[str], comma: bool) -> list[float]:
+    if len(row.cells) != len(header.cells):
+        advice = "write one value per column; decimal commas need ';' or tabs between the cells"
+        what = f"{len(row.cells)} values under {len(header.cells)} column names"
+        raise MotionFormatError(what, advice, file, row.line)
+    cells: Mapping[str, str] = dict(zip((cell.strip() for cell in header.cells), row.cells, strict=True))
+    return [_number(cells[name].strip(), comma, file, row.line, name) for name in names]
+
+
+def _number(cell: str, comma: bool, file: str, line: int, name: str) -> float:
+    text = cell.replace(",", ".") if comma else cell
+    try:
+        value = float("" if "_" in text else text)
+    except ValueError:
+        what = f"{reprlib.repr(cell)} is not a number" if cell else "an empty cell"
+        advice = "write a number" if cell else "fill the gap, or leave the whole row out"
+        raise MotionFormatError(what, advice, file, line, name) from None
+    if not math.isfinite(value):
+        raise MotionFormatError(f"{cell} is not finite", "fill the gap, or leave the whole row out", file, line, name)
+    return value
