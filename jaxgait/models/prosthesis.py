@@ -428,10 +428,10 @@ def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
     """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
 
     Subjects differ by centimetres of leg, and the walk changes within millimetres of hip height: too high, and the leg
-    never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the straight leg's ankle
-    would be in the floor over the deepest tenth (`LANDING_SHARE`) of the stride, which asks the new stride only for hip
-    height and thigh angle: a knee angle depends on where markers sat. All embedded gaits walk with it; some millimetres
-    of `height_offset` remain to be tuned.
+    never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the ankle of the
+    straight leg is in the floor in the deepest tenth (`LANDING_SHARE`) of the stride. It asks the new stride only for
+    hip height and thigh angle, and not for a knee angle, which depends on where markers sat. All embedded gaits walk
+    with it; some millimetres of `height_offset` remain to be tuned.
 
     Args:
         model: the leg with the drive that it goes well with.
@@ -454,13 +454,13 @@ def straight_ankle_height(leg: Prosthesis) -> float:
     """
     with precision.use("float64"):
         leg = precision.cast(leg)
-        hips = jax.vmap(leg.hip)(jnp.arange(200) / 200.0 * leg.period)
         k, s = leg.linkage, leg.segments
         knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
         shank = added(knee.CD, bolted(-k.gamma2))
         # Of the ankle from the hip, in the frame of the thigh.
         ankle = s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
-        heights = hips.hip_y.value + added(down(hips.thigh.value), ankle).y
+        height = lambda hip: hip.hip_y.value + added(down(hip.thigh.value), ankle).y
+        heights = jax.vmap(lambda t: height(leg.hip(t)))(jnp.linspace(0.0, leg.period, 200, endpoint=False))
     return float(np.quantile(np.asarray(heights), LANDING_SHARE))
 
 
