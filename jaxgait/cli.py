@@ -190,10 +190,7 @@ class Reproduce:
             folder = self.out / name if self.name == "all" else self.out
             _writable(folder / "report.md")
             report = experiment(name).reproduce(folder, progress=True)
-            wanted = [f for f in report.figures if f.met is not None]
-            print(
-                f"{name}: {sum(bool(f.met) for f in wanted)} of {len(wanted)} figures met; see {folder / 'report.md'}"
-            )
+            print(f"{name}: {report.counts()}; see {folder / 'report.md'}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The report of a reproduction: figures measured against a paper or a specification, pictures, a Markdown page.
+"""The report of a reproduction: figures beside a specification and beside a paper, pictures, a Markdown page.
 
 An experiment collects its `Figure`s and pictures in a `Report`; `Report.write` makes `figures.json` and `report.md`.
 """
@@ -9,7 +9,8 @@ import json
 import math
 import pathlib
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import jax
@@ -20,10 +21,22 @@ Value = float | int | str | bool | None
 
 @dataclass(frozen=True)
 class Figure:
-    """One number (or class, such as "P2") of a paper or specification, beside what was measured.
+    """One number, flag or class (such as "falls") that was measured, beside a specification and beside a paper.
 
-    `tolerance` is absolute and in `unit`; None means that equality is wanted (classes, counts) or, if `expected` is
-    None too, that the figure is only reported.
+    The two are compared apart: `met` is against `expected`, `agrees_with_paper` against `paper`.
+
+    Attributes:
+        id: name in `figures.json`.
+        what: the quantity in words.
+        unit: of `measured`, `expected`, `tolerance` and, where it is a number, of `paper`.
+        measured: what was found.
+        expected: what the specification expects; None if nothing.
+        tolerance: of `met`, absolute; None means that equality is wanted.
+        paper: what the paper prints: a number, best as the text that is printed ("1.6e4"), since its last digit is its
+            precision; a flag or a class; or a sentence where it prints no number. None where it says nothing.
+        paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last digit printed.
+        agrees: whether the paper's sentence holds, which only the author of the figure can tell; None leaves it open.
+        note: a sentence that says why paper and figure differ.
     """
 
     id: str
@@ -33,22 +46,40 @@ class Figure:
     expected: Value = None
     tolerance: float | None = None
     paper: Value = None
+    paper_tolerance: float | None = None
+    agrees: bool | None = None
+    note: str = ""
 
     @property
     def met(self) -> bool | None:
-        """Whether the measured value lies within the tolerance; None where nothing is expected."""
-        if self.expected is None:
+        """Whether the measured value is the expected one; None where nothing is expected."""
+        return None if self.expected is None else _alike(self.measured, self.expected, self.tolerance or 0.0)
+
+    @property
+    def agrees_with_paper(self) -> bool | None:
+        """Whether the measured value is the printed one; None where the paper prints nothing to compare it with."""
+        printed = _printed(self.paper)
+        if self.agrees is not None or printed is None:
+            return self.agrees
+        if isinstance(printed, str) and not isinstance(self.measured, str):
             return None
-        if isinstance(self.expected, float | int) and not isinstance(self.expected, bool):
-            if not isinstance(self.measured, float | int) or not math.isfinite(self.measured):
-                return False
-            return abs(self.measured - self.expected) <= (self.tolerance or 0.0)
-        return self.measured == self.expected
+        return _alike(self.measured, printed, _precision(self.paper, self.paper_tolerance))
 
     def as_dict(self) -> dict[str, Value]:
         """The entry of `figures.json`."""
-        plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
-        return {**plain, "met": None if self.met is None else bool(self.met)}
+        entry = {
+            "id": self.id,
+            "what": self.what,
+            "unit": self.unit,
+            "paper": _printed(self.paper),
+            "expected": self.expected,
+            "measured": self.measured,
+            "tolerance": self.tolerance,
+            "met": self.met,
+            "agrees_with_paper": self.agrees_with_paper,
+            "note": self.note,
+        }
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
 
 
 @dataclass
@@ -58,26 +89,27 @@ class Report:
     title: str
     intro: str = ""
     figures: list[Figure] = field(default_factory=list)
+    pictures: list[tuple[str, str]] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
 
-    def figure(self, id: str, what: str, unit: str, measured: Any, **expected: Any) -> Figure:
-        """Adds one figure; see `Figure` for the keywords `expected`, `tolerance`, `paper`.
+    def figure(self, id: str, what: str, unit: str, measured: Any, *, note: str = "", **beside: Any) -> Figure:
+        """Adds one figure; see `Figure` for the keywords `expected`, `tolerance`, `paper`, ...
 
         Raises:
             TypeError: a value is not one number, flag or word (arrays with one element of any library are).
         """
-        plain: dict[str, Any] = {k: _plain(id, v) for k, v in expected.items()}
-        entry = Figure(id, what, unit, _plain(id, measured), **plain)
+        plain: dict[str, Any] = {k: _plain(id, v) for k, v in beside.items()}
+        entry = Figure(id, what, unit, _plain(id, measured), note=note, **plain)
         self.figures.append(entry)
         return entry
 
     def section(self, heading: str, body: str) -> None:
-        """Adds a Markdown section below the figures."""
+        """Adds a Markdown section below the pictures."""
         self.sections.append((heading, body))
 
     def picture(self, path: pathlib.Path, caption: str) -> None:
         """Adds a picture (a file in the report's folder) with its caption."""
-        self.sections.append(("", f"![{caption}]({path.name})\n\n*{caption}*"))
+        self.pictures.append((path.name, caption))
 
     def write(self, out: pathlib.Path) -> pathlib.Path:
         """Writes `figures.json` and `report.md` into `out` and returns the path of the latter."""
@@ -87,27 +119,44 @@ class Report:
         page.write_text(self.markdown())
         return page
 
-    def markdown(self) -> str:
-        """The report as a Markdown page."""
-        wanted = [f for f in self.figures if f.met is not None]
-        met = sum(bool(f.met) for f in wanted)
-        lines = [
-            f"# {self.title}",
-            "",
-            self.intro,
-            "",
-            f"Figures met: {met} of {len(wanted)}. Machine: {machine()}.",
-            "",
+    @property
+    def unmet(self) -> list[Figure]:
+        """Figures that miss what the specification expects."""
+        return [f for f in self.figures if f.met is False]
+
+    @property
+    def contradictions(self) -> list[Figure]:
+        """Figures that differ from what the paper prints."""
+        return [f for f in self.figures if f.agrees_with_paper is False]
+
+    def counts(self) -> str:
+        """Both counts in one line, never mixed: against the specification, and against the paper."""
+        wanted = [f.met for f in self.figures if f.met is not None]
+        compared = [f.agrees_with_paper for f in self.figures if f.agrees_with_paper is not None]
+        specification = f"{sum(wanted)} of {len(wanted)} figures meet the specification"
+        paper = f"{sum(compared)} of {len(compared)} that the paper states agree with it"
+        return f"{specification}; {paper if compared else 'the paper prints none of them'}"
+
+    def summary(self) -> str:
+        """The counts, what misses the specification, and where the paper is contradicted and why."""
+        missed = [f"- **{f.what}**: expected {_wanted(f)}, measured {_quantity(f, f.measured)}" for f in self.unmet]
+        against = [
+            f"- **{f.what}**: the paper has {_quantity(f, _printed(f.paper))}, measured {_quantity(f, f.measured)}. "
+            f"{f.note or 'Not explained.'}"
+            for f in self.contradictions
         ]
-        lines += ["| figure | unit | paper | expected | measured | met |", "|---|---|---|---|---|---|"]
-        mark = {True: "yes", False: "**no**", None: ""}
-        for f in self.figures:
-            expected = "" if f.expected is None else _show(f.expected) + (f" ± {f.tolerance:g}" if f.tolerance else "")
-            row = [f.what, f.unit, "" if f.paper is None else _show(f.paper), expected, _show(f.measured), mark[f.met]]
-            lines.append("| " + " | ".join(row) + " |")
-        for heading, body in self.sections:
-            lines += ["", *([f"## {heading}", ""] if heading else []), body]
-        return "\n".join(lines) + "\n"
+        parts = [self.counts() + "."]
+        parts += ["These miss the specification:\n\n" + "\n".join(missed)] if missed else []
+        parts += ["These contradict the paper:\n\n" + "\n".join(against)] if against else []
+        return "\n\n".join(parts)
+
+    def markdown(self) -> str:
+        """The report as a Markdown page: summary and pictures first, the table of digits last."""
+        parts = [f"# {self.title}", self.intro, self.summary()]
+        parts += [f"![{caption}]({name})\n\n*{caption}*" for name, caption in self.pictures]
+        parts += [f"## {heading}\n\n{body}" for heading, body in self.sections]
+        parts += [f"## All figures\n\n{_table(self.figures)}", f"Machine: {machine()}."]
+        return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def machine() -> str:
@@ -121,6 +170,39 @@ def machine() -> str:
     )
 
 
+def _alike(measured: Value, wanted: Value, tolerance: float) -> bool:
+    """Numbers within the tolerance (never NaN); anything else must be equal."""
+    if not _is_number(wanted):
+        return measured == wanted
+    return _is_number(measured) and math.isfinite(measured) and abs(measured - wanted) <= tolerance  # type: ignore
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool)
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _printed(paper: Value) -> Value:
+    """What a paper prints, with a number's text as that number."""
+    number = _decimal(paper) if isinstance(paper, str) else None
+    return paper if number is None else float(number)
+
+
+def _precision(paper: Value, stated: float | None) -> float:
+    """Half a unit of the last digit that is printed, unless a tolerance is stated."""
+    number = _decimal(str(paper))
+    if stated is not None or number is None:
+        return stated or 0.0
+    # Rounding of binary fractions must not turn a difference of exactly half a unit into a larger one.
+    return 0.5000001 * 10.0 ** int(number.as_tuple().exponent)
+
+
 def _plain(id: str, value: Any) -> Value:
     """The Python number, flag or word in a scalar of NumPy, JAX or xarray, which is all that JSON can hold."""
     if value is None or (isinstance(value, float | int | str | bool) and not isinstance(value, np.generic)):
@@ -131,5 +213,28 @@ def _plain(id: str, value: Any) -> Value:
     return array.item()
 
 
+def _table(figures: list[Figure]) -> str:
+    head = "| figure | unit | expected | measured | met | paper | agrees |\n|---|---|---|---|---|---|---|"
+    return "\n".join([head, *map(_row, figures)])
+
+
+def _row(f: Figure) -> str:
+    mark = {True: "yes", False: "**no**", None: ""}
+    paper = "" if f.paper is None else f.paper if isinstance(f.paper, str) else _show(f.paper)
+    cells = [f.what, f.unit, _wanted(f), _show(f.measured), mark[f.met], paper, mark[f.agrees_with_paper]]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _wanted(f: Figure) -> str:
+    return "" if f.expected is None else _show(f.expected) + (f" ± {f.tolerance:g}" if f.tolerance else "")
+
+
+def _quantity(f: Figure, value: Value) -> str:
+    """A value with its unit, for running text."""
+    return f"{_show(value)} {f.unit}" if _is_number(value) and f.unit not in ("", "1") else _show(value)
+
+
 def _show(value: Value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.8g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Reports: what counts as met, and what is written."""
+"""Reports: what meets the specification, what agrees with the paper, and what is written."""
 
 import json
 
@@ -8,6 +8,8 @@ import pytest
 import xarray as xr
 
 from jaxgait.report import Figure, Report
+
+KEYS = {"id", "what", "unit", "paper", "expected", "measured", "tolerance", "met", "agrees_with_paper", "note"}
 
 
 def test_met_is_within_the_tolerance():
@@ -19,16 +21,55 @@ def test_met_is_within_the_tolerance():
     assert Figure("a", "", "m", 3.0).met is None
 
 
+def test_agreement_with_the_paper_is_to_its_last_printed_digit():
+    agrees = lambda measured, paper, **more: Figure("a", "", "m", measured, paper=paper, **more).agrees_with_paper
+    assert agrees(0.33514, 0.3351) and not agrees(0.3352, 0.3351)
+    assert agrees(1.56e4, "1.6e4") and not agrees(1.54e4, "1.6e4") and not agrees(1.56e4, "1.60e4")
+    assert agrees(0.3360, 0.3351, paper_tolerance=1e-3)
+    assert agrees("falls", "falls") is True and agrees("walks", "falls") is False
+    assert agrees(False, True) is False and agrees(float("nan"), 1.0) is False
+    assert agrees(1.0, None) is None and agrees(1.0, "a curve without numbers") is None
+    assert agrees(1.0, "close to one", agrees=True) is True
+
+
+def contradicting() -> Report:
+    """What the specification expects, where the paper says the opposite; one figure of each missing kind."""
+    report = Report("A title", "An introduction.")
+    report.figure("trend", "critical k falls", "", False, expected=False, paper=True, note="Its geometry is lost.")
+    report.figure("both", "length", "m", 2.0, expected=2.0, tolerance=0.1, paper="2.0")
+    report.figure("missed", "height", "m", 3.0, expected=2.0, tolerance=0.1, paper="a curve")
+    return report
+
+
+def test_a_contradiction_of_the_paper_is_met_but_never_counted_as_agreement(tmp_path):
+    report = contradicting()
+    page = report.write(tmp_path).read_text()
+    trend, both, missed = json.loads((tmp_path / "figures.json").read_text())
+    assert set(trend) == KEYS
+    assert (trend["met"], trend["agrees_with_paper"]) == (True, False)
+    assert (both["met"], both["agrees_with_paper"], both["paper"]) == (True, True, 2.0)
+    assert (missed["met"], missed["agrees_with_paper"], missed["paper"]) == (False, None, "a curve")
+    assert report.counts() == "2 of 3 figures meet the specification; 1 of 2 that the paper states agree with it"
+    assert "critical k falls**: the paper has yes, measured no. Its geometry is lost." in page
+    assert "height**: expected 2 ± 0.1, measured 3 m" in page
+
+
+def test_a_report_reads_as_a_paper_does(tmp_path):
+    report = contradicting()
+    report.section("More", "text")
+    report.picture(tmp_path / "p.png", "What is seen")
+    page = report.write(tmp_path).read_text()
+    order = ("# A title", "An introduction.", report.counts(), "![What is seen](p.png)", "## More", "| figure | unit |")
+    assert sorted(order, key=page.index) == list(order)
+
+
 def test_figures_json_is_plain(tmp_path):
     report = Report("A title")
     report.figure("x", "a number", "N", np.float64(2.0), expected=np.float32(2.0), tolerance=0.1, paper=1.9)
     report.figure("y", "lost", "N", float("nan"))
-    report.section("More", "text")
-    page = report.write(tmp_path).read_text()
+    report.write(tmp_path)
     entries = json.loads((tmp_path / "figures.json").read_text())
-    assert set(entries[0]) == {"id", "what", "unit", "paper", "expected", "measured", "tolerance", "met"}
     assert entries[0]["met"] is True and entries[1]["measured"] is None
-    assert "1 of 1" in page and "## More" in page
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.asarray, jnp.asarray, xr.DataArray])
