@@ -92,14 +92,14 @@ class Report:
     pictures: list[tuple[str, str]] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
 
-    def figure(self, id: str, what: str, unit: str, measured: Any, *, note: str = "", **beside: Any) -> Figure:
-        """Adds one figure; see `Figure` for the keywords `expected`, `tolerance`, `paper`, ...
+    def figure(self, id: str, what: str, unit: str, measured: Any, **beside: Any) -> Figure:
+        """Adds one figure; see `Figure` for the keywords (`expected`, `tolerance`, `paper`, `note`, ...).
 
         Raises:
             TypeError: a value is not one number, flag or word (arrays with one element of any library are).
         """
         plain: dict[str, Any] = {k: _plain(id, v) for k, v in beside.items()}
-        entry = Figure(id, what, unit, _plain(id, measured), note=note, **plain)
+        entry = Figure(id, what, unit, _plain(id, measured), **plain)
         self.figures.append(entry)
         return entry
 

@@ -67,7 +67,7 @@ def work_precision(rows: list[dict[str, Any]], path: pathlib.Path) -> bool:
     """
     import matplotlib.pyplot as plt
 
-    from jaxgait.plot.style import save, style
+    from jaxgait.plot.style import axis_label, save, style
 
     points = [r for r in rows if r["error"] is not None and r["error"] > ROUNDING]
     problems = list(dict.fromkeys(r["problem"] for r in points))
@@ -78,7 +78,7 @@ def work_precision(rows: list[dict[str, Any]], path: pathlib.Path) -> bool:
         figure, panels = plt.subplots(1, len(problems), figsize=(5.4 * len(problems), 4.4), squeeze=False)
         for panel, problem in zip(panels[0], problems, strict=True):
             _panel(panel, [r for r in points if r["problem"] == problem], markers)
-            panel.set(ylabel="processor time of a member / ms", title=problem)
+            panel.set(ylabel=axis_label("processor time of a member", "ms"), title=problem)
             panel.legend(fontsize=7)
         save(figure, path)
     return True

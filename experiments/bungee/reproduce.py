@@ -14,7 +14,7 @@ from jaxgait import precision
 from jaxgait.analysis.bungee import clearance, critical_value, lowest_point
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.parameters import with_parameters
-from jaxgait.plot.style import BLUE, ORANGE, RED, save, style
+from jaxgait.plot.style import BLUE, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
 
 INTRO = "The page asks whether a jumper of 70 kg on a rope of 20 N/m is safe. He is not; a rope of 27 N/m would do."
@@ -74,9 +74,9 @@ def _path(report: Report, out: pathlib.Path) -> None:
         axes[0].plot(run.time, run.height, color=BLUE)
         axes[0].axhline(0.0, color=RED, lw=1.2)
         axes[0].annotate("ground", (58, 1.0), color=RED, ha="right", va="bottom", fontsize=8)
-        axes[0].set_ylabel("height above the ground / m")
+        axes[0].set_ylabel(axis_label("height above the ground", "m"))
         axes[1].plot(run.time, run.rope_force / (70.0 * 10.0), color=ORANGE)
-        axes[1].set(ylabel="rope force / weight", xlabel="time / s")
+        axes[1].set(ylabel=axis_label("rope force", "body weights"), xlabel=axis_label("time", "s"))
     report.picture(save(figure, out / "path.png"), "70 kg on the rope of 20 N/m: through the ground.")
 
 
@@ -102,7 +102,7 @@ def _map(report: Report, out: pathlib.Path) -> None:
         axis.clabel(lines, fmt={0.0: "just safe"}, fontsize=8)
         axis.plot(70.0, 20.0, "o", color="black")
         axis.annotate("the exercise", (71.0, 20.3), fontsize=8)
-        figure.colorbar(mesh, ax=axis, label="clearance / m")
-        axis.set(xlabel="mass / kg", ylabel="rope stiffness / (N/m)")
+        figure.colorbar(mesh, ax=axis, label=axis_label("clearance", "m"))
+        axis.set(xlabel=axis_label("mass", "kg"), ylabel=axis_label("rope stiffness", "N/m"))
         axis.grid(False)
     report.picture(save(figure, out / "safety_map.png"), "Clearance over mass and rope; safe above the line.")

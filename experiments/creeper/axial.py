@@ -14,7 +14,7 @@ from jaxgait.models.artery import Inflow
 from jaxgait.models.creeper import Creeper, Pads
 from jaxgait.models.parameters import with_parameters
 from jaxgait.plot.creeper import animate
-from jaxgait.plot.style import BLUE, GREY, RED, save, style
+from jaxgait.plot.style import BLUE, GREY, RED, axis_label, save, style
 from jaxgait.report import Report
 
 SAMPLES = 500
@@ -103,7 +103,7 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
             way = 1e3 * (run.tip - run.tip[0])
             ax.plot(run.time[::25], way[::25], marker, color=colour, ms=3.5, ls="none", label=label)
             ax.plot(run.time, way, color=colour, lw=0.8)
-        ax.set(xlabel="time / s", ylabel="displacement of the front point / mm", xlim=(0, 6))
+        ax.set(xlabel=axis_label("time", "s"), ylabel=axis_label("displacement of the front point", "mm"), xlim=(0, 6))
         ax.legend()
         caption = "Figure 4: front point, theory against simulation; marks every 0.25 s as in the paper's film."
         report.picture(save(figure, out / "figure_4.png"), caption)

@@ -17,7 +17,7 @@ from jaxgait import precision
 from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.creeper_chain import CreeperChain, Manoeuvre, SoftExtension
-from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, save, style
+from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
 
 FORCE, CORIOLIS = 1e-4, 1e-6  # N: tolerances of the specification
@@ -67,12 +67,12 @@ def _draw(report: Report, out: pathlib.Path, t: np.ndarray, forces: dict[str, np
         left.plot(soft.time, soft.drive_x, color=ORANGE, lw=1.0, label="steer, front unit on springs")
         left.plot(t, forces["steer"][:, 0], color=BLUE, label="steer, rigid")
         left.plot(t, forces["yaw"][:, 0], color=RED, lw=0.8, ls="--", label="yaw, rigid")
-        left.set(xlabel="time / s", ylabel="drive force along x / N", xlim=(0, 1))
+        left.set(xlabel=axis_label("time", "s"), ylabel=axis_label("drive force along x", "N"), xlim=(0, 1))
         left.legend()
         right.plot(soft.time, soft.drive_y, color=ORANGE, lw=1.0)
         right.plot(t, forces["steer"][:, 1], color=BLUE)
         right.plot(t, 100.0 * forces["yaw"][:, 1], color=RED, lw=0.8, ls="--", label="yaw, 100 times enlarged")
-        right.set(xlabel="time / s", ylabel="drive force along y / N", xlim=(0, 1))
+        right.set(xlabel=axis_label("time", "s"), ylabel=axis_label("drive force along y", "N"), xlim=(0, 1))
         right.legend()
         caption = "Figure 5: force of the actuator while the robot creeps and turns at 30 degrees per second."
         report.picture(save(figure, out / "figure_5.png"), caption)
@@ -94,7 +94,12 @@ def long_chains(report: Report, out: pathlib.Path) -> None:
         figure, ax = plt.subplots(figsize=(4.8, 3.4))
         ax.loglog(counts, 1e6 * np.array(recursive), "o-", color=GREEN, label="recursion, O(N)")
         ax.loglog(counts, 1e6 * np.array(dense), "s-", color=BLUE, label="dense global form")
-        ax.set(xlabel="bodies", ylabel="one forward dynamics / µs", xticks=counts, xticklabels=[str(c) for c in counts])
+        ax.set(
+            xlabel="bodies",
+            ylabel=axis_label("time of one forward dynamics", "µs"),
+            xticks=counts,
+            xticklabels=[str(c) for c in counts],
+        )
         ax.minorticks_off()
         ax.legend()
         report.picture(save(figure, out / "chains.png"), "Cost of forward dynamics of inchworms of 2 to 22 units.")

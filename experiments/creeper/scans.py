@@ -15,7 +15,7 @@ from jaxgait.ensemble import Members, zipped
 from jaxgait.models.creeper import Creeper
 from jaxgait.models.inchworm import Inchworm
 from jaxgait.models.parameters import get_parameter, with_parameters
-from jaxgait.plot.style import BLUE, ORANGE, PALETTE, RED, save, style
+from jaxgait.plot.style import BLUE, ORANGE, PALETTE, RED, axis_label, save, style
 from jaxgait.report import Report
 
 # The fastest rate of a bristle limits the step: a low order and loose tolerances lose 1e-6 of the speed (measured).
@@ -81,17 +81,17 @@ def _draw_speeds(report: Report, out: pathlib.Path, scans: tuple[xr.Dataset, ...
         figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.2))
         axes[0].plot(GRIP, 1e3 * grip.speed, color=BLUE)
         axes[0].axvline(static, color=RED, ls="--", lw=1.0, label=f"static threshold {static:.3f}")
-        axes[0].set(xlabel="friction of the solid pad", ylabel="net speed / (mm/s)", ylim=(-4, 6.5))
+        axes[0].set(xlabel="friction of the solid pad", ylabel=axis_label("net speed", "mm/s"), ylim=(-4, 6.5))
         axes[0].axhline(0.0, color="black", lw=0.6)
         axes[0].legend(loc="lower right")
         axes[1].plot(RATES, 1e3 * heart.speed, color=BLUE, lw=0.8)
-        axes[1].set(xlabel="heart rate / (beats/min)", ylabel="net speed / (mm/s)")
+        axes[1].set(xlabel=axis_label("heart rate", "beats/min"), ylabel=axis_label("net speed", "mm/s"))
         axes[2].plot(1e3 * CLEARANCES, 1e3 * gap.speed, color=BLUE)
-        axes[2].set_xlabel("clearance / mm")
-        axes[2].set_ylabel("net speed / (mm/s)", color=BLUE)
+        axes[2].set_xlabel(axis_label("clearance", "mm"))
+        axes[2].set_ylabel(axis_label("net speed", "mm/s"), color=BLUE)
         force = axes[2].twinx()
         force.plot(1e3 * CLEARANCES, gap.peak_force, color=ORANGE)
-        force.set_ylabel("largest actuator force / N", color=ORANGE)
+        force.set_ylabel(axis_label("largest actuator force", "N"), color=ORANGE)
         force.grid(False)
         report.picture(save(figure, out / "speeds.png"), "Net speed over four cycles: grip, heart rate, clearance.")
 
@@ -114,7 +114,7 @@ def force_envelope(report: Report, out: pathlib.Path, progress: bool) -> None:
         ax.fill_between(t, force.min(axis=0), force.max(axis=0), color=BLUE, alpha=0.2, label="envelope, all phases")
         for i in (0, 100, 200, 300):
             ax.plot(t, data.force.values[i, 1], lw=1.0, label=f"phase {PHASES[i]:.1f} s, 2nd cycle")
-        ax.set(xlabel="time within the cycle / s", ylabel="actuator force / N", xlim=(0, 1))
+        ax.set(xlabel=axis_label("time within the cycle", "s"), ylabel=axis_label("actuator force", "N"), xlim=(0, 1))
         ax.legend(loc="upper right")
         report.picture(save(figure, out / "envelope.png"), "Actuator force of every phase between gait and pulse.")
     report.figure("envelope-max", "largest actuator force over all phases", "N", force.max())

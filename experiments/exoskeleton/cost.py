@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxgait.mechanics.chain import Chain, Planar, Spatial, dynamics, vectors
 from jaxgait.mechanics.chain.symbolic import equations
-from jaxgait.plot.style import save, style
+from jaxgait.plot.style import axis_label, save, style
 from jaxgait.report import Report
 
 from . import lagrange
@@ -161,7 +161,7 @@ def _picture(plane: dict[int, dict[str, Cost]], members: dict[int, float], path:
             axes[1].loglog(at, [plane[n][name].evaluate for n in at], "o-", ms=3, label=name)
         axes[1].loglog(list(members), list(members.values()), "k--", label=f"link vectors, space, each of {MEMBERS}")
         for ax, title, label in zip(axes, ("compiling", "one evaluation"), ("s", "µs"), strict=True):
-            ax.set(title=title, xlabel="links n", ylabel=f"time ({label})")
+            ax.set(title=title, xlabel="links n", ylabel=axis_label("time", label))
             ax.set_xticks(SIZES, [str(n) for n in SIZES])
             ax.minorticks_off()
         axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))

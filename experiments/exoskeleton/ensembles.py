@@ -19,7 +19,7 @@ from jaxgait.mechanics.chain import vectors
 from jaxgait.models.exoskeleton import five_links
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walking import joined_amplitudes
-from jaxgait.plot.style import BLUE, save, style
+from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 
 MEMBERS = 1000
@@ -115,14 +115,18 @@ def _picture(data: xr.Dataset, runs: xr.Dataset, path: pathlib.Path) -> pathlib.
     with style():
         figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6))
         dots = left.scatter(data.speed, data.work_per_metre, c=data.mass_scale, s=6)
-        left.set(xlabel="speed (m/s)", ylabel="positive work per metre (J/m)")
+        left.set(xlabel=axis_label("speed", "m/s"), ylabel=axis_label("positive work per metre", "J/m"))
         figure.colorbar(dots, ax=left, label="scale of the masses")
         dots = middle.scatter(data.stride_time, data.ankle, c=data.amplitude, s=6)
-        middle.set(xlabel="stride time (s)", ylabel="largest ankle moment (N m)")
-        figure.colorbar(dots, ax=middle, label="amplitude (rad)")
+        middle.set(xlabel=axis_label("stride time", "s"), ylabel=axis_label("largest ankle moment", "N m"))
+        figure.colorbar(dots, ax=middle, label=axis_label("amplitude", "rad"))
         right.semilogy(runs.tracking, runs.error * 1e3, ".", ms=3, color=BLUE)
         gain = np.linspace(10, 80, 50)
         right.semilogy(gain, 0.25e3 * 0.2 * np.exp(-0.2 * gain), "k--", lw=1, label="feedback alone")
         right.legend()
-        right.set(xlabel="tracking gain k (1/s)", ylabel="error after 0.2 s (mm)", title="disturbed starts")
+        right.set(
+            xlabel=axis_label("tracking gain k", "1/s"),
+            ylabel=axis_label("error after 0.2 s", "mm"),
+            title="disturbed starts",
+        )
     return save(figure, path)

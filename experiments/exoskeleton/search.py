@@ -21,7 +21,7 @@ from jaxgait.models.exoskeleton import Exoskeleton, five_links
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walking import joined_amplitudes
 from jaxgait.plot import exoskeleton as pictures
-from jaxgait.plot.style import GREEN, GREY, save, style
+from jaxgait.plot.style import GREEN, GREY, axis_label, save, style
 from jaxgait.report import Report
 
 NAMES = ("amplitude A", "f_1", "f_2 = f_3", "f_4", "stride time T", "stretch eps")
@@ -161,9 +161,9 @@ def _picture(best: np.ndarray, path: pathlib.Path) -> pathlib.Path:
                 foot.sel(axis="x"), foot.sel(axis="z"), color=GREEN, lw=1.2, ls="--", label="path of the swing foot"
             )
             ax.axhline(0, color=GREY, lw=0.8)
-            ax.set(title=title, xlabel="x (m)", xlim=(-0.8, 0.8), ylim=(-0.05, 1.55))
+            ax.set(title=title, xlabel=axis_label("x", "m"), xlim=(-0.8, 0.8), ylim=(-0.05, 1.55))
             ax.set_aspect("equal")
-        axes[0].set_ylabel("z (m)")
+        axes[0].set_ylabel(axis_label("z", "m"))
         axes[0].legend(loc="upper left")
         axes[1].legend(handles=pictures.leg_handles(), loc="upper left", ncols=3)
     return save(figure, path)

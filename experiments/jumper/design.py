@@ -25,7 +25,7 @@ from jaxgait.models.parameters import get_parameter, with_parameters
 from jaxgait.models.sole import Sole
 from jaxgait.models.swing import Swing
 from jaxgait.plot.jumper import film, landings, postures
-from jaxgait.plot.style import BLUE, save, style
+from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.solve.integrate import settings_for
 
@@ -179,7 +179,10 @@ def _mistimed(report: Report, out: pathlib.Path, flexing: Jumper) -> None:
     with style():
         figure, axis = plt.subplots(figsize=(5.5, 3.0))
         axis.plot(1e3 * errors, peak, color=BLUE)
-        axis.set(xlabel="timing error of the legs / ms (positive: late)", ylabel="peak force / body weight")
+        axis.set(
+            xlabel=axis_label("timing error of the legs, late is positive", "ms"),
+            ylabel=axis_label("peak force", "body weights"),
+        )
         axis.set_ylim(0.0, None)
     report.picture(save(figure, out / "mistimed.png"), "Joints that follow a plan rigidly must be on time.")
 

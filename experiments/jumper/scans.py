@@ -14,7 +14,7 @@ from jaxgait.analysis.jumper import MEASURES, measures
 from jaxgait.ensemble import zipped
 from jaxgait.models.jumper import Jumper
 from jaxgait.models.jumping_robot import JumpingRobot
-from jaxgait.plot.style import FAILED, save, style
+from jaxgait.plot.style import FAILED, axis_label, save, style
 from jaxgait.report import Report
 
 FAST = {"samples": 300, "rtol": 1e-6, "atol": 1e-8}
@@ -40,7 +40,7 @@ def sole(report: Report, out: pathlib.Path) -> None:
     )
     _report(report, out, scan, "sole")
     panels = [scan[name].values.reshape(stiffness.shape) for name in ("height", "peak_force")]
-    figure = _maps(MODULI / 1e6, FRICTIONS, panels, "modulus of the studs / MPa", "kinetic friction")
+    figure = _maps(MODULI / 1e6, FRICTIONS, panels, axis_label("modulus of the studs", "MPa"), "kinetic friction")
     for axis in figure.axes[:2]:
         axis.set_xscale("log")
         axis.set_xticks([4, 6, 10, 20, 40], labels=["4", "6", "10", "20", "40"])
@@ -54,7 +54,13 @@ def posture(report: Report, out: pathlib.Path) -> None:
     scan = jaxgait.ensemble(Jumper(), grid, observe=measures, variables=MEASURES, **FAST)
     _report(report, out, scan, "posture")
     panels = [scan[name].transpose("knee_start", "hip_start").values for name in ("height", "peak_force")]
-    figure = _maps(np.degrees(KNEES), np.degrees(HIPS), panels, "knee in the crouch / deg", "hip in the crouch / deg")
+    figure = _maps(
+        np.degrees(KNEES),
+        np.degrees(HIPS),
+        panels,
+        axis_label("knee in the crouch", "deg"),
+        axis_label("hip in the crouch", "deg"),
+    )
     report.picture(save(figure, out / "scan_posture.png"), "Postures of the crouch: jump height and peak force.")
 
 
@@ -80,7 +86,7 @@ def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> N
 
 
 def _maps(x: np.ndarray, y: np.ndarray, panels: list[np.ndarray], xlabel: str, ylabel: str) -> Figure:
-    labels = ("jump height / m", "peak force / body weight")
+    labels = (axis_label("jump height", "m"), axis_label("peak force", "body weights"))
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), sharey=True)
         for axis, values, label in zip(axes, panels, labels, strict=True):

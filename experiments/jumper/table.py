@@ -20,7 +20,7 @@ from jaxgait.models.planar_jumper import JumperState
 from jaxgait.models.sole import Sole
 from jaxgait.models.spatial_jumper import HIP_ASIDE, SpatialJumper, SpatialState
 from jaxgait.plot.jumper import film, film_3d, foot_maps, ground_reaction, sole_map
-from jaxgait.plot.style import BLUE, GREY, ORANGE, save, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
 from jaxgait.report import Report
 
 WEIGHT = 70.0 * 9.81
@@ -132,7 +132,7 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
         figure, axis = plt.subplots(figsize=(6.5, 3.2))
         for colour, (name, data) in zip((BLUE, ORANGE, GREY), runs.items(), strict=True):
             axis.plot(data.time, data.grf_x / WEIGHT, color=colour, label=name, lw=1.2)
-        axis.set(xlabel="time / s", ylabel="fore-aft force / body weight", xlim=(0.08, 0.36))
+        axis.set(xlabel=axis_label("time", "s"), ylabel=axis_label("fore-aft force", "body weights"), xlim=(0.08, 0.36))
         axis.legend(loc="lower left")
     caption = "Friction laws: a spring without damper vibrates and chatters; the height does not care."
     report.picture(save(figure, out / "friction.png"), caption)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from jaxgait.analysis.families import Crossing, Gaits
 from jaxgait.plot.knee import ORDER_COLOURS
-from jaxgait.plot.style import BLUE, FAILED, GREY, RED, save, style
+from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, save, style
 
 from .branches import KEPT, LINE, RATIOS
 
@@ -37,7 +37,7 @@ def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
         axes[0, 2].text(29.6, 0.95, "stable", color=BLUE, ha="right", va="top", fontsize=8)
         axes[0, 2].text(29.6, -1.1, "every other stride differs", color=RED, ha="right", va="top", fontsize=8)
         for axis in axes[1]:
-            axis.set_xlabel("k (kN/m)")
+            axis.set_xlabel(axis_label("k", "kN/m"))
         for axis in axes[:, 0]:
             axis.set_ylabel("largest multiplier")
     return figure
@@ -63,7 +63,9 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
         axis.plot([], [], "o", color="black", mfc="white", label="period doubling, located")
         axis.legend(loc="upper right", frameon=True)
         axis.set(
-            xlabel="k (kN/m)", ylabel="c/k (s)", title="Order after twenty strides, and the period doubling followed"
+            xlabel=axis_label("k", "kN/m"),
+            ylabel=axis_label("c/k", "s"),
+            title="Order after twenty strides, and the period doubling followed",
         )
     return figure
 
@@ -86,7 +88,12 @@ def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> 
         places = np.array([(c.parameter / 1e3, np.degrees(c.z[0, 0])) for c in born])
         axis.plot(*places.T, "o", color="black", ms=5, zorder=5, label="period doubling, located")
         title = "Gaits at c/k = 0.05 s"
-        axis.set(xlabel="k (kN/m)", ylabel="link angle at heel strike (deg)", title=title, xlim=(12, 30))
+        axis.set(
+            xlabel=axis_label("k", "kN/m"),
+            ylabel=axis_label("link angle at heel strike", "deg"),
+            title=title,
+            xlim=(12, 30),
+        )
         axis.legend(loc="lower right")
     return figure
 

@@ -18,7 +18,7 @@ from jaxgait.analysis.floquet import floquet, lyapunov_exponent
 from jaxgait.analysis.walker import GAIT, rolling_gait
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walker_rigid import RollingWalker
-from jaxgait.plot.style import BLUE, RED, save, style
+from jaxgait.plot.style import BLUE, RED, axis_label, save, style
 from jaxgait.plot.walker import basin_map, branches
 from jaxgait.report import Report
 from jaxgait.solve.hybrid import HybridSettings
@@ -65,11 +65,13 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     with style():
         figure, (axis, below) = plt.subplots(2, 1, figsize=(7, 5.6), sharex=True, height_ratios=(3, 1))
         branches(axis, [first, second], (np.asarray(values), points[:, :, 0]))
-        axis.set(xlabel="", ylabel="stance angle after heel strike [rad]", xlim=(0.1, 0.136), ylim=(0.38, 0.6))
+        axis.set(
+            xlabel="", ylabel=axis_label("stance angle after heel strike", "rad"), xlim=(0.1, 0.136), ylim=(0.39, 0.57)
+        )
         axis.set_title("Gaits of the rolling walker: long walks, and branches continued")
         below.axhline(0.0, color="black", lw=0.8)
         below.plot(values, exponents, color=BLUE, lw=1.0)
-        below.set(xlabel="slope [rad]", ylabel="Lyapunov exponent\n[1/step]", ylim=(-1.2, 0.6))
+        below.set(xlabel=axis_label("slope", "rad"), ylabel=axis_label("Lyapunov exponent", "1/step"), ylim=(-1.2, 0.6))
         report.picture(save(figure, out / "bifurcation_diagram.png"), "Period doublings on steep slopes")
     _doubling_curve(report, doubling, out)
     xr.Dataset(
@@ -129,7 +131,11 @@ def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Pat
         figure, axis = plt.subplots(figsize=(5, 3.4))
         axis.plot(curve[:, 1], curve[:, 0], ".-", color=RED, ms=4)
         axis.plot(0.1, doubling.parameter, "o", color="black", ms=5, label="the paper's foot")
-        axis.set(xlabel="foot radius [m]", ylabel="slope [rad]", title="First period doubling of the rolling walker")
+        axis.set(
+            xlabel=axis_label("foot radius", "m"),
+            ylabel=axis_label("slope", "rad"),
+            title="First period doubling of the rolling walker",
+        )
         axis.legend()
         report.picture(save(figure, out / "doubling_curve.png"), "Period doubling in slope and foot radius")
 
@@ -184,7 +190,9 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
         axis.plot(0.2, -1.5, "o", color="black", mfc="white", ms=5)
         axis.annotate("the paper's start", (0.2, -1.5), (0.13, -1.8), arrowprops={"arrowstyle": "-"}, fontsize=8)
         axis.set(
-            xlabel="stance angle [rad]", ylabel="stance rate [rad/s]", title="Basin of the gait (swing rate -1 rad/s)"
+            xlabel=axis_label("stance angle", "rad"),
+            ylabel=axis_label("stance rate", "rad/s"),
+            title="Basin of the gait (swing rate -1 rad/s)",
         )
         report.picture(save(figure, out / "basin.png"), "Starts that reach the periodic gait: a narrow band")
     xr.Dataset(

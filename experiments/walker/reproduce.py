@@ -44,7 +44,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         stage("parameter sets of the smooth walker")
         parameter_sets(report)
         stage("animation")
-        animation(report, run, out)
+        animation(report, out)
         stage("bifurcations")
         bifurcations(report, out)
         stage("basin of 65536 starts")

@@ -13,17 +13,20 @@ import xarray as xr
 import jaxgait
 from jaxgait import precision
 from jaxgait.analysis.walker import passing_gait
-from jaxgait.models.walker import Walker, WalkerState
+from jaxgait.models.parameters import with_parameters
+from jaxgait.models.walker import Walker
 from jaxgait.models.walker_rigid import RigidWalker
-from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, save, style
+from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, save, style
 from jaxgait.plot.walker import animate, contact_strip
 from jaxgait.report import Report
 from jaxgait.solve.time_stepping import march
 
 DURATION, SAMPLES = 12.0, 48_000
 RIGID = {"period": 0.41153258, "velocity": 0.37453796}
-FRAME = 0.025
-MOVIE = 2.5
+FRAME, FRAMES = 0.025, 100
+"""Time in s between the frames of the film, and how many there are."""
+SLIPPERY = 0.12
+"""Friction below the paper's threshold."""
 
 
 def smooth_walk() -> xr.Dataset:
@@ -58,7 +61,7 @@ def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
         for foot, colour in ((1, BLUE), (2, ORANGE)):
             axes[0].semilogy(t, np.maximum(late[f"normal_{foot}"], 1e-3), color=colour, label=f"foot {foot}, normal")
         axes[0].axhline(2 * 9.8, color=GREY, ls=":", lw=0.9, label="weight")
-        axes[0].set(ylabel="force [N]", ylim=(1, 1e3), title="Ground forces of the smooth walker")
+        axes[0].set(ylabel=axis_label("force", "N"), ylim=(1, 1e3), title="Ground forces of the smooth walker")
         axes[0].legend(ncols=3, loc="upper center")
         contact_strip(axes[1], t, [late.normal_1 > 0.1, late.normal_2 > 0.1])
         axes[1].set_title("Feet on the ground")
@@ -67,19 +70,21 @@ def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
         axes[2].plot(t, -1e3 * np.cumsum(late.impact_power) * dt, color=BLUE, label="lost in impacts")
         axes[2].plot(t, -1e3 * np.cumsum(late.friction_power) * dt, color=RED, label="lost in friction")
         axes[2].plot(t, gravity, color=GREEN, lw=0.9, label="gained from gravity")
-        axes[2].set(xlabel="time [s]", ylabel="energy [mJ]", title="Where the energy goes")
+        axes[2].set(xlabel=axis_label("time", "s"), ylabel=axis_label("energy", "mJ"), title="Where the energy goes")
         axes[2].legend()
         report.picture(save(figure, out / "smooth_forces.png"), "Smooth walker: forces, contact, energy balance")
     late.isel(time=slice(None, None, 4)).to_netcdf(out / "smooth.nc", engine="h5netcdf")
 
 
-def animation(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
-    """The smooth and the time-stepped walker side by side, from the paper's start."""
+def animation(report: Report, out: pathlib.Path) -> None:
+    """Two time-stepped walkers from the paper's start: one on rough ground, one on ground that is too slippery."""
     per_frame = round(FRAME / 1e-4)
-    rigid = jax.jit(lambda m: march(m, 1e-4, round(MOVIE / FRAME), per_frame))(precision.cast(RigidWalker()))
-    times = np.asarray(rigid.t)
-    smooth = WalkerState(*(jnp.interp(times, run.time.values, run[name].values) for name in WalkerState._fields))
-    path = animate(
-        out / "walker.gif", Walker(), {"smooth contact": smooth, "time stepping (LCP)": rigid.y}, frame_step=FRAME
+    walker, frictions = precision.cast(RigidWalker()), (float(RigidWalker().friction), SLIPPERY)
+    film = jax.jit(jax.vmap(lambda mu: march(with_parameters(walker, {"friction": mu}), 1e-4, FRAMES, per_frame).y))
+    states = film(jnp.array(frictions))
+    titles = (f"friction {frictions[0]:g}: it walks", f"friction {frictions[1]:g}: it slips and falls")
+    walks = {title: jax.tree.map(lambda a, i=i: a[i], states) for i, title in enumerate(titles)}
+    path = animate(out / "walker.gif", RigidWalker(), walks, frame_step=FRAME)
+    report.picture(
+        path, "The time-stepped walker from the paper's start, at half speed, on rough and on slippery ground"
     )
-    report.picture(path, "The walker, at half speed: smooth contact and complementarity")

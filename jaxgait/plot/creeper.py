@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from jaxgait.models.creeper import Creeper
-from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, style
+from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, style
 
 __all__ = ["animate", "draw_robot"]
 
@@ -49,7 +49,7 @@ def draw_robot(ax: Axes, robot: Creeper, sample: xr.Dataset, window: tuple[float
         ax.text(left + length / 2, 0, name, ha="center", va="center", fontsize=8, zorder=4)
         _draw_pads(ax, left, length, radius, pipe, coil)
     _draw_flow(ax, float(sample.flow), pipe, window)
-    ax.set(xlim=window, ylim=(-pipe - 3.5, pipe + 3.5), xlabel="position along the vessel / mm", yticks=[])
+    ax.set(xlim=window, ylim=(-pipe - 3.5, pipe + 3.5), xlabel=axis_label("position along the vessel", "mm"), yticks=[])
     ax.set_aspect("equal")
     ax.grid(False)
     ax.spines["left"].set_visible(False)
@@ -126,10 +126,10 @@ def animate(
 def _draw_histories(middle: Axes, bottom: Axes, run: xr.Dataset) -> list:
     way = _MM * (run.tip - run.tip[0])
     middle.plot(run.time, way, color=GREEN)
-    middle.set(ylabel="front end / mm", xlim=(0.0, float(run.time[-1])))
+    middle.set(ylabel=axis_label("front end", "mm"), xlim=(0.0, float(run.time[-1])))
     middle.tick_params(labelbottom=False)
-    bottom.plot(run.time, run.actuator_force, color=ORANGE, label="actuator force / N")
-    bottom.plot(run.time, run.flow, color=BLUE, lw=1.0, label="flow / (m/s)")
-    bottom.set(xlabel="time / s", xlim=(0.0, float(run.time[-1])), ylim=(-1.3, 1.9))
+    bottom.plot(run.time, run.actuator_force, color=ORANGE, label=axis_label("actuator force", "N"))
+    bottom.plot(run.time, run.flow, color=BLUE, lw=1.0, label=axis_label("flow", "m/s"))
+    bottom.set(xlabel=axis_label("time", "s"), xlim=(0.0, float(run.time[-1])), ylim=(-1.3, 1.9))
     bottom.legend(ncols=2, loc="upper right")
     return [ax.axvline(0.0, color="black", lw=0.8) for ax in (middle, bottom)]

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
 LEGS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
 _PARTS = ("left leg", "left leg", "right leg", "right leg", "torso")
@@ -35,9 +35,9 @@ def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
             ax.axhline(0, color="k", lw=0.5)
             ax.set_title(title, loc="left")
             first = curves[0][0]
-            ax.set_ylabel(f"{'axial force' if first == 'F' else 'moment'} ({data[first].attrs['units']})")
+            ax.set_ylabel(axis_label("axial force" if first == "F" else "moment", data[first].attrs["units"]))
             ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-        axes[-1, 0].set_xlabel("time (s)")
+        axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure
 
 
@@ -55,13 +55,13 @@ def ground_reaction(data: xr.Dataset) -> Figure:
         for i, axis in enumerate(data.axis.values):
             left.plot(data.time, data.reaction.sel(axis=axis), color=PALETTE[i], label=f"$R_{axis}$, {names[axis]}")
         left.axhline(0, color="k", lw=0.5)
-        left.set(xlabel="time (s)", ylabel="ground reaction (N)")
+        left.set(xlabel=axis_label("time", "s"), ylabel=axis_label("ground reaction", "N"))
         left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
         point = data.pressure_point
         right.plot(point.sel(ground_axis="x"), point.sel(ground_axis="y"), color=PALETTE[3])
         right.plot(0, 0, "k^", ms=6, label="ankle")
         right.axvspan(-0.05, 0.2, color=GREY, alpha=0.2, lw=0, label="a real foot, 25 cm")
-        right.set(xlabel="x (m)", ylabel="y (m)", title="centre of pressure")
+        right.set(xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"), title="centre of pressure")
         right.set_aspect("equal", adjustable="datalim")
         right.legend(loc="upper left")
     return figure
@@ -86,10 +86,12 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
         hip = data.joints.sel(link=2, end="far")
         top.plot(hip.sel(axis="x"), hip.sel(axis="y"), color="k", lw=1, ls=":")
         side.axhline(0, color="k", lw=0.8)
-        side.set(ylabel="height z (m)", xlim=_reach(data), ylim=(-0.05, 1.6))
+        side.set(ylabel=axis_label("height z", "m"), xlim=_reach(data), ylim=(-0.05, 1.6))
         side.set_aspect("equal")
         top.set_aspect("equal")
-        top.set(xlabel="x (m)", ylabel="y (m)", title="seen from above: feet and hip (dotted)")
+        top.set(
+            xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"), title="seen from above: feet and hip (dotted)"
+        )
         side.legend(handles=leg_handles(), loc="upper left", ncols=3)
     return figure
 
@@ -118,11 +120,11 @@ def animation(data: xr.Dataset, path: pathlib.Path, *, fps: int = 20) -> pathlib
     """
     picks = np.searchsorted(data.time, np.arange(0, float(data.time[-1]), 1 / fps))
     low, high = _reach(data)
-    with style(), plt.rc_context({"figure.constrained_layout.use": False}):
+    with style(figure__constrained_layout__use=False):
         figure, ax = plt.subplots(figsize=(7, 7 * 1.6 / (high - low) + 0.5))
         figure.subplots_adjust(left=0.09, right=0.98, top=0.93, bottom=0.12)
         ax.axhline(0, color="k", lw=0.8)
-        ax.set(xlim=(low, high), ylim=(-0.1, 1.5), xlabel="x (m)", ylabel="z (m)")
+        ax.set(xlim=(low, high), ylim=(-0.1, 1.5), xlabel=axis_label("x", "m"), ylabel=axis_label("z", "m"))
         ax.set_aspect("equal")
         ax.legend(handles=leg_handles(), loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0)
         lines = draw_posture(ax, data, 0)

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jaxgait.plot.style import style
+from jaxgait.plot.style import axis_label, style
 
 MOST = 8
 """Panels drawn when no variables are named."""
@@ -35,7 +35,7 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         for ax, name in zip(axes[:, 0], chosen, strict=True):
             x = data[name]
             ax.plot(data["time"], x.transpose("time", ...).values.reshape(len(data["time"]), -1), lw=1)
-            ax.set_ylabel(f"{name} ({x.attrs.get('units', '')})", fontsize=8)
+            ax.set_ylabel(axis_label(name, x.attrs.get("units")), fontsize=8)
             ax.set_title(x.attrs.get("long_name", ""), fontsize=8, loc="left")
-        axes[-1, 0].set_xlabel("time (s)")
+        axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure

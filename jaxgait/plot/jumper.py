@@ -15,7 +15,7 @@ from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, RED, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, RED, axis_label, style
 
 SLIPPING = 0.95
 """Share of the kinetic friction limit above which a stud counts as slipping on the map."""
@@ -35,8 +35,8 @@ def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
             axes[0].plot(run.time, run.grf_z / weight, color=colour, label=name)
             axes[1].plot(run.time, run.grf_x / weight, color=colour)
         axes[0].axhline(1.0, color=GREY, lw=0.8, ls="--")
-        axes[0].set(ylabel="vertical force / body weight")
-        axes[1].set(ylabel="fore-aft / body weight", xlabel="time / s")
+        axes[0].set(ylabel=axis_label("vertical force", "body weights"))
+        axes[1].set(ylabel=axis_label("fore-aft force", "body weights"), xlabel=axis_label("time", "s"))
         axes[0].legend(loc="upper right")
     return figure
 
@@ -50,10 +50,10 @@ def landings(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
             axes[0].plot(run.time, force / weight, color=colour, label=name, lw=1.2)
             axes[1].plot(run.time, run.com_z, color=colour)
         axes[0].axhline(1.0, color="black", lw=0.8, ls="--")
-        axes[0].set(ylabel="vertical force / body weight", yscale="log", ylim=(0.1, 100.0))
+        axes[0].set(ylabel=axis_label("vertical force", "body weights"), yscale="log", ylim=(0.1, 100.0))
         axes[0].set_yticks([0.1, 1.0, 10.0, 100.0], labels=["0.1", "1", "10", "100"])
         axes[0].legend(loc="upper left")
-        axes[1].set(ylabel="height of the CoM / m", xlabel="time / s")
+        axes[1].set(ylabel=axis_label("height of the CoM", "m"), xlabel=axis_label("time", "s"))
     return figure
 
 
@@ -67,7 +67,7 @@ def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarra
             for colour, bar in zip(PARTS, frame, strict=True):
                 axis.plot(bar[:, 0] + gap * k, bar[:, 1], "-o", color=colour, lw=2.2, ms=2.5)
             axis.text(gap * k + 0.1, -0.06, f"{t:.2f} s", ha="center", va="top", fontsize=8)
-        axis.set(aspect="equal", ylabel="z / m", ylim=(-0.2, None), xticks=[])
+        axis.set(aspect="equal", ylabel=axis_label("z", "m"), ylim=(-0.2, None), xticks=[])
         axis.grid(False)
         axis.spines["bottom"].set_visible(False)
     return figure
@@ -85,7 +85,7 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
         mesh = axes[0].pcolormesh(
             _edges(run.time.values), edges, load.T, cmap="viridis", norm=PowerNorm(0.5, vmin=0.0), rasterized=True
         )
-        figure.colorbar(mesh, ax=axes[0], label="normal force of one stud / N")
+        figure.colorbar(mesh, ax=axes[0], label=axis_label("normal force of one stud", "N"))
         colours = ListedColormap(["white", BLUE, ORANGE])
         mesh = axes[1].pcolormesh(
             _edges(run.time.values), edges, state.T, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True
@@ -93,9 +93,9 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
         bar = figure.colorbar(mesh, ax=axes[1], ticks=[0, 1, 2])
         bar.ax.set_yticklabels(["in the air", "sticks", "slips"])
         for axis in axes:
-            axis.set_ylabel("ahead of the ankle / cm")
+            axis.set_ylabel(axis_label("ahead of the ankle", "cm"))
             axis.grid(False)
-        axes[1].set_xlabel("time / s")
+        axes[1].set_xlabel(axis_label("time", "s"))
     return figure
 
 
@@ -137,10 +137,10 @@ def foot_maps(
                 axis.set(aspect="equal", xlim=(-15.0, 15.0), ylim=(-8.0, 20.0), xticks=(-10, 0, 10))
                 axis.set_title(f"{t:.3f} s")
                 axis.grid(False)
-            row[0].set_ylabel(f"{name}\nahead of the ankle / cm")
+            row[0].set_ylabel(f"{name}\n" + axis_label("ahead of the ankle", "cm"))
         for axis in axes[-1]:
-            axis.set_xlabel("right / cm")
-        figure.colorbar(shown, ax=axes, label="normal force of one stud / N", shrink=0.8)
+            axis.set_xlabel(axis_label("right", "cm"))
+        figure.colorbar(shown, ax=axes, label=axis_label("normal force of one stud", "N"), shrink=0.8)
         marks = [Line2D([], [], marker="o", ls="", mfc="none", mec=c, mew=w) for c, w in MARKS.values()]
         figure.legend(marks, list(MARKS), loc="outside upper center", ncols=3)
     return figure
@@ -166,7 +166,13 @@ def film(
     """
     with style():
         figure, axis = plt.subplots(figsize=(3.6, 5.0))
-        axis.set(xlim=(-0.75, 0.75), ylim=(-0.08, 2.15), aspect="equal", xlabel="x / m", ylabel="z / m")
+        axis.set(
+            xlim=(-0.75, 0.75),
+            ylim=(-0.08, 2.15),
+            aspect="equal",
+            xlabel=axis_label("x", "m"),
+            ylabel=axis_label("z", "m"),
+        )
         axis.axhline(0.0, color="black", lw=1.0)
         lines = [axis.plot([], [], "-o", color=c, lw=2.5, ms=3)[0] for c in PARTS]
         (trail,) = axis.plot([], [], color="black", lw=1.0, label="path of the centre of mass")
@@ -202,7 +208,14 @@ def film_3d(
     with style():
         figure = plt.figure(figsize=(4.0, 5.0))
         axis = figure.add_subplot(projection="3d")
-        axis.set(xlim=(-0.6, 0.6), ylim=(-0.6, 0.6), zlim=(0.0, 2.1), xlabel="x / m", ylabel="y / m", zlabel="z / m")
+        axis.set(
+            xlim=(-0.6, 0.6),
+            ylim=(-0.6, 0.6),
+            zlim=(0.0, 2.1),
+            xlabel=axis_label("x", "m"),
+            ylabel=axis_label("y", "m"),
+            zlabel=axis_label("z", "m"),
+        )
         axis.set_box_aspect((1.2, 1.2, 2.1))
         axis.set(xticks=(-0.5, 0.0, 0.5), yticks=(-0.5, 0.0, 0.5), zticks=(0.0, 0.5, 1.0, 1.5, 2.0))
         axis.xaxis.labelpad = axis.yaxis.labelpad = 8

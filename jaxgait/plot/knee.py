@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -16,7 +17,8 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
 from jaxgait.analysis import gait
-from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, style
+from jaxgait.motion.drive import GaitDrive
+from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, style
 
 POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Rows of the output `points` of `Prosthesis`."""
@@ -35,16 +37,18 @@ def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) ->
         last: how many strides to show.
     """
     with style():
-        figure, axes = plt.subplots(len(runs), 1, figsize=(7.5, 2.1 * len(runs) + 0.6), sharex=True, squeeze=False)
+        figure, axes = plt.subplots(
+            len(runs), 1, figsize=(7.5, 2.1 * len(runs) + 0.6), sharex=True, sharey=True, squeeze=False
+        )
         for ax, (label, run) in zip(axes[:, 0], runs.items(), strict=True):
             strides = run.time.values / period
             shown = strides >= strides[-1] - last - 1e-9
             ax.plot(strides[shown], np.degrees(run.measured_knee_angle[shown]), "--", color=GREY, label="measured")
             ax.plot(strides[shown], np.degrees(run.knee_angle[shown]), color=BLUE, label="prosthesis")
-            ax.set(title=label, ylabel="knee flexion (deg)")
+            ax.set(title=label, ylabel=axis_label("knee flexion", "deg"))
         axes[0, 0].set_ylim(top=86)  # room for the legend
         axes[0, 0].legend(loc="upper left", ncols=2)
-        axes[-1, 0].set_xlabel("time (strides)")
+        axes[-1, 0].set_xlabel(axis_label("time", "strides"))
     return figure
 
 
@@ -56,11 +60,53 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
             curve = np.degrees(run.knee_angle.values[-strides * samples_per_stride - 1 : -1])
             frequency, amplitude = (np.asarray(x) for x in gait.spectrum(curve, strides))
             shown = (frequency > 0) & (frequency <= highest)
-            ax.vlines(frequency[shown], 1e-3, amplitude[shown], color=BLUE, lw=1.5)
-            ax.set(title=label, xlabel="frequency (strides$^{-1}$)", yscale="log", ylim=(1e-2, 60))
+            _lines(ax, frequency[shown], amplitude[shown])
+            ax.set(title=label, xlabel=axis_label("frequency", "1/stride"), yscale="log", ylim=(1e-2, 60))
             ax.set_xticks(np.arange(0, highest + 0.1, 0.5), minor=True)
-        axes[0, 0].set_ylabel("amplitude (deg)")
+        axes[0, 0].set_ylabel(axis_label("amplitude", "deg"))
     return figure
+
+
+def _lines(ax: Axes, frequency: np.ndarray, amplitude: np.ndarray) -> None:
+    """The lines of a spectrum, down to the lower end of any logarithmic scale."""
+    ax.vlines(frequency, 1e-9, amplitude, color=BLUE, lw=1.5)
+
+
+def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None = None) -> Figure:
+    """The measured motion that drives the leg over one stride, and the spectra of its periodic parts.
+
+    Args:
+        drive: the motion as Fourier series.
+        measured: samples at equal phases of one stride (0 and 100 % included) that were fitted: `hip_x_m` without the
+            progression, `hip_y_m`, `thigh_rad`.
+    """
+    phase = np.linspace(0.0, 1.0, 201)
+    motion = jax.jit(jax.vmap(lambda s: drive.evaluate(s * drive.period)))(phase)
+    curves = motion.hip_x.value, motion.hip_y.value, np.degrees(motion.thigh.value)
+    labels = axis_label("hip forward", "m"), axis_label("hip height", "m"), axis_label("thigh forward", "deg")
+    with style():
+        figure, axes = plt.subplots(2, 3, figsize=(10, 4.8))
+        for ax, curve, label in zip(axes[0], curves, labels, strict=True):
+            ax.plot(100.0 * phase, curve, color=BLUE, label="Fourier series")
+            ax.set(xlabel=axis_label("stride", "%"), ylabel=label)
+        for ax, samples in zip(axes[0], _sampled(drive, measured), strict=False):
+            ax.plot(np.linspace(0.0, 100.0, len(samples)), samples, ".", color=GREY, ms=3, label="measured", zorder=1)
+        axes[0, 0].legend()
+        axes[1, 0].set_axis_off()  # the progression has no spectrum
+        pairs = ((drive.hip_y, 1e3, "hip height", "mm"), (drive.thigh, np.degrees(1.0), "thigh", "deg"))
+        for ax, (series, scale, name, unit) in zip(axes[1, 1:], pairs, strict=True):
+            _lines(ax, np.arange(1, len(series.a) + 1), scale * np.hypot(series.a, series.b))  # type: ignore[arg-type]
+            ax.set(xlabel=axis_label("frequency", "1/stride"), ylabel=axis_label(f"amplitude, {name}", unit))
+            ax.set_ylim(0.0, None)
+    return figure
+
+
+def _sampled(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None) -> tuple[np.ndarray, ...]:
+    """Measured samples as they are drawn, with the progression; none if there are none."""
+    if measured is None:
+        return ()
+    sway, height, thigh = (np.asarray(measured[name]) for name in ("hip_x_m", "hip_y_m", "thigh_rad"))
+    return float(drive.speed * drive.period) * np.linspace(0.0, 1.0, sway.size) + sway, height, np.degrees(thigh)
 
 
 def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None) -> Figure:
@@ -70,14 +116,17 @@ def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None
         flexion = np.degrees(run.knee_angle.values)
         shown = flexion >= 0.0  # beyond straight the centre runs away to infinity
         dots = ax.scatter(1e3 * run.centre_x[shown], 1e3 * run.centre_y[shown], c=flexion[shown], s=6)
-        figure.colorbar(dots, label="knee flexion (deg)")
+        figure.colorbar(dots, label=axis_label("knee flexion", "deg"))
         if paper is not None:
             ax.plot(paper["x"], paper["y"], "o", mfc="none", color=RED, label="closed form at\n0, 10, 30, 60 deg")
             ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.75), fontsize=8)
         ax.plot(0, 0, "k+", ms=10)
         ax.annotate("pivot A", (0, 0), xytext=(4, -12), textcoords="offset points", fontsize=8)
         ax.set(
-            xlabel="forward of A (mm)", ylabel="above A (mm)", title="Instantaneous centre of the knee", aspect="equal"
+            xlabel=axis_label("forward of A", "mm"),
+            ylabel=axis_label("above A", "mm"),
+            title="Instantaneous centre of the knee",
+            aspect="equal",
         )
     return figure
 
@@ -96,9 +145,9 @@ def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
                 column[0].plot(phase, run[f"{foot}_force"][shown], color=colour, label=foot)
                 column[1].plot(phase, run[f"{foot}_friction"][shown], color=colour)
             column[0].set_title(label)
-            column[1].set_xlabel("stride (%)")
-        axes[0, 0].set_ylabel("normal force (N)")
-        axes[1, 0].set_ylabel("friction, forward (N)")
+            column[1].set_xlabel(axis_label("stride", "%"))
+        axes[0, 0].set_ylabel(axis_label("normal force", "N"))
+        axes[1, 0].set_ylabel(axis_label("friction, forward", "N"))
         axes[0, 0].legend()
     return figure
 
@@ -126,9 +175,9 @@ def ground_load(
             phase = np.linspace(0.0, 100.0, measured.shape[1])
             axes[0].plot(phase, measured[1] / weight, "--", color=GREY, label="measured, sound leg")
             axes[1].plot(phase, measured[0] / weight, "--", color=GREY)
-        axes[0].set_ylabel("upward (body weights)")
-        axes[1].set_ylabel("forward (body weights)")
-        axes[1].set_xlabel("stride (%)")
+        axes[0].set_ylabel(axis_label("upward", "body weights"))
+        axes[1].set_ylabel(axis_label("forward", "body weights"))
+        axes[1].set_xlabel(axis_label("stride", "%"))
         axes[0].legend()
     return figure
 
@@ -154,8 +203,8 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
         bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
         for ax, title in zip(axes, ("Correlation with the sound knee", "Peak flexion", "Period"), strict=True):
-            ax.set(title=title, xlabel="k (kN/m)")
-        axes[0].set_ylabel("c/k (s)")
+            ax.set(title=title, xlabel=axis_label("k", "kN/m"))
+        axes[0].set_ylabel(axis_label("c/k", "s"))
         if path is not None:
             _draw_path(axes[0], path)
             axes[0].set(xlim=_edges(scan.k / 1e3), ylim=_edges(scan.ratio))  # a path may leave the map
@@ -187,9 +236,12 @@ def _draw_path(ax: Axes, path: xr.Dataset) -> None:
 def scan_lines(
     scan: xr.Dataset, ratios: Sequence[float], critical: Mapping[float, float], measured_peak: float
 ) -> Figure:
-    """Peak flexion and rho over k at some c/k, critical k marked (the paper's Figures 12 and 13)."""
+    """Peak flexion and rho over k at some c/k (the paper's Figures 12 and 13), every panel with a scale of its own.
+
+    Marked in red as there: above, where the peak falls to the measured one (see `first_fall`); below, critical k.
+    """
     with style():
-        figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True, sharey="row")
+        figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True)
         for column, ratio in zip(axes.T, ratios, strict=True):
             line = scan.sel(ratio=ratio, method="nearest")
             ok = line.status == 0
@@ -201,14 +253,24 @@ def scan_lines(
             for ax in column:
                 for failed in k[~ok].values:
                     ax.axvspan(failed - 0.25, failed + 0.25, color=FAILED, lw=0)
-                if np.isfinite(critical.get(ratio, np.nan)):
-                    ax.axvline(critical[ratio] / 1e3, color=RED, ls="--", lw=1)
+            equal = first_fall(k.values, line.peak_flexion.where(ok).values, measured_peak)
+            for ax, at in ((column[0], equal), (column[1], critical.get(ratio, np.nan) / 1e3)):
+                if np.isfinite(at):
+                    ax.axvline(at, color=RED, ls="--", lw=1)
             column[0].set_title(f"c/k = {ratio:g} s")
-            column[1].set_xlabel("k (kN/m)")
-        axes[0, 0].set_ylabel("peak flexion (deg)")
+            column[1].set_xlabel(axis_label("k", "kN/m"))
+        axes[0, 0].set_ylabel(axis_label("peak flexion", "deg"))
         axes[1, 0].set_ylabel("rho")
-        axes[1, 0].set_ylim(0.93, 1.0)
     return figure
+
+
+def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
+    """Where a sampled curve first falls through a level, by linear interpolation; NaN where it never does."""
+    falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
+    if not falls.size:
+        return float("nan")
+    i = int(falls[0])
+    return float(x[i] + (x[i + 1] - x[i]) * (y[i] - level) / (y[i] - y[i + 1]))
 
 
 def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Figure:
@@ -219,9 +281,13 @@ def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Fi
         shown = (frequency > 0) & (frequency <= 2.5)
         level = np.log10(np.maximum(amplitude[:, shown], 1e-2)).T
         mesh = ax.pcolormesh(np.asarray(k) / 1e3, frequency[shown], level, shading="nearest", cmap="magma")
-        figure.colorbar(mesh, label="log$_{10}$ amplitude (deg)")
+        figure.colorbar(mesh, label=axis_label("log$_{10}$ amplitude", "deg"))
         ax.set_yticks([1 / 3, 1 / 2, 2 / 3, 1, 1.5, 2], ["1/3", "1/2", "2/3", "1", "3/2", "2"])
-        ax.set(xlabel="k (kN/m)", ylabel="frequency (strides$^{-1}$)", title="Response spectra at c/k = 0.05 s")
+        ax.set(
+            xlabel=axis_label("k", "kN/m"),
+            ylabel=axis_label("frequency", "1/stride"),
+            title="Response spectra at c/k = 0.05 s",
+        )
     return figure
 
 
@@ -238,8 +304,8 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
         figure, (ax, zoom) = plt.subplots(1, 2, figsize=(7.5, 4.2), width_ratios=(2, 1))
         lines = [ax.plot([], [], "-", color=BLUE, lw=3, solid_capstyle="round")[0] for _ in SEGMENTS]
         near = [zoom.plot([], [], "-o", color=BLUE, lw=2.5, ms=4)[0] for _ in SEGMENTS]
-        ax.axhline(0, color="k", lw=1)
-        ax.set(aspect="equal", ylim=(-0.08, 1.0), xlabel="x (m)", ylabel="y (m)")
+        _ground(ax, float(-points[..., 1].min()))
+        ax.set(aspect="equal", ylim=(-0.08, 1.0), xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"))
         zoom.set(aspect="equal", title="the four-bar knee", xticks=[], yticks=[])
 
     def draw(frame: int) -> list[Any]:
@@ -250,7 +316,7 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
             close.set_data(xs, ys)
         (x, _), (kx, ky) = here["H"], here["A"]
         ax.set_xlim(x - 0.75, x + 0.75)
-        ax.set_title(f"knee {np.degrees(float(run.knee_angle[frame])):.0f} deg")
+        ax.set_title(f"knee {round(np.degrees(float(run.knee_angle[frame]))) + 0:d} deg")
         zoom.set(xlim=(kx - 0.16, kx + 0.12), ylim=(ky - 0.2, ky + 0.1))
         return [*lines, *near]
 
@@ -258,6 +324,15 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
     figure.canvas.draw()
     figure.set_layout_engine("none")  # laid out once: else the panels shake with the width of the numbers
     return FuncAnimation(figure, draw, frames=[int(f) for f in frames], interval=1000 * period / frames_per_stride)
+
+
+def _ground(ax: Axes, depth: float) -> None:
+    """The ground, above it the elastic layer (of sole and floor) into which the foot is pressed, `depth` m at most."""
+    ax.axhspan(-1.0, -depth, color=GREY, lw=0, zorder=0)
+    ax.axhspan(-depth, 0.0, color=ORANGE, alpha=0.35, lw=0, zorder=0)
+    ax.text(
+        0.02, 0.02, f"orange: contact layer, {1e3 * depth:.0f} mm", transform=ax.transAxes, fontsize=7, color="white"
+    )
 
 
 def save_animation(animation: FuncAnimation, path: pathlib.Path | str, fps: int = 25) -> pathlib.Path:

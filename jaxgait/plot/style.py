@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
+import xarray as xr
 from cycler import cycler
 from matplotlib.figure import Figure
 
@@ -35,10 +36,35 @@ _RC: dict[Any, Any] = {
 
 
 @contextlib.contextmanager
-def style() -> Iterator[None]:
-    """Draws in the look of jaxgait inside the block; the user's own matplotlib settings are untouched outside."""
-    with mpl.rc_context(_RC):
+def style(**changes: Any) -> Iterator[None]:
+    """Draws in the look of jaxgait inside the block; the user's own matplotlib settings are untouched outside.
+
+    Only the settings changed here are put back: the first picture of a notebook lets matplotlib choose its backend and
+    switch on inline plotting, which `matplotlib.rc_context` would undo for the rest of the notebook.
+
+    Args:
+        changes: further settings, with `__` for the dot in their names.
+    """
+    mine: dict[Any, Any] = _RC | {name.replace("__", "."): value for name, value in changes.items()}
+    before: dict[Any, Any] = {name: mpl.rcParams[name] for name in mine}
+    mpl.rcParams.update(mine)
+    try:
         yield
+    finally:
+        mpl.rcParams.update(before)
+
+
+def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
+    """The label of an axis, a colour bar or a curve: "name (unit)", or the name alone for a number without a unit.
+
+    Args:
+        quantity: its name, or a labelled array with the attributes `long_name` and `units`.
+        unit: as on the array if None.
+    """
+    if isinstance(quantity, xr.DataArray):
+        unit = str(quantity.attrs.get("units", "")) if unit is None else unit
+        quantity = str(quantity.attrs.get("long_name", quantity.name))
+    return quantity if unit in (None, "", "1") else f"{quantity} ({unit})"
 
 
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:

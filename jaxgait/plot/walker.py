@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.analysis.continuation import Branch
 from jaxgait.models.walker import RoundFeet, WalkerState
-from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, style
+from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label, style
 
 __all__ = ["animate", "basin_map", "branches", "contact_strip", "phase_portrait"]
 
+REACH = 0.43
+"""What a film shows of the ground on either side of the hip, m."""
 FOOT_ARC = 0.6
 """Half opening in rad of the drawn arc of a foot."""
 
@@ -38,30 +40,34 @@ def leg_outline(walker: RoundFeet, x: float, y: float, theta: float) -> tuple[np
 def animate(
     path: pathlib.Path, walker: RoundFeet, walks: Mapping[str, WalkerState], *, frame_step: float, dpi: int = 70
 ) -> pathlib.Path:
-    """Walkers side by side as a GIF, drawn in the axes of the slope with the camera at the hip.
+    """Walkers side by side as a GIF, on their slope beside a level line, with the camera at the hip.
 
     Args:
         path: file to write.
-        walker: its geometry.
-        walks: title -> states at equally spaced times, all equally many.
+        walker: its geometry, and the slope.
+        walks: title -> states at equally spaced times, all equally many; a walker that has fallen stays where it is.
         frame_step: time in s between them.
         dpi: resolution.
     """
+    slope = float(walker.slope)
     with style():
         figure, axes = plt.subplots(1, len(walks), figsize=(3.4 * len(walks), 3.2), squeeze=False)
-        artists = [_stage(axis, title) for axis, title in zip(axes[0], walks, strict=True)]
-        states = [np.stack([np.asarray(v) for v in y]) for y in walks.values()]
+        artists = [_stage(axis, title, slope) for axis, title in zip(axes[0], walks, strict=True)]
+        states = [_until_it_falls(walker, np.stack([np.asarray(v) for v in y])) for y in walks.values()]
 
         def draw(frame: int) -> list:
             for y, axis, lines in zip(states, axes[0], artists, strict=True):
                 x, height = y[0, frame], y[1, frame]
                 for leg, (bar, foot) in enumerate(lines[:2]):
-                    straight, arc = leg_outline(walker, x, height, y[2 + leg, frame])
+                    straight, arc = (_level(p, slope) for p in leg_outline(walker, x, height, y[2 + leg, frame]))
                     bar.set_data(*straight.T)
                     foot.set_data(*arc.T)
-                lines[2].set_data([x], [height])
-                lines[3].set_text(f"t = {frame * frame_step:.2f} s")
-                axis.set_xlim(x - 0.35, x + 0.35)
+                (here, _), below = _level(np.array([x, height]), slope), -x * np.sin(slope)
+                lines[2].set_data(*_level(np.array([[x, height]]), slope).T)
+                fallen = ", fallen" if frame and np.array_equal(y[:, frame], y[:, frame - 1]) else ""
+                lines[3].set_text(f"t = {frame * frame_step:.2f} s{fallen}")
+                lines[4].set_ydata([below + REACH * np.tan(slope)] * 2)  # level with the ground at the left edge
+                axis.set(xlim=(here - REACH, here + REACH), ylim=(below - 0.06, below + 0.46))
             return []
 
         movie = FuncAnimation(figure, draw, frames=states[0].shape[1], blit=False)
@@ -70,22 +76,46 @@ def animate(
     return path
 
 
-def _stage(axis: Axes, title: str) -> tuple:
-    axis.set(title=title, xlabel="down the slope [m]", ylim=(-0.06, 0.46), aspect="equal")
-    axis.axhspan(-0.06, 0.0, color=FAILED, zorder=0)
+def _until_it_falls(walker: RoundFeet, states: np.ndarray) -> np.ndarray:
+    """States (coordinates, times) in which a walker whose hip is below half a leg's length moves no more."""
+    fallen = np.flatnonzero(states[1] < 0.5 * float(walker.leg_length))
+    return states if not fallen.size else states[:, np.minimum(np.arange(states.shape[1]), fallen[0])]
+
+
+def _level(points: np.ndarray, slope: float) -> np.ndarray:
+    """Points (..., 2) in the axes of the slope, seen with the horizontal level."""
+    along, out = points[..., 0], points[..., 1]
+    return np.stack([along * np.cos(slope) + out * np.sin(slope), out * np.cos(slope) - along * np.sin(slope)], axis=-1)
+
+
+def _stage(axis: Axes, title: str, slope: float) -> tuple:
+    axis.set(title=title, xlabel=axis_label("x", "m"), aspect="equal", yticks=[])
+    axis.grid(False)
+    ends = np.array([-1.0, 20.0])  # m, more than any film walks
+    axis.fill_between(ends, -ends * np.tan(slope), -ends * np.tan(slope) - 2.0, color=FAILED, lw=0, zorder=0)
     lines = []
     for colour in (BLUE, ORANGE):
         (bar,) = axis.plot([], [], color=colour, lw=4, solid_capstyle="round")
         (foot,) = axis.plot([], [], color=colour, lw=3)
         lines.append((bar, foot))
     (hip,) = axis.plot([], [], "o", color="black", ms=7)
-    return *lines, hip, axis.text(0.03, 0.93, "", transform=axis.transAxes, fontsize=8)
+    time = axis.text(0.03, 0.93, "", transform=axis.transAxes, fontsize=8)
+    level = axis.axhline(0.0, color="black", lw=0.6, ls=":")
+    axis.text(
+        0.97,
+        0.02,
+        f"slope {np.degrees(slope):.2f} deg (dotted: level)",
+        transform=axis.transAxes,
+        fontsize=7,
+        ha="right",
+    )
+    return *lines, hip, time, level
 
 
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:
     """Rate over angle of one leg."""
     axis.plot(angle, rate, color=color, lw=1.0, label=label or None)
-    axis.set(xlabel="leg angle [rad]", ylabel="leg rate [rad/s]")
+    axis.set(xlabel=axis_label("leg angle", "rad"), ylabel=axis_label("leg rate", "rad/s"))
 
 
 def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
@@ -118,7 +148,6 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
         for point in branch.bifurcations:
             axis.plot(point.parameter, point.z[0], "o", color="black", ms=4, zorder=5)
     axis.plot([], [], "o", color="black", ms=4, label="bifurcation, located")
-    axis.set_xlabel(continued[0].name if continued else "")
     axis.legend(loc="upper left", markerscale=2)
 
 
