@@ -12,8 +12,8 @@ from . import design, scans, table
 
 INTRO = (
     "Chen, Yan and Jin (2003) replace the one-sided constraint between sole and ground by forces at many flexible "
-    "points. They print no segment table, no studs and no timing: expected values are those of an independent "
-    "simulation with the parameters chosen here."
+    "points. They print the size of the joints' swings, but no segment table, no studs and no timing, and our copy "
+    "ends before their results: expected values are those of an independent simulation with the parameters chosen here."
 )
 
 
@@ -22,6 +22,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     out.mkdir(parents=True, exist_ok=True)
     report = Report("The human jumper", INTRO)
     steps = (
+        table.given,
         table.figures,
         table.friction_laws,
         table.films,

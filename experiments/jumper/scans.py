@@ -19,6 +19,11 @@ from jaxgait.report import Report
 
 FAST = {"samples": 300, "rtol": 1e-6, "atol": 1e-8}
 MODULI, FRICTIONS = np.geomspace(4e6, 40e6, 32), np.linspace(0.3, 1.2, 32)
+PANELS = {
+    "height": axis_label("jump height", "m"),
+    "peak_force": axis_label("peak force", "body weights"),
+    "angular_momentum": axis_label("angular momentum", "kg m$^2$/s"),
+}
 KNEES, HIPS = np.radians(np.linspace(86.0, 104.0, 32)), np.radians(np.linspace(84.0, 104.0, 32))
 
 
@@ -39,13 +44,17 @@ def sole(report: Report, out: pathlib.Path) -> None:
         **FAST,
     )
     _report(report, out, scan, "sole")
-    panels = [scan[name].values.reshape(stiffness.shape) for name in ("height", "peak_force")]
+    panels = [scan[name].values.reshape(stiffness.shape) for name in PANELS]
     figure = _maps(MODULI / 1e6, FRICTIONS, panels, axis_label("modulus of the studs", "MPa"), "kinetic friction")
-    for axis in figure.axes[:2]:
+    for axis in figure.axes[: len(PANELS)]:
         axis.set_xscale("log")
         axis.set_xticks([4, 6, 10, 20, 40], labels=["4", "6", "10", "20", "40"])
         axis.minorticks_off()
-    report.picture(save(figure, out / "scan_sole.png"), "Soft or slippery soles: jump height and peak force.")
+    report.picture(
+        save(figure, out / "scan_sole.png"),
+        "Soft or slippery soles at take-off: friction leaves height and peak force alone, but sets how fast the body "
+        "turns backward.",
+    )
 
 
 def posture(report: Report, out: pathlib.Path) -> None:
@@ -53,7 +62,7 @@ def posture(report: Report, out: pathlib.Path) -> None:
     grid = {"knee_start": KNEES, "hip_start": HIPS}
     scan = jaxgait.ensemble(Jumper(), grid, observe=measures, variables=MEASURES, **FAST)
     _report(report, out, scan, "posture")
-    panels = [scan[name].transpose("knee_start", "hip_start").values for name in ("height", "peak_force")]
+    panels = [scan[name].transpose("knee_start", "hip_start").values for name in PANELS]
     figure = _maps(
         np.degrees(KNEES),
         np.degrees(HIPS),
@@ -61,7 +70,10 @@ def posture(report: Report, out: pathlib.Path) -> None:
         axis_label("knee in the crouch", "deg"),
         axis_label("hip in the crouch", "deg"),
     )
-    report.picture(save(figure, out / "scan_posture.png"), "Postures of the crouch: jump height and peak force.")
+    report.picture(
+        save(figure, out / "scan_posture.png"),
+        "Postures of the crouch: jump height, peak force and angular momentum (negative: backward).",
+    )
 
 
 def robot(report: Report, out: pathlib.Path) -> None:
@@ -79,17 +91,17 @@ def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> N
     scan.to_netcdf(out / f"scan_{name}.nc", engine="h5netcdf")
     report.figure(f"{name}-jumps", f"jumps in the scan of the {name}", "1", int(scan.status.size))
     report.figure(f"{name}-failed", "of which failed", "1", int((scan.status != 0).sum()), expected=0)
-    for observable, unit in (("height", "m"), ("peak_force", "1")):
+    for observable, unit in (("height", "m"), ("peak_force", "1"), ("angular_momentum", "kg m^2/s")):
+        words = observable.replace("_", " ")
         low, high = float(scan[observable].min()), float(scan[observable].max())
-        report.figure(f"{name}-{observable}-min", f"least {observable} over the {name}", unit, low)
-        report.figure(f"{name}-{observable}-max", f"largest {observable} over the {name}", unit, high)
+        report.figure(f"{name}-{observable}-min", f"least {words} over the {name}", unit, low)
+        report.figure(f"{name}-{observable}-max", f"largest {words} over the {name}", unit, high)
 
 
 def _maps(x: np.ndarray, y: np.ndarray, panels: list[np.ndarray], xlabel: str, ylabel: str) -> Figure:
-    labels = (axis_label("jump height", "m"), axis_label("peak force", "body weights"))
     with style():
-        figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), sharey=True)
-        for axis, values, label in zip(axes, panels, labels, strict=True):
+        figure, axes = plt.subplots(1, len(PANELS), figsize=(12.5, 3.6), sharey=True)
+        for axis, values, label in zip(axes, panels, PANELS.values(), strict=True):
             axis.set_facecolor(FAILED)
             mesh = axis.pcolormesh(x, y, values.T, rasterized=True)
             figure.colorbar(mesh, ax=axis, label=label)

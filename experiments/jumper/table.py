@@ -25,6 +25,15 @@ from jaxgait.report import Report
 
 WEIGHT = 70.0 * 9.81
 PROFILES = {"sequenced": Jumper(), "simultaneous": Jumper.simultaneous()}
+GIVEN = {  # joint: swing in degrees that the paper prints (its Table 1)
+    "shoulder": 54,
+    "elbow": 54,
+    "hip": 90,
+    "knee": 90,
+    "ankle": 45,
+}
+UNREADABLE = "its results are not in the text that we have"
+"""The paper computes joint moments, ground forces and the foot's motion; our copy ends before it shows them."""
 ROWS = [  # name, meaning, unit, sequenced, simultaneous, tolerance (absolute)
     ("take_off", "take-off", "s", 0.325946, 0.246491, 1e-4),
     ("x", "CoM at take-off, x", "m", 0.15104, 0.11821, 1e-4),
@@ -64,6 +73,22 @@ def jump_of(data: xr.Dataset) -> Jump:
         return assess(data.time.values, {str(name): data[name].values for name in data}, WEIGHT)
 
 
+def given(report: Report, out: pathlib.Path) -> None:
+    """What the paper prints of its model, beside ours."""
+    model, space = Jumper(), SpatialJumper()
+    tree = space.tree()
+    report.figure("bodies", "bodies", "1", len(tree.names), expected=15, paper=15)
+    mass = float(np.sum(np.asarray(tree.mass)))
+    report.figure("mass", "mass of all bodies", "kg", mass, expected=70.0, tolerance=1e-9, paper=70)
+    for joint, swing in GIVEN.items():
+        angle = float(np.degrees(abs(getattr(model, joint).angle)))
+        what = f"swing of the {joint}"
+        report.figure(f"swing-{joint}", what, "deg", angle, expected=swing, tolerance=1e-9, paper=swing)
+    speed = float(model.sole.transition_speed)
+    what = "speed at which friction turns from static to kinetic"
+    report.figure("transition-speed", what, "m/s", speed, expected=0.006, tolerance=1e-12, paper=0.006)
+
+
 def figures(report: Report, out: pathlib.Path) -> None:
     """All rows of the table for both profiles, the ground reaction and the sole."""
     runs = {name: run(model) for name, model in PROFILES.items()}
@@ -73,11 +98,18 @@ def figures(report: Report, out: pathlib.Path) -> None:
         for name, what, unit, *expected, tolerance in ROWS:
             value = float(getattr(jump, name))
             label = f"{what}, {profile}"
-            report.figure(f"{profile}-{name}", label, unit, value, expected=expected[column], tolerance=tolerance)
+            beside = {
+                "expected": expected[column],
+                "tolerance": tolerance,
+                "paper": UNREADABLE if "force" in name else None,
+            }
+            report.figure(f"{profile}-{name}", label, unit, value, **beside)
         found = _histories(data, 0.5 if profile == "sequenced" else 0.42)
         for name, (what, unit, *expected, relative) in HISTORIES.items():
             label, tolerance = f"{what}, {profile}", relative * abs(expected[column])
-            report.figure(f"{profile}-{name}", label, unit, found[name], expected=expected[column], tolerance=tolerance)
+            paper = UNREADABLE if name.startswith("grf") else None
+            beside = {"expected": expected[column], "tolerance": tolerance, "paper": paper}
+            report.figure(f"{profile}-{name}", label, unit, found[name], **beside)
         with precision.use("float64"):
             times = np.asarray(lift_off_times(data.time.values, data.depth.values))
         for row, (value, wanted) in enumerate(zip(times, LIFT_OFFS[profile], strict=True)):

@@ -304,7 +304,7 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
         figure, (ax, zoom) = plt.subplots(1, 2, figsize=(7.5, 4.2), width_ratios=(2, 1))
         lines = [ax.plot([], [], "-", color=BLUE, lw=3, solid_capstyle="round")[0] for _ in SEGMENTS]
         near = [zoom.plot([], [], "-o", color=BLUE, lw=2.5, ms=4)[0] for _ in SEGMENTS]
-        _ground(ax, float(-points[..., 1].min()))
+        _ground(ax, float(max(0.0, -points[frames, :, 1].min())))
         ax.set(aspect="equal", ylim=(-0.08, 1.0), xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"))
         zoom.set(aspect="equal", title="the four-bar knee", xticks=[], yticks=[])
 
