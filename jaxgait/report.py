@@ -141,7 +141,7 @@ class Report:
         """The counts, what misses the specification, and where the paper is contradicted and why."""
         missed = [f"- **{f.what}**: expected {_wanted(f)}, measured {_quantity(f, f.measured)}" for f in self.unmet]
         against = [
-            f"- **{f.what}**: the paper has {_quantity(f, _printed(f.paper))}, measured {_quantity(f, f.measured)}. "
+            f"- **{f.what}**: paper: {_quantity(f, _printed(f.paper))}; measured: {_quantity(f, f.measured)}. "
             f"{f.note or 'Not explained.'}"
             for f in self.contradictions
         ]

@@ -17,7 +17,12 @@ from jaxgait.models.parameters import with_parameters
 from jaxgait.plot.style import BLUE, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
 
-INTRO = "The page asks whether a jumper of 70 kg on a rope of 20 N/m is safe. He is not; a rope of 27 N/m would do."
+INTRO = (
+    "A page of exercises asks whether a jump of 70 kg on a rope of 20 N/m is safe, and prints no answer. It is not; a "
+    "rope of 27 N/m would do."
+)
+QUESTION = "asks whether it is safe, without an answer"
+"""What the page says of the clearance."""
 MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
 SENSITIVITIES = {
     "stiffness": (20.0, 2.120072),
@@ -51,7 +56,8 @@ def _figures(report: Report, out: pathlib.Path) -> None:
         ("no-drag", "clearance without drag", Bungee(linear_drag=0.0, quadratic_drag=0.0), -42.662813, 1e-6),
     ]
     for name, what, model, expected, tolerance in rows:
-        report.figure(name, what, "m", float(clearance(model)), expected=expected, tolerance=tolerance)
+        paper = QUESTION if name == "clearance" else None
+        report.figure(name, what, "m", float(clearance(model)), expected=expected, tolerance=tolerance, paper=paper)
     for name, unit, expected in (("stiffness", "N/m", 26.3113115), ("mass", "kg", 57.4597019)):
         value = float(critical_value(Bungee(), name))
         report.figure(f"critical-{name}", f"critical {name}", unit, value, expected=expected, tolerance=1e-6)

@@ -42,7 +42,8 @@ def figure_5(report: Report, out: pathlib.Path) -> None:
         for label, value, expected, tolerance in zip(labels, found, EXPECTED[name], (FORCE, FORCE, side), strict=True):
             what = f"{name}: drive force, {label}"
             id = f"drive-{name}-{label.replace(' ', '-')}"
-            report.figure(id, what, "N", value, expected=expected, tolerance=tolerance)
+            paper = "a curve without values (Figure 5)" if name == "steer" else None
+            report.figure(id, what, "N", value, expected=expected, tolerance=tolerance, paper=paper)
     soft = jaxgait.simulate(SoftExtension(), samples=500).isel(time=slice(0, -1))  # the last instant retracts
     report.figure(
         "soft-peak", "steer, front unit on springs: largest drive force along x", "N", float(soft.drive_x.max())

@@ -14,8 +14,9 @@ from . import cost, ensembles, example, search
 
 INTRO = (
     "A walking exoskeleton of five telescopic links in space (Borisov & Chigarev). The paper prints the masses and the "
-    "form of the gait but neither its parameters nor readable values of its curves: `expected` are the numbers of our "
-    "specification, derived independently of this code. `paper` holds the seconds its authors needed in Mathematica."
+    "form of the gait but neither its parameters nor readable values of its curves: expected are the numbers of our "
+    "specification, derived independently of this code. What the paper prints are the seconds that its authors needed "
+    "in Mathematica."
 )
 
 

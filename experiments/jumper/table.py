@@ -84,7 +84,7 @@ def given(report: Report, out: pathlib.Path) -> None:
         angle = float(np.degrees(abs(getattr(model, joint).angle)))
         what = f"swing of the {joint}"
         report.figure(f"swing-{joint}", what, "deg", angle, expected=swing, tolerance=1e-9, paper=swing)
-    speed = float(model.sole.transition_speed)
+    speed = float(model.sole.stribeck_velocity)
     what = "speed at which friction turns from static to kinetic"
     report.figure("transition-speed", what, "m/s", speed, expected=0.006, tolerance=1e-12, paper=0.006)
 

@@ -1,0 +1,68 @@
+"""One look for all pictures: units in one style, and the user's own settings left alone."""
+
+import ast
+import json
+import pathlib
+import re
+
+import matplotlib as mpl
+import pytest
+import xarray as xr
+
+import jaxgait
+from jaxgait.plot.style import axis_label, style
+
+ROOT = pathlib.Path(jaxgait.__file__).parents[1]
+SOURCES = [*ROOT.glob("jaxgait/plot/*.py"), *ROOT.glob("experiments/*/*.py"), *ROOT.glob("notebooks/*.ipynb")]
+SETTERS = {"set_xlabel", "set_ylabel", "set_zlabel", "xlabel", "ylabel"}
+
+
+def test_a_label_is_a_name_with_its_unit_in_brackets():
+    assert axis_label("time", "s") == "time (s)"
+    assert axis_label("rho", "1") == axis_label("rho") == "rho"
+    height = xr.DataArray(1.0, name="h", attrs={"units": "m", "long_name": "jump height"})
+    assert axis_label(height) == "jump height (m)"
+    assert axis_label(height, "cm") == "jump height (cm)"
+    assert axis_label(xr.DataArray(1.0, name="h")) == "h"
+
+
+def code(path: pathlib.Path) -> str:
+    """The Python of a module or of a notebook."""
+    if path.suffix == ".py":
+        return path.read_text()
+    cells = json.loads(path.read_text())["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+
+
+def labels(tree: ast.AST) -> list[str]:
+    """What is written on axes, colour bars and curves without `axis_label`."""
+    found: list[ast.expr] = []
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", "")
+        found += [k.value for k in call.keywords if k.arg in ("xlabel", "ylabel", "zlabel", "label")]
+        found += call.args[:1] if name in SETTERS else []
+    written = [n for value in found for n in ([value] if not isinstance(value, ast.JoinedStr) else value.values)]
+    return [n.value for n in written if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_picture_writes_its_units_in_a_style_of_its_own(path):
+    assert len(SOURCES) > 20
+    own = r"\[[^\]]*\]\s*$| / \S"
+    if path.suffix == ".py":  # a notebook may write "time (s)" itself
+        own += r"| \((deg|rad|s|ms|m|mm|cm|N|N m|kN/m|J|mJ|%|[a-z]*/[a-z]*)\)$"
+    assert [text for text in labels(ast.parse(code(path))) if re.search(own, text)] == []
+
+
+def test_only_the_settings_of_the_style_are_put_back():
+    settings = ("axes.grid", "interactive", "lines.linewidth")
+    before = {name: mpl.rcParams[name] for name in settings}
+    try:
+        mpl.rcParams["axes.grid"] = False
+        with style(lines__linewidth=7.0):
+            assert mpl.rcParams["axes.grid"] and mpl.rcParams["lines.linewidth"] == 7.0
+            mpl.rcParams["interactive"] = not before["interactive"]  # what an inline backend does when it is chosen
+        assert not mpl.rcParams["axes.grid"] and mpl.rcParams["lines.linewidth"] == before["lines.linewidth"]
+        assert mpl.rcParams["interactive"] is not before["interactive"]
+    finally:
+        mpl.rcParams.update(before)
