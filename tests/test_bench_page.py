@@ -1,6 +1,6 @@
 import matplotlib.pyplot as plt
 
-from experiments.benchmarks import page
+from experiments.benchmarks import bench, page
 from experiments.benchmarks.rows import Row, Target, Timing, row
 
 
@@ -36,11 +36,28 @@ def test_the_page_says_what_was_measured_where_and_whether_targets_are_met(tmp_p
     }
     page.write(result, tmp_path / "RESULTS.md")
     text = (tmp_path / "RESULTS.md").read_text()
-    for words in ("2 CPU cores; a processor", "jax 1.2.3", "2026-01-02", "0.1, 1.2", "10 min", "Targets met: 1 of 2"):
+    for words in (
+        "2 CPU cores; a processor",
+        "jax 1.2.3",
+        "2026-01-02",
+        "0.1, 1.2",
+        "10 min",
+        "Targets met: 1 of 2 that",
+    ):
         assert words in text
     assert "| fast | <= 3 | 2 | yes |  |" in text and "| faster | >= 150 | 20 | NO |  |" in text
     assert "| knee | C++ | Ros4, simd | 32 | 1 s | 46.88 | 16 | 6.67e+02 | 4.0 | 2 | 2.0e-05 |" in text
     assert (tmp_path / "RESULTS.png").stat().st_size > 10_000
+
+
+def test_what_was_measured_at_a_smaller_size_is_shown_but_not_judged(monkeypatch, capsys):
+    target = Target("fast", 150.0, 20.0)
+    for part in (bench.walker, bench.knee):
+        monkeypatch.setattr(part, "measure", lambda quick: ([], [target]))
+    found = bench.bench(quick=True)["targets"]
+    assert [t["met"] for t in found] == [None, None] and found[0]["measured"] == 20.0
+    assert "not judged (quick)" in capsys.readouterr().out
+    assert target.met is False and Target("other", 1.0, None).met is None
 
 
 def test_sizes_of_the_same_work_are_a_line_over_the_size_not_over_the_error():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import json
 import os
@@ -33,7 +34,8 @@ def bench(
 
     Args:
         json_path: file for rows and targets; none is written if None.
-        quick: small sizes, a minute instead of half an hour; ratios of small ensembles are worse.
+        quick: small sizes, a minute instead of half an hour. Ratios of small ensembles and short runs are worse, so no
+            target is judged by them.
         page_path: Markdown page to write, with a picture of the same name beside it.
 
     Returns:
@@ -48,6 +50,7 @@ def bench(
     with precision.use("float64"), compiled_anew():
         for part in parts:
             more_rows, more_targets = part.measure(quick)
+            more_targets = [dataclasses.replace(t, full_size=t.full_size and not quick) for t in more_targets]
             print(table(more_rows, more_targets) + "\n", flush=True)
             rows += more_rows
             targets += more_targets

@@ -42,7 +42,7 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         "Processor time is that of the best repeat, compilation apart; the error is the median over the members of the",
         "largest difference of the final state (knee: the two angles in rad) to a run with a much tighter tolerance.",
         "",
-        f"Targets met: {sum(t['met'] for t in targets)} of {len(targets)}.",
+        f"Targets met: {sum(t['met'] for t in targets)} of {len(targets)} that were measured at full size.",
         "",
         *_table(TARGET_HEADINGS, [target_cells(t) for t in result["targets"]]),
         "",

@@ -74,11 +74,13 @@ class Target:
     measured: float | None
     at_most: bool = False
     note: str = ""
+    full_size: bool = True
+    """Whether it was measured at the size that the target speaks of; a quick run measures smaller ones."""
 
     @property
     def met(self) -> bool | None:
-        """None if it was not measured."""
-        if self.measured is None:
+        """None if it was not measured, or not at full size: small ensembles and short runs prove nothing."""
+        if self.measured is None or not self.full_size:
             return None
         return self.measured <= self.target if self.at_most else self.measured >= self.target
 
@@ -91,6 +93,7 @@ class Target:
             "met": self.met,
             "bound": "at most" if self.at_most else "at least",
             "note": self.note,
+            "full_size": self.full_size,
         }
 
 
@@ -164,7 +167,8 @@ def target_cells(target: dict[str, Any]) -> tuple[str, ...]:
     """A target (see `Target.as_dict`) as text, under `TARGET_HEADINGS`."""
     wanted = f"{'<=' if target['bound'] == 'at most' else '>='} {target['target']:g}"
     measured = "" if target["measured"] is None else f"{target['measured']:.3g}"
-    met = {True: "yes", False: "NO", None: "not measured"}[target["met"]]
+    unjudged = "not measured" if target["measured"] is None else "not judged (quick)"
+    met = {True: "yes", False: "NO", None: unjudged}[target["met"]]
     return target["what"], wanted, measured, met, target["note"]
 
 
