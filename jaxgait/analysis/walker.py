@@ -6,15 +6,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait.models.base import Scalar
+from jaxgait.models.parameters import parameters
 from jaxgait.models.walker import WalkerState
 from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
+from jaxgait.solve.checks import check_kind, check_number, is_concrete
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import FixedPoint, PoincareMap, fixed_point
 from jaxgait.solve.time_stepping import Step, march
@@ -22,6 +26,7 @@ from jaxgait.solve.time_stepping import Step, march
 __all__ = [
     "GAIT",
     "RollingGait",
+    "Totals",
     "Walk",
     "WalkStatistics",
     "heel_strikes",
@@ -35,7 +40,12 @@ __all__ = [
 GAIT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker: a good first guess."""
 BLOCK = 0.1
-"""Length in s of the blocks of `walk`; shorter than `SWING`, so that a block has at most one heel strike per foot."""
+"""Largest length in s of the blocks of `walk`: shorter than `SWING`, so that a block has at most one heel strike per
+foot."""
+LARGEST_STEP = 0.015
+"""Largest step in s of `walk`: a tenth of `SWING`."""
+ROUNDING = 1e-6
+"""By how much of a step a number of steps may miss a whole one."""
 SWING = 0.15
 """A contact after this time in s without contact is a heel strike, anything sooner a bounce."""
 STICTION = 1e-6
@@ -111,14 +121,31 @@ def passing_gait(
     return float(span / steps), float((place[steps] - place[0]) / span)
 
 
+class Totals(NamedTuple):
+    """What adds up along a walk."""
+
+    slip: Float[Array, "*batch 2"]
+    """Distance in m slipped by each foot."""
+    flight: Float[Array, "*batch"]
+    """Time in s with both feet in the air."""
+    impact_work: Float[Array, "*batch"]
+    """Work in J of impacts (negative: lost), see `losses`."""
+    friction_work: Float[Array, "*batch"]
+    """Work in J of sliding friction."""
+
+
 class Walk(NamedTuple):
-    """A time-stepped walk in blocks of `BLOCK` s; the two feet are stacked on the last axis."""
+    """A time-stepped walk in blocks of whole steps, `BLOCK` s at most; the two feet are stacked on the last axis.
+
+    Nothing counts after the fall: no contact, no slip, no losses.
+    """
 
     t: Float[Array, "*batch blocks"]
     """Time in s at the end of each block."""
     y: WalkerState
     """State there."""
-    fallen: Bool[Array, "*batch blocks"]
+    fell_at: Float[Array, "*batch"]
+    """Time in s of the first step at whose end the walker lay (or was lost: its state not finite); infinity if none."""
     first_t: Float[Array, "*batch blocks 2"]
     """Time in s of the first contact in the block; infinity if there is none."""
     first_x: Float[Array, "*batch blocks 2"]
@@ -127,48 +154,113 @@ class Walk(NamedTuple):
     """Normal impulse in N s then."""
     last_t: Float[Array, "*batch blocks 2"]
     """Time in s of the last contact in the block; minus infinity if there is none."""
-    slip: Float[Array, "*batch blocks 2"]
-    """Distance in m slipped in the block."""
-    flight: Float[Array, "*batch blocks"]
-    """Time in s with both feet in the air."""
-    impact_work: Float[Array, "*batch blocks"]
-    """Work in J of impacts (negative: lost), see `losses`."""
-    friction_work: Float[Array, "*batch blocks"]
-    """Work in J of sliding friction."""
+    totals: Totals
+    """Of the block."""
+    to_first: Totals
+    """Of the part of the block before the first contact of each foot; a further axis (that foot) after `blocks`."""
 
 
 def walk(walker: RigidWalker, dt: float = 1e-4, duration: float = 50.0) -> Walk:
     """Walks the LCP walker from its start and keeps what its statistics need.
 
+    It takes whole steps of `dt`, as few as reach `duration`: `t[-1]` is the exact end.
+
     Args:
         walker: its leaves may be traced: `jax.vmap` makes an ensemble.
-        dt: step in s.
+        dt: step in s, `LARGEST_STEP` at most.
         duration: in s.
+
+    Raises:
+        TypeError: for a walker of another form.
+        ValueError: for a step or a duration that cannot be.
+        jaxgait.models.parameters.ParameterError: for a walker that cannot be, as far as its leaves are not traced.
     """
+    steps = _whole_steps(dt, duration)
+    per_block = min(math.floor(BLOCK / dt + ROUNDING), steps)
+    check_kind(walker, RigidWalker, "rigid feet, RigidWalker()")
+    for name, info in parameters(walker).items():
+        if np.ndim(info.value) != 0:
+            raise ValueError(f"walk runs one walker, {name} has the shape {np.shape(info.value)}: use jax.vmap")
 
-    def summarise(steps: Step) -> Walk:
-        impact_work, friction_work, slipping = losses(walker, steps)
-        normal = jnp.stack(steps.impulses[::2], axis=1)
-        touching = normal > 0.0
-        t = steps.t[:, None]
-        first = jnp.argmax(touching, axis=0)
-        slip = jnp.abs(jnp.stack(steps.slips, axis=1))
-        end = WalkerState(*(leaf[-1] for leaf in steps.y))
-        return Walk(
-            t=steps.t[-1],
-            y=end,
-            fallen=walker.fell(end),
-            first_t=jnp.min(jnp.where(touching, t, jnp.inf), axis=0),
-            first_x=steps.y.x[first],
-            first_impulse=jnp.take_along_axis(normal, first[None, :], axis=0)[0],
-            last_t=jnp.max(jnp.where(touching, t, -jnp.inf), axis=0),
-            slip=dt * jnp.sum(jnp.where(slipping & (slip > STICTION), slip, 0.0), axis=0),
-            flight=dt * jnp.sum(jnp.where(jnp.any(touching, axis=1), 0.0, 1.0)),
-            impact_work=jnp.sum(impact_work),
-            friction_work=jnp.sum(friction_work),
-        )
+    def summarise(block: Step) -> Walk:
+        return _summary(walker, block, dt, steps)
 
-    return march(walker, dt, round(duration / BLOCK), round(BLOCK / dt), summarise)
+    blocks = march(walker, dt, math.ceil(steps / per_block), per_block, summarise)
+    return _up_to_the_fall(blocks)
+
+
+def _whole_steps(dt: float, duration: float) -> int:
+    """How many steps reach the duration."""
+    if not is_concrete((dt, duration)):
+        raise ValueError("dt and duration decide how many steps there are: they cannot be traced")
+    check_number("dt", dt, "s", above=0.0)
+    check_number("duration", duration, "s", above=0.0)
+    if dt > LARGEST_STEP:
+        raise ValueError(f"dt must be at most {LARGEST_STEP:g} s, a tenth of the shortest swing, got {dt:g} s")
+    if duration < dt:
+        raise ValueError(f"duration must be at least one step of dt = {dt:g} s, got {duration:g} s")
+    return math.ceil(duration / dt - ROUNDING)
+
+
+def _summary(walker: RigidWalker, block: Step, dt: float, steps: int) -> Walk:
+    """What is kept of one block; of the last one only the part that belongs to the walk."""
+    within = block.t < (steps + 0.5) * dt
+    lying = within & (jax.vmap(walker.fell)(block.y) | ~_finite(block.y))
+    fall = jnp.min(jnp.where(lying, block.t, jnp.inf))
+    counts = within & (block.t <= fall)
+    normal = jnp.stack(block.impulses[::2], axis=1)
+    touching = (normal > 0.0) & counts[:, None]
+    first = jnp.argmax(touching, axis=0)
+    amounts = jnp.where(counts[:, None], _amounts(walker, block, dt), 0.0)
+    before = jnp.arange(block.t.shape[0])[:, None] < first[None, :]
+    t, last = block.t[:, None], jnp.sum(within) - 1
+    return Walk(
+        t=block.t[last],
+        y=WalkerState(*(leaf[last] for leaf in block.y)),
+        fell_at=fall,
+        first_t=jnp.min(jnp.where(touching, t, jnp.inf), axis=0),
+        first_x=block.y.x[first],
+        first_impulse=jnp.take_along_axis(normal, first[None, :], axis=0)[0],
+        last_t=jnp.max(jnp.where(touching, t, -jnp.inf), axis=0),
+        totals=_totals(jnp.sum(amounts, axis=0)),
+        to_first=_totals(jnp.sum(jnp.where(before[:, :, None], amounts[:, None, :], 0.0), axis=0)),
+    )
+
+
+def _finite(y: WalkerState) -> Bool[Array, " steps"]:
+    return jnp.all(jnp.isfinite(jnp.stack(y)), axis=0)
+
+
+def _amounts(walker: RigidWalker, block: Step, dt: float) -> Float[Array, "steps 5"]:
+    """What each step adds to the `Totals`."""
+    impact_work, friction_work, slipping = losses(walker, block)
+    speed = jnp.abs(jnp.stack(block.slips, axis=1))
+    slip = dt * jnp.where(slipping & (speed > STICTION), speed, 0.0)
+    touching = (block.impulses[0] > 0.0) | (block.impulses[2] > 0.0)
+    flight = dt * jnp.where(touching, 0.0, 1.0)
+    return jnp.concatenate([slip, jnp.stack([flight, impact_work, friction_work], axis=1)], axis=1)
+
+
+def _totals(amounts: Float[Array, "*batch 5"]) -> Totals:
+    return Totals(amounts[..., :2], amounts[..., 2], amounts[..., 3], amounts[..., 4])
+
+
+def _up_to_the_fall(blocks: Walk) -> Walk:
+    """The walk from its blocks, those after the fall without contacts and amounts."""
+    fell_at = jnp.min(blocks.fell_at)
+    begins = jnp.concatenate([jnp.zeros_like(blocks.t[:1]), blocks.t[:-1]])
+    counts = begins < fell_at
+
+    def kept(tree: Any, otherwise: float) -> Any:
+        return jax.tree.map(lambda x: jnp.where(counts.reshape(-1, *[1] * (x.ndim - 1)), x, otherwise), tree)
+
+    return blocks._replace(
+        fell_at=fell_at,
+        first_t=kept(blocks.first_t, jnp.inf),
+        last_t=kept(blocks.last_t, -jnp.inf),
+        totals=kept(blocks.totals, 0.0),
+        to_first=kept(blocks.to_first, 0.0),
+    )
 
 
 def losses(
@@ -187,10 +279,14 @@ def losses(
 
 
 class WalkStatistics(NamedTuple):
-    """Numbers of one walk over its steady part; NaN if it fell."""
+    """Numbers of one walk over its steady part; NaN if it fell, or took less than two steps there.
+
+    What is given per step or per stride is taken from one heel strike to a later one, an even number of steps on: the
+    work of the first strike belongs to it, that of the last one does not.
+    """
 
     fell_at: float
-    """Time in s of the fall; infinity if it did not fall."""
+    """Time in s of the first step at whose end the walker lay; infinity if it did not fall."""
     period: float
     """Mean time in s of a step."""
     step_length: float
@@ -207,20 +303,38 @@ class WalkStatistics(NamedTuple):
     """Energy in J lost in impacts per step."""
     friction_loss: float
     strikes: Float[np.ndarray, "strikes 4"]
-    """All heel strikes: time in s, foot (1 or 2), hip position in m, normal impulse in N s."""
+    """All heel strikes up to the fall: time in s, foot (1 or 2), hip position in m, normal impulse in N s."""
 
 
 def heel_strikes(one: Walk) -> Float[np.ndarray, "strikes 4"]:
-    """All heel strikes of one walk: time in s, foot, hip position in m, normal impulse in N s."""
-    rows = []
+    """All heel strikes of one walk up to its fall: time in s, foot, hip position in m, normal impulse in N s."""
+    return _strikes(one)[0]
+
+
+def _strikes(one: Walk) -> tuple[Float[np.ndarray, "strikes 4"], Float[np.ndarray, "strikes 5"]]:
+    """All heel strikes of one walk, and what had added up until each of them."""
+    if np.ndim(one.t) != 1:
+        raise ValueError(
+            f"give one walk, not a batch of shape {np.shape(one.t)[:-1]}: jax.tree.map(lambda leaf: leaf[i], walks)"
+        )
+    totals, to_first = (_columns(tree) for tree in (one.totals, one.to_first))
+    until = np.concatenate([np.zeros((1, 5)), np.cumsum(totals, axis=0)[:-1]])
+    rows, sums = [], []
     for foot in (0, 1):
         first, last = np.asarray(one.first_t)[:, foot], np.asarray(one.last_t)[:, foot]
         before = np.concatenate([[0.0], np.maximum.accumulate(np.maximum(last, 0.0))[:-1]])
         struck = np.isfinite(first) & (first - before >= SWING)
         x, impulse = np.asarray(one.first_x)[:, foot], np.asarray(one.first_impulse)[:, foot]
         rows.append(np.column_stack([first, np.full(first.shape, foot + 1.0), x, impulse])[struck])
+        sums.append((until + to_first[:, foot])[struck])
     table = np.concatenate(rows)
-    return table[np.argsort(table[:, 0])]
+    order = np.argsort(table[:, 0], kind="stable")
+    return table[order], np.concatenate(sums)[order]
+
+
+def _columns(totals: Totals) -> Float[np.ndarray, "*shape 5"]:
+    slip, *others = (np.asarray(x, dtype=float) for x in totals)
+    return np.concatenate([slip, np.stack(others, axis=-1)], axis=-1)
 
 
 def walk_statistics(one: Walk, after: float = 25.0) -> WalkStatistics:
@@ -229,32 +343,37 @@ def walk_statistics(one: Walk, after: float = 25.0) -> WalkStatistics:
     Args:
         one: result of `walk`.
         after: time in s from which steps count.
+
+    Raises:
+        ValueError: for a batch of walks, or if a walk that did not fall ends before `after`.
     """
-    strikes = heel_strikes(one)
-    fallen = np.asarray(one.fallen)
-    if fallen.any():
-        return _lost(float(np.asarray(one.t)[fallen.argmax()]), strikes)
-    steady = strikes[strikes[:, 0] > after]
+    check_number("after", after, "s")
+    strikes, sums = _strikes(one)
+    fell_at, end = float(one.fell_at), float(one.t[-1])
+    if np.isfinite(fell_at):
+        return _lost(fell_at, strikes)
+    if after >= end:
+        raise ValueError(f"the walk ends at {end:g} s: give an earlier time than after = {after:g} s, or walk longer")
+    late = strikes[:, 0] > after
+    steady, sums = strikes[late], sums[late]
     steps = (len(steady) - 1) // 2 * 2
     if steps < 2:
         return _lost(np.inf, strikes)
     t, foot, x, impulse = steady[: steps + 1].T
     period, length = (t[-1] - t[0]) / steps, (x[-1] - x[0]) / steps
     by_foot = tuple(float(np.diff(t)[foot[:-1] == f].mean()) for f in (1.0, 2.0))
-    late = np.asarray(one.t) > after
-    count = late.sum() * BLOCK / period
-    slip = np.asarray(one.slip)[late].sum(axis=0) / (count / 2)
+    *slip, flight, impact, friction = map(float, (sums[steps] - sums[0]) / steps)
     return WalkStatistics(
         np.inf,
-        period,
-        length,
-        length / period,
+        float(period),
+        float(length),
+        float(length / period),
         float(impulse[:-1].mean()),
         (by_foot[0], by_foot[1]),
-        (float(slip[0]), float(slip[1])),
-        float(np.asarray(one.flight)[late].sum() / count),
-        float(-np.asarray(one.impact_work)[late].sum() / count),
-        float(-np.asarray(one.friction_work)[late].sum() / count),
+        (2.0 * slip[0], 2.0 * slip[1]),
+        flight,
+        -impact,
+        -friction,
         strikes,
     )
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 
 Bounds = Literal["any", "nonnegative", "positive"]
 M = TypeVar("M")
@@ -129,14 +130,14 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 def check(model: eqx.Module) -> None:
     """Refuses parameters that cannot be: NaN, infinite, or out of their declared bounds.
 
-    Leaves may carry a batch axis; the first offending entry is named.
+    Leaves may carry a batch axis; the first offending entry is named. Traced leaves cannot be checked.
 
     Raises:
         ParameterError: naming the parameter, its value and its bound.
     """
     for name, info in parameters(model).items():
         for leaf in jax.tree.leaves(info.value):
-            if leaf is None:
+            if leaf is None or isinstance(leaf, Tracer):
                 continue
             check_value(f"{type(model).__name__}.{name}", leaf, info)
 

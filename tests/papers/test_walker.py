@@ -199,6 +199,15 @@ def test_one_foot_slips_at_low_friction(sweep):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["e=0.0", "e=0.4", "mu=0.13", "mu=0.15"])
+def test_losses_are_what_gravity_gives(sweep, name):
+    """Per step: 2 m g sin(slope) L, to the drift of the method at this step. An odd part of a step would be 0.4 %."""
+    s = sweep[name]
+    given = 2 * 9.8 * np.sin(0.01) * s.step_length
+    assert s.impact_loss + s.friction_loss == pytest.approx(given, rel=1e-3)
+
+
+@pytest.mark.slow
 def test_bouncing_gait_flies(sweep):
     s = sweep["e=0.3"]
     assert s.flight == pytest.approx(14.4e-3, rel=0.05)

@@ -115,3 +115,39 @@ def test_derivatives_between_contact_changes():
     exact = -0.5 * 9.8 * 0.1**2
     assert float(jax.jacfwd(distance)(mu)) == pytest.approx(exact, rel=2e-2)
     assert float(jax.grad(distance)(mu)) == pytest.approx(float(jax.jacfwd(distance)(mu)), rel=1e-10)
+
+
+def test_times_are_multiples_of_the_step_in_float32_too():
+    """Summed up, 0.1 ms would have become 39.82 s after 40 s."""
+    with jax.enable_x64(False):
+        block = Block((0.0, 0.0, 1.0, 0.0), 0.3, 0.0)
+        end = jax.jit(lambda: march(block, 1e-4, 4, 100_000).t)()
+    assert end.dtype == np.float32
+    np.testing.assert_allclose(end, [10.0, 20.0, 30.0, 40.0], rtol=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dt": 0.0}, "dt must be one number in s, finite and above 0 s, got 0.0"),
+        ({"dt": np.nan}, "dt must be one number in s"),
+        ({"blocks": 0}, "blocks must be a whole number, at least 1, got 0"),
+        ({"steps_per_block": -3}, "steps_per_block must be a whole number"),
+        ({"t0": np.inf}, "t0 must be one number in s, finite"),
+        ({"y0": Puck(0.0, np.nan, 0.0, 0.0)}, "y0.y must be finite, got nan"),
+        ({"y0": (0.0, 0.0, 0.0, 0.0)}, "y0 must have the structure of the model's initial_state"),
+        ({"y0": Puck(np.zeros(3), 0.0, 0.0, 0.0)}, r"y0.x must have the shape \(\), got \(3,\)"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_marched_is_named(change, message):
+    arguments = {"dt": 1e-3, "blocks": 1, "steps_per_block": 10} | change
+    with pytest.raises(ValueError, match=message):
+        march(Block((0.0, 0.0, 1.0, 0.0), 0.3, 0.0), **arguments)
+
+
+def test_a_march_validates_its_model():
+    with pytest.raises(ValueError, match=r"RigidWalker\.mass"):
+        march(RigidWalker(mass=-1.0), 1e-3, 1, 1)
+    with pytest.raises(ValueError, match=r"RigidWalker\.mass"):
+        jax.vmap(lambda mu: march(RigidWalker(mass=-1.0, friction=mu), 1e-3, 1, 1))(jnp.array([0.1, 0.2]))

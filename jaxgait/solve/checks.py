@@ -1,0 +1,119 @@
+"""Checks of what the nonsmooth solvers are given, before anything is compiled; of traced values nothing is known."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from jaxgait.models.base import Model
+from jaxgait.models.parameters import check
+
+__all__ = ["check_count", "check_kind", "check_model", "check_number", "check_state", "is_concrete"]
+
+
+def is_concrete(tree: Any) -> bool:
+    """Whether no leaf is traced by `jit`, `vmap` or a derivative."""
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def check_kind(model: Any, kind: type, what: str) -> None:
+    """Checks that a mechanism is of the kind that a solver moves.
+
+    Args:
+        model: what was given.
+        kind: the class or protocol.
+        what: what that asks for, with an example.
+
+    Raises:
+        TypeError: for something else.
+    """
+    if isinstance(model, type):
+        raise TypeError(f"give an instance, not the class: {model.__name__}()")
+    if not isinstance(model, kind):
+        hint = ": its motion is smooth, run it with jaxgait.simulate" if isinstance(model, Model) else ""
+        raise TypeError(f"a mechanism with {what} is needed, got {type(model).__name__}{hint}")
+
+
+def check_model(model: Any) -> None:
+    """Validates a model whose leaves are concrete; of others, the declared parameters that are.
+
+    Raises:
+        jaxgait.models.parameters.ParameterError: naming the parameter, its value and what would be right.
+    """
+    if not hasattr(model, "validate"):
+        return
+    if is_concrete(model):
+        model.validate()
+    else:
+        check(model)
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """The value as an int.
+
+    Raises:
+        ValueError: if it is not a whole number from `least` on.
+    """
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = None
+    if count is None or isinstance(value, bool) or count < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {_shown(value)}")
+    return count
+
+
+def check_number(name: str, value: Any, unit: str, above: float = -np.inf) -> None:
+    """Checks one number, if it is concrete.
+
+    Args:
+        name: for the message.
+        value: what was given.
+        unit: for the message.
+        above: it must be larger.
+
+    Raises:
+        ValueError: if it is not a finite number above that.
+    """
+    if not is_concrete(value):
+        return
+    try:
+        number = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        number = np.asarray(np.nan)
+    if number.ndim or not np.isfinite(number) or not number > above:
+        wanted = "finite" if above == -np.inf else f"finite and above {above:g} {unit}"
+        raise ValueError(f"{name} must be one number in {unit}, {wanted}, got {_shown(value)}")
+
+
+def check_state(name: str, y: Any, like: Any) -> None:
+    """Checks that a state has the structure of another one, and no NaN or infinity as far as it is concrete.
+
+    Args:
+        name: for the message.
+        y: what was given.
+        like: the model's own initial state.
+
+    Raises:
+        ValueError: naming the structure that would be right, or the component that is not finite.
+    """
+    wanted, given = jax.tree.structure(like), jax.tree.structure(y)
+    if given != wanted:
+        raise ValueError(f"{name} must have the structure of the model's initial_state(), {wanted}, got {given}")
+    pairs = zip(jax.tree.leaves_with_path(y), jax.tree.leaves(like), strict=True)
+    for (path, leaf), own in pairs:
+        component = name + jax.tree_util.keystr(path)
+        if np.shape(leaf) != np.shape(own):
+            raise ValueError(
+                f"{component} must have the shape {np.shape(own)}, got {np.shape(leaf)}: one state at a time"
+            )
+        if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(leaf, dtype=float))):
+            raise ValueError(f"{component} must be finite, got {_shown(leaf)}")
+
+
+def _shown(value: Any) -> str:
+    return "a traced value" if not is_concrete(value) else f"{value!r:.60}"
