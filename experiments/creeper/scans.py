@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 import jaxgait
-from jaxgait.analysis.creeper import MEASURES, grip_threshold, measures
+from jaxgait.analysis.creeper import MEASURES, grip_threshold
 from jaxgait.ensemble import Members, zipped
 from jaxgait.models.creeper import Creeper
 from jaxgait.models.inchworm import Inchworm
@@ -30,9 +30,7 @@ PEAK_FLOW = -1.13549  # m/s
 
 def run(model: Creeper | Inchworm, members: Members | dict, progress: bool) -> xr.Dataset:
     """One ensemble over four cycles, with the measures of `jaxgait.analysis.creeper`."""
-    return jaxgait.ensemble(
-        model, members, strides=4, samples=100, observe=measures, variables=MEASURES, progress=progress, **FAST
-    )
+    return jaxgait.ensemble(model, members, strides=4, samples=100, observe=MEASURES, progress=progress, **FAST)
 
 
 def speed_scans(report: Report, out: pathlib.Path, progress: bool) -> None:

@@ -13,7 +13,6 @@ import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.analysis.exoskeleton import Step, step_figures
-from jaxgait.ensemble.batch import Run
 from jaxgait.ensemble.members import zipped
 from jaxgait.mechanics.chain import vectors
 from jaxgait.models.exoskeleton import five_links
@@ -21,6 +20,7 @@ from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walking import joined_amplitudes
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
+from jaxgait.run import Run
 
 MEMBERS = 1000
 

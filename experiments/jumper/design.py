@@ -18,7 +18,6 @@ from jaxgait import precision
 from jaxgait.analysis.jumper import fly
 from jaxgait.analysis.landing import assess_landing, with_landing
 from jaxgait.ensemble import zipped
-from jaxgait.ensemble.batch import Run
 from jaxgait.models.base import Variable
 from jaxgait.models.jumper import Jumper
 from jaxgait.models.parameters import get_parameter, with_parameters
@@ -27,6 +26,7 @@ from jaxgait.models.swing import Swing
 from jaxgait.plot.jumper import film, landings, postures
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
+from jaxgait.run import Run
 from jaxgait.solve.integrate import settings_for
 
 from .table import WEIGHT, stick_figures

@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import jaxgait
-from jaxgait.analysis.jumper import MEASURES, measures
+from jaxgait.analysis.jumper import MEASURES
 from jaxgait.ensemble import zipped
 from jaxgait.models.jumper import Jumper
 from jaxgait.models.jumping_robot import JumpingRobot
@@ -39,8 +39,7 @@ def sole(report: Report, out: pathlib.Path) -> None:
                 "sole.static_friction": friction.ravel() + 0.2,
             }
         ),
-        observe=measures,
-        variables=MEASURES,
+        observe=MEASURES,
         **FAST,
     )
     _report(report, out, scan, "sole")
@@ -60,7 +59,7 @@ def sole(report: Report, out: pathlib.Path) -> None:
 def posture(report: Report, out: pathlib.Path) -> None:
     """Knee and hip flexion of the crouch; the swings keep their size."""
     grid = {"knee_start": KNEES, "hip_start": HIPS}
-    scan = jaxgait.ensemble(Jumper(), grid, observe=measures, variables=MEASURES, **FAST)
+    scan = jaxgait.ensemble(Jumper(), grid, observe=MEASURES, **FAST)
     _report(report, out, scan, "posture")
     panels = [scan[name].transpose("knee_start", "hip_start").values for name in PANELS]
     figure = _maps(
@@ -78,9 +77,7 @@ def posture(report: Report, out: pathlib.Path) -> None:
 
 def robot(report: Report, out: pathlib.Path) -> None:
     """The jumping robot of four bars, same equations, other numbers."""
-    scan = jaxgait.ensemble(
-        JumpingRobot(), {"trunk_mass": np.linspace(3.0, 12.0, 10)}, observe=measures, variables=MEASURES, **FAST
-    )
+    scan = jaxgait.ensemble(JumpingRobot(), {"trunk_mass": np.linspace(3.0, 12.0, 10)}, observe=MEASURES, **FAST)
     scan.to_netcdf(out / "robot.nc", engine="h5netcdf")
     middle = scan.sel(trunk_mass=6.0)
     report.figure("robot-height", "jump height of the four-bar robot", "m", float(middle.height))

@@ -10,9 +10,9 @@ import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.analysis import gait
-from jaxgait.analysis.knee import VARIABLES, curves, measures
+from jaxgait.analysis.knee import MEASURES, curves
 from jaxgait.ensemble import zipped
-from jaxgait.models.base import Variable
+from jaxgait.measure import Measure
 from jaxgait.models.prosthesis import Prosthesis
 
 STRIDES = 20
@@ -30,23 +30,29 @@ BATCH = 528
 RTOL = 1e-5
 RATIO = 0.05
 """The paper's c/k in s of its Figures 8 to 11."""
-UNITS = {name: Variable(*about) for name, about in VARIABLES.items()} | {
-    "amplitude": Variable("deg", "amplitude spectrum of the knee, in twelfths of the stride frequency")
-}
 
 
-def with_spectrum(run: Any) -> dict[str, Any]:
-    """What is read off each member on the device: the knee's measures and its spectrum."""
+def _amplitude(run: Any) -> Any:
     simulated, _ = curves(run)
-    _, amplitude = gait.spectrum(jnp.degrees(simulated[-RESOLVED * 100 - 1 : -1]), RESOLVED)
-    return measures(run) | {"amplitude": amplitude[:LINES]}
+    _, amplitude = gait.spectrum(jnp.degrees(simulated[-RESOLVED * run.sampling.samples - 1 : -1]), RESOLVED)
+    return amplitude[:LINES]
+
+
+AMPLITUDE = Measure(
+    "amplitude",
+    _amplitude,
+    "deg",
+    "amplitude spectrum of the knee, in twelfths of the stride frequency",
+    strides=RESOLVED,
+    samples_per_stride=2 * LINES // RESOLVED,
+)
 
 
 def histories(leg: Prosthesis, cases: list[tuple[float, float]], progress: bool) -> xr.Dataset:
     """Time histories with all outputs for (k, hip lift) at c/k = 0.05, dimension `member`."""
     k, lift = (np.array(x) for x in zip(*cases, strict=True))
     members = zipped({"damper.k": k, "damper.c": RATIO * k, "hip_lift": lift})
-    options: dict[str, Any] = {"observe": measures, "variables": UNITS, "trajectories": True, "rtol": 1e-6}
+    options: dict[str, Any] = {"observe": MEASURES, "trajectories": True, "rtol": 1e-6}
     return ensemble(leg, members, strides=SETTLED, progress=progress, **options)
 
 
@@ -59,8 +65,7 @@ def grid(k: np.ndarray, ratio: np.ndarray) -> Any:
 def scan(leg: Prosthesis, k: np.ndarray, ratio: np.ndarray, progress: bool) -> xr.Dataset:
     """The map over k (N/m) and c/k (s)."""
     options: dict[str, Any] = {
-        "observe": with_spectrum,
-        "variables": UNITS,
+        "observe": [*MEASURES.values(), AMPLITUDE],
         "retry": False,
         "rtol": RTOL,
         "batch": BATCH,

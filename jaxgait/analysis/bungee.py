@@ -10,10 +10,13 @@ import optimistix
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.analysis import extremes
+from jaxgait.measure import Measure, table
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.parameters import get_parameter, with_parameters
+from jaxgait.run import Run
 
-__all__ = ["LowestPoint", "clearance", "critical_value", "lowest_point"]
+__all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
 
 _LATEST = 1e3  # s: by then any jumper has turned; a rope softer than that is no rope
 
@@ -50,6 +53,21 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     assert solution.ts is not None and solution.ys is not None
     turned = solution.result == diffrax.RESULTS.event_occurred
     return LowestPoint(*(jnp.where(turned, z[-1], jnp.nan) for z in (solution.ts, solution.ys.x)))
+
+
+def _clearance(run: Run) -> Float[Array, ""]:
+    return jnp.minimum(extremes.minimum(run["height"]), run.extremes("height").least)
+
+
+def _peak_force(run: Run) -> Float[Array, ""]:
+    return jnp.maximum(extremes.maximum(run["rope_force"]), run.extremes("rope_force").largest)
+
+
+MEASURES = table(
+    Measure("clearance", _clearance, "m", "smallest height above the ground (negative: he hits it)", watch=("height",)),
+    Measure("peak_rope_force", _peak_force, "N", "largest pull of the rope", watch=("rope_force",)),
+)
+"""What is read off a jump, by name."""
 
 
 def clearance(bungee: Bungee) -> Float[Array, ""]:

@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxgait.ensemble.batch import Run
+from jaxgait import checks
+from jaxgait.measure import Measure, Measures, mask, table
 from jaxgait.models.artery import CLOSURE
-from jaxgait.models.base import Variable
 from jaxgait.models.creeper import Creeper
 from jaxgait.models.inchworm import Inchworm
+from jaxgait.run import Run, Sampling
+from jaxgait.solve import status
 from jaxgait.solve.integrate import Settings, integrate, settings_for
 
 __all__ = ["MEASURES", "Performance", "grip_threshold", "measures", "peak_load", "performance"]
@@ -24,11 +26,11 @@ class Performance(NamedTuple):
     """Outcome of one run over whole cycles; every field is NaN (status aside) where the run failed."""
 
     steps: Float[Array, " cycles"]
-    """Net way of each cycle in m, forward positive."""
+    """Net displacement of each cycle in m, forward positive."""
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     slip: Float[Array, ""]
-    """Share of the strokes that was lost: 1 - net way / (cycles x stroke)."""
+    """Share of the strokes that was lost: 1 - net displacement / (cycles x stroke)."""
     peak_force: Float[Array, ""]
     """Largest push of the actuator in N."""
     least_force: Float[Array, ""]
@@ -48,27 +50,47 @@ def performance(
         settings: of the integration; the model's own if None. For derivatives with an explicit solver set a `max_step`
             within its stability (1e-4 s while creeping): step control bounds the solution, but not its tangents.
     """
-    ts = jnp.arange(cycles * samples + 1, dtype=float) * (creeper.gait.period / samples)
-    run = integrate(creeper, ts, settings or settings_for(creeper))
-    return Performance(jnp.diff(run.ys.x[::samples]), **measures(Run(creeper, run)), status=run.status)
+    sampling = Sampling(checks.count("cycles", cycles), checks.count("samples", samples))
+    ts = sampling.times(creeper)
+    trajectory = integrate(creeper, ts, settings or settings_for(creeper), watch=measures.watch)
+    steps = jnp.diff(trajectory.ys.x[::samples])
+    found = measures(Run(creeper, trajectory, sampling))
+    completed = trajectory.status == status.COMPLETED
+    return Performance(**mask(measures, {"steps": steps, **found}, completed), status=trajectory.status)
 
 
-def measures(run: Run) -> dict[str, Float[Array, ""]]:
-    """Speed, slip and forces of one run over whole cycles (see `Performance`), as `ensemble` wants to observe them."""
-    creeper: Any = run.model
-    force, x = run["actuator_force"], run["x"]
-    way, span = x[-1] - x[0], run.ts[-1] - run.ts[0]
-    slip = 1.0 - way * creeper.gait.period / (span * creeper.gait.stroke)
-    return {"speed": way / span, "slip": slip, "peak_force": force.max(), "least_force": force.min()}
+def _displacement(run: Run) -> Float[Array, ""]:
+    return run["x"][-1] - run["x"][0]
 
 
-MEASURES = {
-    "speed": Variable("m/s", "mean speed"),
-    "slip": Variable("1", "share of the strokes lost"),
-    "peak_force": Variable("N", "largest push of the actuator"),
-    "least_force": Variable("N", "smallest (most negative) actuator force"),
-}
-"""Units and long names of `measures`."""
+def _speed(run: Run) -> Float[Array, ""]:
+    return _displacement(run) / (run.ts[-1] - run.ts[0])
+
+
+def _slip(run: Run) -> Float[Array, ""]:
+    robot: Any = run.model
+    return 1.0 - _displacement(run) / ((run.sampling.strides or 0) * robot.gait.stroke)
+
+
+def _peak_force(run: Run) -> Float[Array, ""]:
+    return jnp.maximum(run["actuator_force"].max(), run.extremes("actuator_force").largest.max())
+
+
+def _least_force(run: Run) -> Float[Array, ""]:
+    return jnp.minimum(run["actuator_force"].min(), run.extremes("actuator_force").least.min())
+
+
+_FORCE = ("actuator_force",)
+MEASURES = table(
+    Measure("speed", _speed, "m/s", "mean speed", strides=1),
+    Measure("slip", _slip, "1", "share of the strokes lost", strides=1),
+    Measure("peak_force", _peak_force, "N", "largest push of the actuator", strides=1, watch=_FORCE),
+    Measure("least_force", _least_force, "N", "smallest (most negative) actuator force", strides=1, watch=_FORCE),
+)
+"""What is read off a run over whole cycles, by name."""
+
+measures = Measures(tuple(MEASURES.values()))
+"""All of them together."""
 
 
 def peak_load(creeper: Creeper) -> Float[Array, ""]:

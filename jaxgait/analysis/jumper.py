@@ -9,29 +9,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.ensemble.batch import Run
-from jaxgait.models.base import Scalar, Variable
+from jaxgait.measure import Measure, Measures, table
+from jaxgait.models.base import Scalar
 from jaxgait.models.planar_jumper import JumperState, PlanarJumper
+from jaxgait.run import Run
 from jaxgait.solve.integrate import Settings, integrate
 
 __all__ = ["MEASURES", "Jump", "Steps", "assess", "fly", "lift_off_times", "march_incremental", "measures", "slid"]
 
 Number = Float[Array, ""]
-
-
-MEASURES = {
-    "take_off": Variable("s", "time of take-off"),
-    "x": Variable("m", "centre of mass at take-off, forward"),
-    "z": Variable("m", "centre of mass at take-off, up"),
-    "vx": Variable("m/s", "velocity at take-off, forward"),
-    "vz": Variable("m/s", "velocity at take-off, up"),
-    "height": Variable("m", "jump height above take-off"),
-    "apex": Variable("m", "largest height of the centre of mass"),
-    "peak_force": Variable("1", "peak vertical ground reaction, body weights"),
-    "angular_momentum": Variable("kg m^2/s", "angular momentum at take-off, forward positive"),
-    "pitch": Variable("rad", "pitch of the foot at take-off"),
-}
-"""Units and names of what `measures` returns, for `jaxgait.ensemble`."""
 
 
 class Jump(NamedTuple):
@@ -46,7 +32,7 @@ class Jump(NamedTuple):
     """Its velocity, m/s."""
     vz: Number
     height: Number
-    """Rise of the centre of mass above its place at take-off, m."""
+    """Rise of the centre of mass above its position at take-off, m."""
     apex: Number
     """Largest height of the centre of mass above the ground, m."""
     peak_force: Number
@@ -148,12 +134,41 @@ def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Arra
     return 0.5 * jnp.diff(jnp.asarray(time)) @ (rate[1:] + rate[:-1])
 
 
-def measures(run: Run) -> dict[str, Array]:
-    """The figures of one jump, for `jaxgait.ensemble(..., observe=measures, variables=MEASURES)`."""
+def _jump(run: Run) -> Jump:
+    """The figures of one jump from its samples."""
     model: Any = run.model
     weight = jnp.sum(model.tree().mass) * model.gravity
     histories = {**run.outputs(), "pitch": run.ys.pitch}
-    return assess(run.ts, histories, weight, model.gravity)._asdict()
+    return assess(run.ts, histories, weight, model.gravity)
+
+
+def _peak_force(run: Run) -> Number:
+    """Largest vertical ground reaction in body weights, over the solver's own steps too."""
+    model: Any = run.model
+    weight = jnp.sum(model.tree().mass) * model.gravity
+    return jnp.maximum(run.once(_jump).peak_force, run.extremes("grf_z").largest / weight)
+
+
+def _read(name: str, unit: str, long_name: str) -> Measure:
+    return Measure(name, lambda run: getattr(run.once(_jump), name), unit, long_name)
+
+
+MEASURES = table(
+    _read("take_off", "s", "time of take-off"),
+    _read("x", "m", "forward position of the centre of mass at take-off"),
+    _read("z", "m", "height of the centre of mass at take-off"),
+    _read("vx", "m/s", "forward velocity of the centre of mass at take-off"),
+    _read("vz", "m/s", "upward velocity of the centre of mass at take-off"),
+    _read("height", "m", "jump height above take-off"),
+    _read("apex", "m", "largest height of the centre of mass"),
+    Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
+    _read("angular_momentum", "kg m^2/s", "angular momentum at take-off, forward positive"),
+    _read("pitch", "rad", "pitch of the foot at take-off"),
+)
+"""What is read off a jump, by name."""
+
+measures = Measures(tuple(MEASURES.values()))
+"""All of them together."""
 
 
 def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:

@@ -1,6 +1,5 @@
 """Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
 
-from jaxgait.ensemble.batch import Run as Run
 from jaxgait.ensemble.compare import float32_error as float32_error
 from jaxgait.ensemble.driver import ensemble as ensemble
 from jaxgait.ensemble.labels import failed as failed
@@ -14,3 +13,4 @@ from jaxgait.ensemble.members import sobol as sobol
 from jaxgait.ensemble.members import zipped as zipped
 from jaxgait.ensemble.store import StoreError as StoreError
 from jaxgait.ensemble.store import read_store as read_store
+from jaxgait.run import Run as Run

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,14 +16,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
 from jaxgait.ensemble.members import INITIAL
+from jaxgait.measure import Observe, mask
 from jaxgait.models.base import Model, State
 from jaxgait.models.parameters import get_parameter, parameters, with_parameters
 from jaxgait.native import compiled, native
-from jaxgait.solve.dataset import state_variables
-from jaxgait.solve.integrate import Settings, Trajectory, integrate
-from jaxgait.solve.simulate import sample_times
-
-Observe: TypeAlias = "Callable[[Run], Mapping[str, Array]]"
+from jaxgait.run import Run, Sampling, state_variables
+from jaxgait.solve import status
+from jaxgait.solve.integrate import Settings, integrate
 
 FORWARD_UP_TO = 20
 """Parameters up to which gradients go forward: batched tangents share the primal solve (10-40x cheaper on CPU)."""
@@ -32,40 +31,12 @@ _PROGRAMS = 16
 """Compiled programs kept in memory."""
 
 
-class Run(NamedTuple):
-    """One member as `observe` sees it: `run["knee_angle"]` is a time history, sampled at `run.ts`."""
-
-    model: Model
-    trajectory: Trajectory
-
-    @property
-    def ts(self) -> Array:
-        """Sampling times in s."""
-        return self.trajectory.ts
-
-    @property
-    def ys(self) -> State:
-        """States at these times, in the model's own structure; NaN after an early end."""
-        return self.trajectory.ys
-
-    def __getitem__(self, name: Any) -> Any:
-        """A component of the state or an output of the model, by name, with the leading axis `ts`."""
-        components = state_variables(self.ys)
-        return components[name] if name in components else self.outputs()[name]
-
-    def outputs(self) -> dict[str, Array]:
-        """All outputs of the model by name, with the leading axis `ts`."""
-        return jax.vmap(self.model.outputs)(self.ts, self.ys)
-
-
 @dataclass(frozen=True)
 class Job:
     """What is done with each member. Hashable: with the model's structure it names a compiled program."""
 
     settings: Settings
-    strides: int | None = None
-    duration: float | None = None
-    samples: int | None = None
+    sampling: Sampling
     observe: Observe | None = None
     trajectories: bool = False
     gradient: tuple[str, ...] = ()
@@ -82,20 +53,22 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
 
     def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
         results = _results(model, {**values, **theta}, job)
-        return results["observed"], results
+        real = {n: x for n, x in results["observed"].items() if jnp.issubdtype(x.dtype, jnp.inexact)}
+        return real, results
 
     differentiate = jax.jacfwd if job.settings.mode == "forward" else jax.jacrev
     gradient, results = differentiate(observables, has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
-    return {**results, "gradient": stacked}
+    completed = results["outcome"]["status"] == status.COMPLETED
+    return {**results, "gradient": mask(job.observe, stacked, completed)}
 
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """Values of one member, whose model is complete but for `values`."""
     model, y0 = personal(model, values)
-    ts = sample_times(model, job.strides, job.duration, job.samples)
-    trajectory = integrate(model, ts, job.settings, y0)
-    run = Run(model, trajectory)
+    ts = job.sampling.times(model)
+    trajectory = integrate(model, ts, job.settings, y0, watch=getattr(job.observe, "watch", ()))
+    run = Run(model, trajectory, job.sampling)
     outcome = {
         "status": trajectory.status,
         "t_end": trajectory.t_end,
@@ -103,9 +76,16 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    observed = {} if job.observe is None else {n: jnp.asarray(x) for n, x in job.observe(run).items()}
+    observed = {} if job.observe is None else _observed(job.observe, run)
     histories = {"time": ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
     return {"outcome": outcome, "observed": observed, "trajectory": histories}
+
+
+def _observed(observe: Observe, run: Run) -> dict[str, Array]:
+    found = observe(run)
+    if not isinstance(found, Mapping):
+        raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
+    return mask(observe, found, run.trajectory.status == status.COMPLETED)
 
 
 def personal(model: Model, values: dict[str, Array]) -> tuple[Model, State]:

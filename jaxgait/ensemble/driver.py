@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ import jax
 import numpy as np
 import xarray as xr
 
+from jaxgait import checks
 from jaxgait import precision as precisions
-from jaxgait.ensemble.batch import FORWARD_UP_TO, Job, Observe
-from jaxgait.ensemble.labels import dataset, descriptions
+from jaxgait.ensemble.batch import FORWARD_UP_TO, Job
+from jaxgait.ensemble.labels import dataset, descriptions, summary
 from jaxgait.ensemble.members import Members, as_members, check_members, shape_of
 from jaxgait.ensemble.meter import Meter
 from jaxgait.ensemble.plan import (
@@ -22,15 +24,19 @@ from jaxgait.ensemble.plan import (
     block_shape,
     bytes_per_member,
     default_workers,
+    failures,
+    free_memory,
     ladder,
     result_shapes,
 )
 from jaxgait.ensemble.store import open_store, read_store
 from jaxgait.ensemble.workers import run_blocks
+from jaxgait.measure import Measure, Observe, observer
 from jaxgait.models.base import Model, Variable
 from jaxgait.models.parameters import ParameterError
+from jaxgait.run import Sampling
 from jaxgait.solve.integrate import settings_for
-from jaxgait.solve.simulate import sample_times
+from jaxgait.solve.status import COMPLETED_TEXT, IncompleteRun
 
 
 def ensemble(
@@ -40,7 +46,7 @@ def ensemble(
     strides: int | None = None,
     duration: float | None = None,
     samples: int | None = None,
-    observe: Observe | None = None,
+    observe: Observe | Sequence[str | Measure] | Mapping[str, Measure] | Measure | str | None = None,
     variables: Mapping[str, Variable] | None = None,
     trajectories: bool = False,
     gradient: Sequence[str] = (),
@@ -69,10 +75,13 @@ def ensemble(
         members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
             `jaxgait.ensemble.members`); a dict of arrays by dotted name means their full grid.
         strides: how many strides (periods) to run, for models that have a period.
-        duration: how long to run in s, instead of `strides`; each member's own duration if both are None.
-        samples: samples per stride (with `strides`) or in all.
-        observe: from a `Run` to a dict of arrays; compiled, and run on the device next to the solve.
-        variables: unit and long name of what `observe` returns.
+        duration: how long to run in s, instead of `strides`; each member's own duration if both are None, counted in
+            strides where these are whole.
+        samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
+        observe: what is read off each run: names of the model's measures, measures (`jaxgait.measure.Measure`), or a
+            function from a `Run` to a dict of arrays; compiled, and run on the device next to the solve. A member that
+            did not complete gets NaN (-1 for integers) in all of it, unless a measure is defined for early ends.
+        variables: unit and long name of what a function `observe` returns; measures bring their own.
         trajectories: keep the full time histories of states and outputs.
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
@@ -98,17 +107,22 @@ def ensemble(
         `rejected_steps`, `first_status` and `rung` (what was retried), what `observe` returned, and with
         `trajectories` the time histories along `time` (along `sample`, if the members' times differ).
 
+    Warns:
+        jaxgait.solve.status.IncompleteRun: if the computation of some members failed, or none completed.
+
     Raises:
-        jaxgait.models.parameters.ParameterError: for names, shapes and values that cannot be; nothing has run then.
-        ValueError: for settings that cannot be.
+        jaxgait.models.parameters.ParameterError: for impossible names, shapes and values; nothing has run then.
+        jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
+        ValueError: for impossible settings.
+        MemoryError: for results that do not fit in memory; nothing has run then.
         jaxgait.ensemble.store.StoreError: if the store cannot be made, continued or written.
         RuntimeError: if a block cannot run at all; the blocks before it are kept in the store.
     """
     plan = make_plan(
         model,
         members,
-        job={"strides": strides, "duration": duration, "samples": samples, "observe": observe}
-        | {"trajectories": trajectories, "gradient": tuple(gradient), "devices": devices},
+        sampling={"strides": strides, "duration": duration, "samples": samples},
+        job={"observe": observe, "trajectories": trajectories, "gradient": gradient, "devices": devices},
         settings={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps},
         variables=variables,
         retry=retry,
@@ -117,11 +131,26 @@ def ensemble(
         workers=workers,
     )
     if store is None:
-        return _in_memory(plan, workers, cluster, progress)
-    return _into_store(plan, store, batch is None, repair, workers, cluster, progress)
+        data = _in_memory(plan, workers, cluster, progress)
+    else:
+        data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
+    _warn_of_failures(data)
+    return data
+
+
+def _warn_of_failures(data: xr.Dataset) -> None:
+    """One warning for all members whose computation failed; early ends that the model foresees are results."""
+    ended = summary(data)
+    completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
+    failed_members = int(failures(data["status"].to_numpy()).sum())
+    if failed_members or not completed:
+        ways = "; ".join(f"{n}: {way}" for way, n in ended.items() if way != COMPLETED_TEXT)
+        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {ways}"
+        warnings.warn(message, IncompleteRun, stacklevel=3)
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
+    _check_memory(plan)
     results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
     with Meter(plan, show=progress) as meter:
         for block, found in run_blocks(plan, range(plan.size), workers, cluster):
@@ -154,10 +183,21 @@ def _into_store(
     return read_store(path)
 
 
+def _check_memory(plan: Plan) -> None:
+    """Finds out before the work whether its results fit in the free memory."""
+    need, free = plan.members.size * plan.result_bytes, free_memory()
+    if need > free:
+        raise MemoryError(
+            f"{plan.members.size} members need {need / 1e9:.3g} GB for their results and {free / 1e9:.3g} GB are free: "
+            "give store=..., or observe measures instead of keeping trajectories"
+        )
+
+
 def make_plan(
     model: Model,
     members: Members | Mapping[str, Any],
     *,
+    sampling: Mapping[str, Any],
     job: Mapping[str, Any],
     settings: Mapping[str, Any],
     variables: Mapping[str, Variable] | None,
@@ -169,37 +209,50 @@ def make_plan(
     """Checks a request and decides how to run it; see `ensemble` for the arguments.
 
     Raises:
-        jaxgait.models.parameters.ParameterError: for names, shapes and values that cannot be.
-        ValueError: for settings that cannot be.
+        jaxgait.models.parameters.ParameterError: for impossible names, shapes and values.
+        ValueError: for impossible settings.
     """
-    chosen_members = as_members(members)
     model.validate()
+    chosen_members = as_members(members)
     check_members(model, chosen_members)
-    mode = "forward" if len(job["gradient"]) <= FORWARD_UP_TO else "reverse"
+    observe, gradient = observer(model, job["observe"]), _names("gradient", job["gradient"])
+    known = {**getattr(observe, "variables", {}), **(variables or {})}
+    mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
-    differentiated = bool(job["gradient"]) and jax.default_backend() != "cpu"
+    differentiated = bool(gradient) and jax.default_backend() != "cpu"
     chosen = settings_for(model, differentiated=differentiated, mode=mode, **settings)
-    whole_job = Job(chosen, **job)
-    _check_job(model, whole_job, precision)
-    if batch is not None and batch < 1:
-        raise ValueError(f"batch must be at least 1, got {batch}")
+    looked_at = Sampling.of(model, **sampling)
+    whole_job = Job(
+        chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
+    )
+    _check_job(model, whole_job)
+    for name, number in (("batch", batch), ("workers", workers)):
+        if number is not None:
+            checks.count(name, number)
     results = result_shapes(model, chosen_members, whole_job, precision)
     if batch is None:
         need = bytes_per_member(model, whole_job, precision, results)
         batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
     rungs = ladder(chosen, precision) if retry else ()
     blocks = block_shape(chosen_members.shape, batch)
-    return Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, dict(variables or {}))
+    return Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, known)
 
 
-def _check_job(model: Model, job: Job, precision: precisions.Precision) -> None:
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    """Several names; a single string is nearly always meant as one of them, and iterates by letters."""
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
+    twice = sorted({name for name in given if list(given).count(name) > 1})
+    if twice:
+        raise ValueError(f"{argument} names {', '.join(twice)} twice")
+    return tuple(given)
+
+
+def _check_job(model: Model, job: Job) -> None:
     if job.gradient and job.observe is None:
         raise ValueError("gradient needs observe: say what is to be differentiated")
-    if not 1 <= job.devices <= jax.local_device_count():
+    if checks.count("devices", job.devices) > jax.local_device_count():
         raise ValueError(f"devices must be between 1 and {jax.local_device_count()}, got {job.devices}")
     for name in job.gradient:
         if shape_of(model, name) != ():
             raise ParameterError(f"gradients go by single numbers: {name!r} has the shape {shape_of(model, name)}")
-    with precisions.use(precision):
-        cast = precisions.cast(model)
-        jax.eval_shape(lambda: sample_times(cast, job.strides, job.duration, job.samples))

@@ -13,13 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision as precisions
-from jaxgait.ensemble.batch import Run
 from jaxgait.ensemble.members import Members
 from jaxgait.ensemble.plan import Plan
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import parameters, with_parameters
-from jaxgait.solve.integrate import Settings, Trajectory
-from jaxgait.solve.simulate import sample_times
+from jaxgait.run import Extremes, Run, Trajectory
+from jaxgait.solve.integrate import Settings
 
 
 def fingerprint(plan: Plan) -> dict[str, Any]:
@@ -31,9 +30,9 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
         **_equations(plan),
         **_members(plan.members),
         **_settings(plan.job.settings),
-        "strides": plan.job.strides,
-        "duration": plan.job.duration,
-        "samples": plan.job.samples,
+        "strides": plan.job.sampling.strides,
+        "duration": plan.job.sampling.duration,
+        "samples": plan.job.sampling.samples,
         "trajectories": plan.job.trajectories,
         "gradient": list(plan.job.gradient),
         "precision": plan.precision,
@@ -72,7 +71,7 @@ def _equations(plan: Plan) -> dict[str, str]:
     with precisions.use(plan.precision):
         model = precisions.cast(plan.model)
         t, y0 = jnp.asarray(0.0), jax.eval_shape(model.initial_state)
-        ts = jax.eval_shape(lambda: sample_times(model, job.strides, job.duration, job.samples))
+        ts = jax.eval_shape(lambda: job.sampling.times(model))
         conditions = model.terminations()
         laws = [
             _program(model, lambda m: m.initial_state()),
@@ -81,7 +80,9 @@ def _equations(plan: Plan) -> dict[str, str]:
             _program(model, lambda m, t, y: [c(t, y) for c in m.terminations().values()], t, y0),
         ]
         observe = job.observe
-        observed = "" if observe is None else _program(model, lambda m, h: dict(observe(Run(m, h))), _history(ts, y0))
+        history = _history(ts, y0, getattr(observe, "watch", ()))
+        look = lambda m, h: {} if observe is None else dict(observe(Run(m, h, job.sampling)))
+        observed = "" if observe is None else _program(model, look, history)
     return {"equations": _digest(*conditions, *laws), "observe": _digest(observed)}
 
 
@@ -92,12 +93,12 @@ def _program(model: Model, function: Callable[..., Any], *arguments: Any) -> str
     return _text(jaxpr) + "".join(_digest(np.asarray(c).tobytes()) for c in jaxpr.consts)
 
 
-def _history(ts: Any, y0: Any) -> Trajectory:
+def _history(ts: Any, y0: Any, watched: tuple[str, ...]) -> Trajectory:
     """The shapes of a trajectory, without integrating one."""
     ys = jax.tree.map(lambda y: jax.ShapeDtypeStruct((*ts.shape, *y.shape), y.dtype), y0)
     number: Any = jax.ShapeDtypeStruct((), jnp.int32)
     t_end: Any = jax.ShapeDtypeStruct((), ts.dtype)
-    return Trajectory(ts, ys, number, t_end, y0, number, number)
+    return Trajectory(ts, ys, number, t_end, y0, number, number, {n: Extremes(t_end, t_end) for n in watched})
 
 
 def _leaves(tree: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -13,9 +14,10 @@ from jaxgait import precision as precisions
 from jaxgait.ensemble.batch import personal
 from jaxgait.ensemble.members import INITIAL
 from jaxgait.ensemble.plan import Plan, failures
+from jaxgait.models.base import Variable
 from jaxgait.models.parameters import parameters
-from jaxgait.solve.dataset import provenance
-from jaxgait.solve.simulate import sample_times
+from jaxgait.run import Sampling
+from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 
 _OUTCOME = {
     "status": ("1", "how the trajectory ended"),
@@ -46,15 +48,16 @@ def descriptions(plan: Plan) -> dict[str, Description]:
     for name, (group, shape, dtype) in found.items():
         first = (("time" if shared else "sample"),) if group == "trajectory" else ()
         last = ("parameter",) if group == "gradient" else ()
-        between = range(len(shape) - len(first) - len(last))
-        dims = first + tuple(f"{name}_{i}" for i in between) + last
+        stem, count = name.removesuffix("_gradient" if last else "_end"), len(shape) - len(first) - len(last)
+        own = extra_dims(_known(plan), stem, count)
+        dims = first + own + last
         result[name] = Description(dims, shape, dtype, _attributes(plan, name))
     return result
 
 
-def coordinates(plan: Plan) -> dict[str, xr.DataArray]:
+def coordinates(plan: Plan) -> dict[str, Any]:
     """Coordinates of the result: the labels of the members, the times, the names of the gradient's parameters."""
-    coords = {}
+    coords: dict[str, Any] = {}
     for name, (dims, x) in plan.members.labels.items():
         extra = tuple(f"{name}_{i}" for i in range(x.ndim - len(dims)))
         coords[name] = xr.DataArray(x, dims=dims + extra, attrs=_parameter_attributes(plan, name))
@@ -63,7 +66,8 @@ def coordinates(plan: Plan) -> dict[str, xr.DataArray]:
         coords["time"] = xr.DataArray(times, dims="time", attrs={"units": "s", "long_name": "time"})
     if plan.job.gradient:
         coords["parameter"] = xr.DataArray(np.array(plan.job.gradient, dtype=object), dims="parameter")
-    return coords
+    sizes = {dim: n for d in descriptions(plan).values() for dim, n in zip(d.dims, d.shape, strict=True)}
+    return coords | model_coordinates(plan.model, sizes)
 
 
 def dataset(plan: Plan, results: dict[str, np.ndarray]) -> xr.Dataset:
@@ -80,7 +84,7 @@ def attributes(plan: Plan) -> dict[str, Any]:
     """Where the result comes from, with the legends of its codes."""
     rungs = ["first attempt", *(rung.name for rung in plan.rungs)]
     return {
-        **provenance(plan.model, plan.job.settings, plan.precision),
+        **provenance(plan.model, plan.job.settings, plan.precision, plan.job.sampling),
         "rung_legend": json.dumps(dict(enumerate(rungs))),
     }
 
@@ -89,18 +93,18 @@ def shared_times(plan: Plan) -> np.ndarray | None:
     """Sampling times in s if trajectories are kept and all have the same times; None otherwise."""
     if not plan.job.trajectories:
         return None
-    job = plan.job
+    sampling = plan.job.sampling
 
     with precisions.use(plan.precision):
         model, values = precisions.cast((plan.model, plan.members.values))
 
-        def times(values: Any, samples: int | None) -> Any:
-            return sample_times(personal(model, values)[0], job.strides, job.duration, samples)
+        def times(values: Any, sampling: Sampling) -> Any:
+            return sampling.times(personal(model, values)[0])
 
-        ends = np.asarray(jax.jit(jax.vmap(lambda v: times(v, 1)[-1]))(values))
+        ends = np.asarray(jax.jit(jax.vmap(lambda v: times(v, replace(sampling, samples=1))[-1]))(values))
         if np.any(ends != ends[0]):
             return None
-        return np.asarray(times({name: x[0] for name, x in values.items()}, job.samples))
+        return np.asarray(times({name: x[0] for name, x in values.items()}, sampling))
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
@@ -126,7 +130,7 @@ def failed(data: xr.Dataset) -> xr.Dataset:
 
 
 def _attributes(plan: Plan, name: str) -> dict[str, Any]:
-    known = {**plan.model.variables, **plan.variables}
+    known = _known(plan)
     if name in _OUTCOME:
         unit, long_name = _OUTCOME[name]
         return {"units": unit, "long_name": long_name}
@@ -134,10 +138,19 @@ def _attributes(plan: Plan, name: str) -> dict[str, Any]:
         return {"units": "s", "long_name": "time"}
     if name in known:
         return {"units": known[name].unit, "long_name": known[name].long_name}
+    measure = name.removesuffix("_gradient")
+    if measure != name and measure in known:
+        unit, long_name, *_ = known[measure]
+        return {"units": f"{unit} per unit of the parameter", "long_name": f"gradient of {long_name}"}
     stem = name.removesuffix("_end")
     if stem != name and stem in known:
         return {"units": known[stem].unit, "long_name": f"{known[stem].long_name}, at the end"}
     return {}
+
+
+def _known(plan: Plan) -> dict[str, Variable]:
+    """Units and long names of whatever a member may return."""
+    return {**plan.model.variables, **plan.variables}
 
 
 def _parameter_attributes(plan: Plan, name: str) -> dict[str, Any]:

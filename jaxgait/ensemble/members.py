@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
-from jaxgait.solve.dataset import state_variables
+from jaxgait.run import state_variables
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""

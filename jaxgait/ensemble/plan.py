@@ -26,7 +26,6 @@ from jaxgait.models.base import Model, Variable
 from jaxgait.solve import status
 from jaxgait.solve.integrate import Settings
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4
-from jaxgait.solve.simulate import sample_times
 
 LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
@@ -75,6 +74,11 @@ class Plan:
     """What comes out, by name (see `result_shapes`)."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Unit and long name of the observables."""
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the results of one member."""
+        return sum(math.prod(r.shape) * r.dtype.itemsize for r in self.results.values())
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -148,11 +152,14 @@ def result_shapes(model: Model, members: Members, job: Job, precision: precision
     """All results of one member by name, without running anything; finds faults in `observe`.
 
     Raises:
-        ValueError: if `observe` uses the name of another result.
+        ValueError: if `observe` uses the name of another result, or of a label of the members.
     """
     with precisions.use(precision):
         cast, values = precisions.cast((model, {n: x[:1] for n, x in members.values.items()}))
         groups = shapes(cast, values, job)
+    taken = {*members.dims, *members.labels, "time", "sample", "parameter"} & set(groups["observed"])
+    if taken:
+        raise ValueError(f"observe must not use the name {min(taken)!r}: it labels the members")
     names = {_flat_name(group, key): group for group, results in groups.items() for key in results}
     found = {n: Shape(names[n], x.shape, np.dtype(x.dtype)) for n, x in _flat(groups).items()}
     return {**found, **dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))}
@@ -237,12 +244,11 @@ def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, re
     """Rough need of one member on its device: its samples, its results, and the solver's own copies of the state."""
     with precisions.use(precision):
         y0 = jax.eval_shape(precisions.cast(model).initial_state)
-        ts = jax.eval_shape(lambda: sample_times(precisions.cast(model), job.strides, job.duration, job.samples))
     state = sum(map(_bytes, jax.tree.leaves(y0)))
     copies = 1
     if job.gradient:
         copies += len(job.gradient) if job.settings.mode == "forward" else _CHECKPOINTS
-    return copies * state * (2 * len(ts) + _STAGES) + 2 * sum(map(_bytes, results.values()))
+    return copies * state * (2 * (job.sampling.intervals + 1) + _STAGES) + 2 * sum(map(_bytes, results.values()))
 
 
 def _bytes(x: Any) -> int:
@@ -251,10 +257,15 @@ def _bytes(x: Any) -> int:
 
 def _free_bytes(platform: str, devices: int) -> int:
     if platform == "cpu":
-        known = "SC_AVPHYS_PAGES" in os.sysconf_names
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else _UNKNOWN_MEMORY
+        return free_memory()
     stats = jax.devices()[0].memory_stats() or {}
     return devices * (stats.get("bytes_limit", _UNKNOWN_MEMORY) - stats.get("bytes_in_use", 0))
+
+
+def free_memory() -> int:
+    """Free memory of this machine in bytes, 4 GiB where it does not tell."""
+    known = "SC_AVPHYS_PAGES" in os.sysconf_names
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else _UNKNOWN_MEMORY
 
 
 def default_workers(devices: int) -> int:

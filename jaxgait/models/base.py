@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -19,10 +19,12 @@ __all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_mod
 
 
 class Variable(NamedTuple):
-    """Unit and long name of a state component or an output, for labelled results."""
+    """Unit and long name of a state component, an output or a measure, for labelled results."""
 
     unit: str
     long_name: str
+    dims: tuple[str, ...] = ()
+    """Names of its dimensions beyond time, if it is an array; their labels are `Model.labels`."""
 
 
 class Numerics(NamedTuple):
@@ -52,6 +54,8 @@ class Model(eqx.Module):
     variables: ClassVar[Mapping[str, Variable]]
     """Unit and long name of every state component and every output."""
     numerics: ClassVar[Numerics]
+    measures: ClassVar[Mapping[str, Any] | str] = {}
+    """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
 
     @abc.abstractmethod
     def vector_field(self, t: Scalar, y: State) -> State:
@@ -69,6 +73,11 @@ class Model(eqx.Module):
     @abc.abstractmethod
     def duration(self) -> Scalar:
         """Natural time span in s of one run, used when the user names none."""
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Labels along the dimensions of array variables, by the names that `variables` gives these dimensions."""
+        return {}
 
     @property
     def period(self) -> Scalar | None:

@@ -49,6 +49,7 @@ class Bungee(Model):
     quadratic_drag: Scalar = parameter(1.0, unit="kg/m", doc="drag at high speed", bounds="nonnegative", source=_PAPER)
     gravity: Scalar = parameter(10.0, unit="m/s^2", doc="gravity (10, not 9.81)", bounds="positive", source=_PAPER)
 
+    measures: ClassVar[str] = "jaxgait.analysis.bungee:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position below the taut point"),
         "v": Variable("m/s", "velocity, downward"),

@@ -203,6 +203,7 @@ class Creeper(Model):
     gait: Gait = Gait()
     pads: Pads = Pads()
 
+    measures: ClassVar[str] = "jaxgait.analysis.creeper:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position of the rear unit"),
         "v": Variable("m/s", "velocity of the rear unit"),

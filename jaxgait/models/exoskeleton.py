@@ -122,21 +122,21 @@ class Exoskeleton(Model):
     """literal: one foot is the base for ever, as the formulas say; gait: the legs exchange roles every T/2."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
-        "x": Variable("m", "link vectors"),
-        "v": Variable("m/s", "rates of the link vectors"),
-        "phi": Variable("rad", "azimuth (plane: angle from the horizontal)"),
-        "psi": Variable("rad", "elevation"),
-        "l": Variable("m", "length"),
-        "M_phi": Variable("N m", "joint moment conjugate to phi"),
-        "M_psi": Variable("N m", "joint moment conjugate to psi"),
-        "F": Variable("N", "axial force"),
-        "power_phi": Variable("W", "power of the joint actuators, phi"),
-        "power_psi": Variable("W", "power of the joint actuators, psi"),
-        "power_l": Variable("W", "power of the axial actuators"),
-        "torque": Variable("N m", "physical joint moments"),
-        "reaction": Variable("N", "ground reaction"),
-        "pressure_point": Variable("m", "centre of pressure, from the ground joint"),
-        "joints": Variable("m", "proximal and far end of each link"),
+        "x": Variable("m", "link vectors", ("link", "axis")),
+        "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),
+        "phi": Variable("rad", "azimuth (plane: angle from the horizontal)", ("link",)),
+        "psi": Variable("rad", "elevation", ("link",)),
+        "l": Variable("m", "length", ("link",)),
+        "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
+        "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
+        "F": Variable("N", "axial force", ("link",)),
+        "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
+        "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
+        "power_l": Variable("W", "power of the axial actuators", ("link",)),
+        "torque": Variable("N m", "physical joint moments", ("link", "axis")),
+        "reaction": Variable("N", "ground reaction", ("axis",)),
+        "pressure_point": Variable("m", "centre of pressure, from the ground joint", ("ground_axis",)),
+        "joints": Variable("m", "proximal and far end of each link", ("link", "end", "axis")),
         "power": Variable("W", "power of all actuators"),
         "energy": Variable("J", "mechanical energy"),
         "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
@@ -163,6 +163,13 @@ class Exoskeleton(Model):
             sign=tuple(x.sign for x in links),
             **fields,
         )
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Numbers of the links, names of the axes and of the ends of a link."""
+        axes = ("x", "y", "z")[: self.dimension]
+        links = range(1, len(self.parent) + 1)
+        return {"link": links, "axis": axes, "ground_axis": axes[:-1], "end": ("proximal", "far")}
 
     @property
     def chain(self) -> Chain:

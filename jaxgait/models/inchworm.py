@@ -11,7 +11,7 @@ r_k the prescribed way of unit k relative to the rear unit, whose velocity v is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -52,14 +52,20 @@ class Inchworm(Model):
     )
     units: int = eqx.field(static=True, default=3)
 
+    measures: ClassVar[str] = "jaxgait.analysis.creeper:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position of the rear unit"),
         "v": Variable("m/s", "velocity of the rear unit"),
-        "z": Variable("m", "bristle deflections, from the front"),
-        "positions": Variable("m", "front faces of the units, from the front"),
-        "actuator_force": Variable("N", "push of each actuator on the unit ahead, from the front"),
+        "z": Variable("m", "bristle deflections, from the front", ("unit",)),
+        "positions": Variable("m", "front faces of the units, from the front", ("unit",)),
+        "actuator_force": Variable("N", "push of each actuator on the unit ahead, from the front", ("actuator",)),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[int]]:
+        """Numbers of the units and of the actuators between them, from the front."""
+        return {"unit": range(1, self.units + 1), "actuator": range(1, self.units)}
 
     @property
     def gait(self) -> Gait:

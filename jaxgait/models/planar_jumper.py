@@ -110,6 +110,7 @@ class PlanarJumper(Model):
     _settled: Settled | None = None
     """Only inside of what `prepared` returns."""
 
+    measures: ClassVar[str] = "jaxgait.analysis.jumper:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "ankle, forward"),
         "z": Variable("m", "ankle, up"),
@@ -117,8 +118,8 @@ class PlanarJumper(Model):
         "vx": Variable("m/s", "velocity of the ankle, forward"),
         "vz": Variable("m/s", "velocity of the ankle, up"),
         "spin": Variable("rad/s", "pitch rate of the foot"),
-        "bristle": Variable("m", "shear deflection of the studs"),
-        "approach": Variable("m/s", "speed at which each row came down"),
+        "bristle": Variable("m", "shear deflection of the studs", ("row",)),
+        "approach": Variable("m/s", "speed at which each row came down", ("row",)),
         "com_x": Variable("m", "centre of mass, forward"),
         "com_z": Variable("m", "centre of mass, up"),
         "com_vx": Variable("m/s", "velocity of the centre of mass, forward"),
@@ -127,18 +128,23 @@ class PlanarJumper(Model):
         "grf_x": Variable("N", "ground reaction, forward"),
         "grf_z": Variable("N", "ground reaction, up"),
         "cop_x": Variable("m", "centre of pressure"),
-        "depth": Variable("m", "compression of the studs"),
-        "normal": Variable("N", "normal force of one stud of each row"),
-        "tangential": Variable("N", "friction force of one stud of each row"),
-        "slip": Variable("m/s", "sliding velocity of the studs"),
-        "moment": Variable("N m", "joint moments, flexion positive, both sides"),
-        "joint_angle": Variable("rad", "joint angles, flexion positive"),
+        "depth": Variable("m", "compression of the studs", ("row",)),
+        "normal": Variable("N", "normal force of one stud of each row", ("row",)),
+        "tangential": Variable("N", "friction force of one stud of each row", ("row",)),
+        "slip": Variable("m/s", "sliding velocity of the studs", ("row",)),
+        "moment": Variable("N m", "joint moments, flexion positive, both sides", ("joint",)),
+        "joint_angle": Variable("rad", "joint angles, flexion positive", ("joint",)),
         "joint_power": Variable("W", "power of all joints"),
         "contact_power": Variable("W", "power of the ground reaction"),
         "energy": Variable("J", "kinetic and potential energy"),
         "base_residual": Variable("N m", "moment about the ankle left over by inverse dynamics"),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3)
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Positions in m of the rows of studs ahead of the ankle, and names of the joints."""
+        return {"row": self.sole.rows, "joint": [joint.name for joint in self.joints]}
 
     @abc.abstractmethod
     def build(self) -> PlanarTree:

@@ -129,6 +129,7 @@ class Prosthesis(Model):
     """Smoothing of ground contact and lock: "tanh" or "arctan" (see `mechanics.contact`)."""
 
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-5, max_step=0.01)
+    measures: ClassVar[str] = "jaxgait.analysis.knee:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "theta_b": Variable("rad", "angle of the posterior link BC"),
         "beta_1": Variable("rad", "foot angle, toe up"),
@@ -157,8 +158,13 @@ class Prosthesis(Model):
         "hip_force_x": Variable("N", "force that the hip applies to the leg, forward"),
         "hip_force_y": Variable("N", "force that the hip applies to the leg, upward"),
         "hip_moment": Variable("N m", "moment that the hip applies to the thigh, flexing"),
-        "points": Variable("m", f"points {', '.join(POINTS)} (x, y)"),
+        "points": Variable("m", "position of the points of the leg", ("point", "axis")),
     }
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """Names of the points (see `POINTS`) and of the axes."""
+        return {"point": POINTS, "axis": ("x", "y")}
 
     # --- what drives it -----------------------------------------------------------------------------------------------
 

@@ -172,8 +172,10 @@ class ProsthesisMultipliers(Model):
         "beta_1": Variable("rad", "foot angle, toe up"),
         "knee_angle": Variable("rad", "knee flexion"),
         "loop_residual": Variable("m", "closure error of the linkage"),
-        "multipliers": Variable("N", "forces in the loop"),
-        "hip_reaction": Variable("N, N, N m", "force and moment that the hip applies (rows 1 to 3)"),
+        "multipliers": Variable("N", "forces in the loop", ("loop_axis",)),
+        "hip_reaction": Variable(
+            "N, N, N m", "force and moment that the hip applies (rows 1 to 3)", ("hip_coordinate",)
+        ),
     }
 
     @property

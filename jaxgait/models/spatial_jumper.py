@@ -7,8 +7,8 @@ The tree is rooted at the lower trunk (a free joint at the middle of the hips); 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -60,24 +60,36 @@ class SpatialJumper(Model):
     """The bodies; only inside of what `prepared` returns."""
 
     variables: ClassVar[Mapping[str, Variable]] = {
-        "pose": Variable("m, 1", "position and quaternion of the lower trunk"),
-        "twist": Variable("rad/s, m/s", "twist of the lower trunk, own axes"),
-        "bristle": Variable("m", "shear deflection of the studs"),
-        "com": Variable("m", "centre of mass"),
-        "com_velocity": Variable("m/s", "velocity of the centre of mass"),
-        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass"),
-        "grf": Variable("N", "ground reaction on the left and the right foot"),
-        "depth": Variable("m", "compression of the studs"),
-        "normal": Variable("N", "normal force of the studs"),
-        "tangential": Variable("N", "friction force of the studs"),
-        "place": Variable("m", "contact points"),
-        "slip": Variable("m/s", "sliding velocity of the studs"),
-        "moment": Variable("N m", "generalised forces of the joints"),
+        "pose": Variable("m, 1", "position and quaternion of the lower trunk", ("pose_component",)),
+        "twist": Variable("rad/s, m/s", "twist of the lower trunk, own axes", ("twist_component",)),
+        "bristle": Variable("m", "shear deflection of the studs", ("stud", "tangent")),
+        "com": Variable("m", "centre of mass", ("axis",)),
+        "com_velocity": Variable("m/s", "velocity of the centre of mass", ("axis",)),
+        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
+        "grf": Variable("N", "ground reaction on the left and the right foot", ("foot", "axis")),
+        "depth": Variable("m", "compression of the studs", ("stud",)),
+        "normal": Variable("N", "normal force of the studs", ("stud",)),
+        "tangential": Variable("N", "friction force of the studs", ("stud", "tangent")),
+        "place": Variable("m", "contact points", ("stud", "axis")),
+        "slip": Variable("m/s", "sliding velocity of the studs", ("stud", "tangent")),
+        "moment": Variable("N m", "generalised forces of the joints", ("coordinate",)),
         "energy": Variable("J", "kinetic and potential energy"),
     }
     numerics: ClassVar[Numerics] = Numerics(
         stiff=False, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3
     )
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Names of the axes, feet and components of pose and twist."""
+        axes = ("x", "y", "z")
+        return {
+            "axis": axes,
+            "tangent": axes[:2],
+            "foot": ("left", "right"),
+            "pose_component": (*axes, "q_w", "q_x", "q_y", "q_z"),
+            "twist_component": ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z"),
+        }
 
     @property
     def duration(self) -> Scalar:

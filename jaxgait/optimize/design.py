@@ -26,9 +26,9 @@ from tqdm import tqdm
 
 from jaxgait import precision
 from jaxgait.ensemble import ensemble, zipped
-from jaxgait.ensemble.batch import Run
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.run import Run
 
 Objective = Callable[[Run], Any]
 Box = Mapping[str, tuple[float, float]]

@@ -8,52 +8,63 @@ import json
 import pathlib
 import platform
 import subprocess
+from collections.abc import Mapping
 from typing import Any
 
 import diffrax
-import equinox as eqx
 import jax
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.base import Model, State
+from jaxgait.models.base import Model, State, Variable
 from jaxgait.models.parameters import parameters
+from jaxgait.run import Sampling, state_variables
 from jaxgait.solve import status
 from jaxgait.solve.integrate import Settings
 
 
-def state_variables(y: State) -> dict[str, Any]:
-    """The components of a state by name: the fields of a named tuple or module, or "state" for anything else."""
-    if hasattr(y, "_asdict"):
-        return {k: v for k, v in y._asdict().items() if v is not None}
-    if isinstance(y, dict):
-        return dict(y)
-    if isinstance(y, eqx.Module):
-        return {k: v for k, v in vars(y).items() if v is not None}
-    return {"state": y}
-
-
 def labelled(model: Model, name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:
-    """A variable of a model with its unit and long name; dimensions beyond `dims` are named after the variable."""
+    """A variable of a model with its unit and long name; see `extra_dims` for dimensions beyond `dims`."""
     array = np.asarray(values)
-    extra = tuple(f"{name}_{i}" for i in range(array.ndim - len(dims)))
+    extra = extra_dims(model.variables, name, array.ndim - len(dims))
     known = model.variables.get(name)
     attrs = {} if known is None else {"units": known.unit, "long_name": known.long_name}
     return xr.DataArray(array, dims=dims + extra, attrs=attrs)
 
 
+def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tuple[str, ...]:
+    """Names of the dimensions of an array variable beyond time: its own if it tells them, numbered ones otherwise."""
+    known = variables.get(name)
+    if known is not None and len(known.dims) >= count:
+        return known.dims[:count]
+    return tuple(f"{name}_{i}" for i in range(count))
+
+
+def model_coordinates(model: Model, sizes: Mapping[Any, int]) -> dict[str, np.ndarray]:
+    """Labels of the dimensions that a result has, from the model."""
+    found = {dim: np.asarray(labels) for dim, labels in model.labels.items()}
+    return {dim: labels for dim, labels in found.items() if sizes.get(dim) == len(labels)}
+
+
 def trajectory_dataset(
-    model: Model, ts: np.ndarray, ys: State, outputs: dict[str, Any], settings: Settings, precision: str
+    model: Model,
+    ts: np.ndarray,
+    ys: State,
+    outputs: dict[str, Any],
+    settings: Settings,
+    precision: str,
+    sampling: Sampling,
 ) -> xr.Dataset:
     """The Dataset of one trajectory, with the dimension `time`."""
     variables = {**state_variables(ys), **outputs}
-    data = {name: labelled(model, name, values, ("time",)) for name, values in variables.items()}
+    found = xr.Dataset({name: labelled(model, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"})
-    return xr.Dataset(data, coords={"time": time}, attrs=provenance(model, settings, precision))
+    coords = {"time": time, **model_coordinates(model, found.sizes)}
+    return found.assign_coords(coords).assign_attrs(provenance(model, settings, precision, sampling))
 
 
-def provenance(model: Model, settings: Settings, precision: str) -> dict[str, Any]:
-    """Attributes that say where a result comes from: model, parameters, solver, tolerances, versions, device."""
+def provenance(model: Model, settings: Settings, precision: str, sampling: Sampling) -> dict[str, Any]:
+    """Attributes that say where a result comes from: model, parameters, sampling, solver, tolerances, versions."""
     from jaxgait import __version__
 
     return {
@@ -66,6 +77,7 @@ def provenance(model: Model, settings: Settings, precision: str) -> dict[str, An
         "atol": settings.atol,
         "max_step_s": settings.max_step if settings.max_step is not None else float("inf"),
         "precision": precision,
+        **_sampled(sampling),
         "status_legend": json.dumps(status.legend(model)),
         "jaxgait": __version__,
         "commit": commit(),
@@ -73,6 +85,12 @@ def provenance(model: Model, settings: Settings, precision: str) -> dict[str, An
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def _sampled(sampling: Sampling) -> dict[str, int]:
+    if sampling.strides is None:
+        return {"samples": sampling.samples}
+    return {"strides": sampling.strides, "samples_per_stride": sampling.samples}
 
 
 @functools.cache

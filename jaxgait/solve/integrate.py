@@ -7,17 +7,20 @@ It never raises for a bad trajectory: the outcome is a status code (see `jaxgait
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import diffrax
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxgait import checks
 from jaxgait.models.base import Model, State
+from jaxgait.run import Trajectory, blank
 from jaxgait.solve import status
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.rosenbrock import Ros4
+from jaxgait.solve.watch import Watching
 
 
 @dataclass(frozen=True)
@@ -34,22 +37,6 @@ class Settings:
     max_steps: int
     mode: Literal["forward", "reverse"] = "forward"
     """Which gradients go through: forward mode (few parameters; no memory of the path) or reverse (many)."""
-
-
-class Trajectory(NamedTuple):
-    """The outcome of `integrate`; under `vmap` every field gets a leading axis."""
-
-    ts: Float[Array, " times"]
-    """Times in s."""
-    ys: State
-    """States at these times; NaN after an early end."""
-    status: Int[Array, ""]
-    t_end: Float[Array, ""]
-    """Last time reached in s."""
-    y_end: State
-    """State there."""
-    steps: Int[Array, ""]
-    rejected: Int[Array, ""]
 
 
 def settings_for(model: Model, *, differentiated: bool = False, **overrides: Any) -> Settings:
@@ -71,14 +58,29 @@ def settings_for(model: Model, *, differentiated: bool = False, **overrides: Any
     solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
     chosen = Settings(solver, hints.rtol, hints.atol, hints.first_step, hints.max_step, hints.max_steps)
     chosen = replace(chosen, **{k: v for k, v in overrides.items() if v is not None})
-    for name in ("rtol", "atol", "first_step", "max_steps"):
-        if not getattr(chosen, name) > 0:
-            raise ValueError(f"{name} must be positive, got {getattr(chosen, name)!r}")
+    _check(chosen)
     return chosen
 
 
+def _check(settings: Settings) -> None:
+    """Holds settings against what a solve can use."""
+    if not isinstance(settings.solver, diffrax.AbstractSolver):
+        raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {settings.solver!r}")
+    checks.positive("rtol", settings.rtol, below=1.0)
+    checks.positive("atol", settings.atol)
+    checks.positive("first_step", settings.first_step, "seconds")
+    if settings.max_step is not None:
+        checks.positive("max_step", settings.max_step, "seconds")
+    checks.count("max_steps", settings.max_steps)
+
+
 def integrate(
-    model: Model, ts: Float[Array, " times"], settings: Settings, y0: State | None = None, progress: bool = False
+    model: Model,
+    ts: Float[Array, " times"],
+    settings: Settings,
+    y0: State | None = None,
+    progress: bool = False,
+    watch: tuple[str, ...] = (),
 ) -> Trajectory:
     """Integrates a model from `ts[0]` to `ts[-1]` and returns its states at `ts`.
 
@@ -88,9 +90,17 @@ def integrate(
         settings: see `settings_for`.
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: draw a progress bar (from compiled code; for single runs).
+        watch: outputs or components of the state whose extremes over all accepted steps are wanted.
     """
     terminations = model.terminations()
     event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
+    controller: Any = diffrax.PIDController(
+        settings.rtol,
+        settings.atol,
+        dtmax=settings.max_step,
+        dtmin=100 * float(jnp.finfo(jnp.result_type(float)).eps),
+        force_dtmin=False,
+    )
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: args.vector_field(t, y)),
         settings.solver,
@@ -99,14 +109,10 @@ def integrate(
         dt0=settings.first_step,
         y0=model.initial_state() if y0 is None else y0,
         args=model.prepared(),
-        saveat=diffrax.SaveAt(subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)]),
-        stepsize_controller=diffrax.PIDController(
-            settings.rtol,
-            settings.atol,
-            dtmax=settings.max_step,
-            dtmin=100 * float(jnp.finfo(jnp.result_type(float)).eps),
-            force_dtmin=False,
+        saveat=diffrax.SaveAt(
+            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch)
         ),
+        stepsize_controller=Watching.of(controller, watch) if watch else controller,
         max_steps=settings.max_steps,
         adjoint=diffrax.ForwardMode() if settings.mode == "forward" else diffrax.RecursiveCheckpointAdjoint(),
         event=event,
@@ -117,7 +123,7 @@ def integrate(
     ys, y_last = saved.ys
     t_end = saved.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
-    ys = jax.tree.map(lambda leaf: _blank_after(leaf, ts, t_end), ys)
+    ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
     return Trajectory(
         ts,
         ys,
@@ -126,18 +132,13 @@ def integrate(
         y_end,
         solution.stats["num_accepted_steps"],
         solution.stats["num_rejected_steps"],
+        saved.controller_state.extremes if watch else {},
     )
 
 
 def _condition(condition: Any) -> Any:
     """A model's termination in the signature of a diffrax event."""
     return lambda t, y, args, **_: condition(t, y)
-
-
-def _blank_after(leaf: Array, ts: Array, t_end: Array) -> Array:
-    """NaN (diffrax leaves infinity) in the samples that an early end did not reach."""
-    reached = (ts <= t_end).reshape((-1,) + (1,) * (leaf.ndim - 1))
-    return jnp.where(reached, leaf, jnp.nan)
 
 
 def _status(solution: diffrax.Solution, y_end: State) -> Int[Array, ""]:

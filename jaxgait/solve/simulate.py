@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import diffrax
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait.models.base import Model, State
 from jaxgait.native import native
+from jaxgait.run import Sampling, Trajectory, outputs, state_variables
 from jaxgait.solve import status
 from jaxgait.solve.dataset import trajectory_dataset
-from jaxgait.solve.integrate import Settings, Trajectory, integrate, settings_for
-
-SAMPLES_PER_STRIDE = 100
-SAMPLES_PER_RUN = 1000
+from jaxgait.solve.integrate import Settings, integrate, settings_for
 
 
 def simulate(
@@ -43,8 +41,9 @@ def simulate(
     Args:
         model: the mechanism.
         strides: how many strides (periods) to run, for models that have a period.
-        duration: how long to run in s, instead of `strides`; the model's own duration if both are None.
-        samples: samples per stride (with `strides`) or in all.
+        duration: how long to run in s, instead of `strides`; the model's own duration if both are None, counted in
+            strides where these are whole.
+        samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
         solver: any diffrax solver; the default suits the model (see `settings_for`).
@@ -58,44 +57,52 @@ def simulate(
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
         attributes `status` and `status_text` tell how the run ended; samples that an early end did not reach are NaN.
 
+    Warns:
+        jaxgait.solve.status.IncompleteRun: if the run did not reach its end.
+
     Raises:
-        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
-        ValueError: for a time span, sample count, tolerance or precision that cannot be.
+        jaxgait.models.parameters.ParameterError: for impossible parameters.
+        ValueError: for an impossible time span, sample count, tolerance, precision or initial state.
     """
     model.validate()
+    sampling = Sampling.of(model, strides, duration, samples)
     chosen = settings_for(model, solver=solver, rtol=rtol, atol=atol, max_step=max_step, max_steps=max_steps)
     with precisions.use(precision):
         cast = precisions.cast(model)
         y0 = None if initial_state is None else precisions.cast(initial_state)
-        ts = sample_times(cast, strides, duration, samples)
-        trajectory, outputs = _run(cast, ts, chosen, y0, progress)
-        data = trajectory_dataset(model, np.asarray(ts), trajectory.ys, outputs, chosen, precision)
-    return data.assign_attrs(_outcome(model, trajectory))
+        check_state(cast, y0)
+        trajectory, outputs = _run(cast, sampling.times(cast), chosen, y0, progress)
+        ts = np.asarray(trajectory.ts)
+        data = trajectory_dataset(model, ts, trajectory.ys, outputs, chosen, precision, sampling)
+    outcome = _outcome(model, trajectory)
+    if outcome["status"] != status.COMPLETED:
+        warnings.warn(
+            f"{type(model).__name__} {outcome['status_text']}, {outcome['t_end_s']:.6g} s into the run",
+            status.IncompleteRun,
+            stacklevel=2,
+        )
+    return data.assign_attrs(outcome)
 
 
-def sample_times(
-    model: Model, strides: int | None, duration: float | None, samples: int | None
-) -> Float[Array, " times"]:
-    """Sampling times in s from 0 to the end of a run, both included. The model may be traced.
+def check_state(model: Model, y0: State | None) -> None:
+    """Holds a state to start from against a model: the structure of its own initial state, finite numbers.
 
     Raises:
-        ValueError: if the span or the count cannot be.
+        ValueError: naming the component that is wrong.
     """
-    if strides is not None and duration is not None:
-        raise ValueError("give strides or duration, not both")
-    if samples is not None and samples < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
-    if strides is not None:
-        if model.period is None:
-            raise ValueError(f"{type(model).__name__} has no period: give duration (in s) instead of strides")
-        if strides < 1:
-            raise ValueError(f"strides must be at least 1, got {strides}")
-        count = strides * (samples or SAMPLES_PER_STRIDE)
-        return jnp.arange(count + 1, dtype=float) * (model.period / (samples or SAMPLES_PER_STRIDE))
-    span = model.duration if duration is None else duration
-    if duration is not None and not (np.isfinite(duration) and duration > 0):
-        raise ValueError(f"duration must be a positive number of seconds, got {span}")
-    return jnp.linspace(0.0, span, (samples or SAMPLES_PER_RUN) + 1)
+    if y0 is None:
+        return
+    name, wanted = type(model).__name__, jax.eval_shape(model.initial_state)
+    if jax.tree.structure(y0) != jax.tree.structure(wanted):
+        fields = ", ".join(state_variables(wanted))
+        raise ValueError(f"initial_state of {name} must be a {type(wanted).__name__}({fields}), got {y0!r}")
+    for (component, x), shape in zip(
+        state_variables(y0).items(), map(np.shape, state_variables(wanted).values()), strict=True
+    ):
+        if np.shape(x) != shape:
+            raise ValueError(f"initial_state.{component} of {name} must have the shape {shape}, got {np.shape(x)}")
+        if not np.isfinite(np.asarray(x, dtype=float)).all():
+            raise ValueError(f"initial_state.{component} of {name} must be finite, got {np.asarray(x)}")
 
 
 @eqx.filter_jit
@@ -104,7 +111,7 @@ def _run(
     model: Model, ts: Array, settings: Settings, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
     trajectory = integrate(model, ts, settings, y0, progress)
-    return trajectory, jax.vmap(model.outputs)(ts, trajectory.ys)
+    return trajectory, outputs(model, trajectory)
 
 
 def _outcome(model: Model, trajectory: Trajectory) -> dict[str, Any]:

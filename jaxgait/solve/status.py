@@ -11,12 +11,17 @@ NONFINITE = 3
 FIRST_TERMINATION = 10
 """Codes from here on are the model's own terminations, in the order of `Model.terminations`."""
 
+COMPLETED_TEXT = "completed"
 _SENTENCES = {
-    COMPLETED: "completed",
+    COMPLETED: COMPLETED_TEXT,
     MAX_STEPS: "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)",
     STEP_UNDERFLOW: "gave up: the step size shrank to nothing (the vector field is not finite or jumps here)",
     NONFINITE: "gave up: the state became NaN or infinite",
 }
+
+
+class IncompleteRun(UserWarning):
+    """A trajectory did not reach its end."""
 
 
 def sentence(model: Model, code: int) -> str:

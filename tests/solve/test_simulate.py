@@ -50,7 +50,7 @@ def test_nan_is_a_status_not_an_exception():
         ({"strides": 0}, "at least 1"),
         ({"duration": -1.0}, "positive number of seconds"),
         ({"samples": 0}, "at least 1"),
-        ({"rtol": -1.0}, "rtol must be positive"),
+        ({"rtol": -1.0}, "rtol must be a positive number below 1"),
     ],
 )
 def test_impossible_requests_are_refused(kwargs, message):

@@ -1,0 +1,70 @@
+"""Checks of what users hand to the entry points: one sentence that names the argument, its value and what is right."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["count", "flag", "one_of", "positive"]
+
+
+def count(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number that is not too small.
+
+    Raises:
+        ValueError: for anything else, strings, flags and fractions included.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) -> float:
+    """A finite number above zero (and below a limit), in a unit that the message names.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    wanted = f"a positive number{f' of {unit}' if unit else ''}" + (f" below {below:g}" if below < math.inf else "")
+    number = _real(value)
+    if number is None or not (math.isfinite(number) and 0 < number < below):
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
+    """One of several words.
+
+    Raises:
+        ValueError: for any other value, naming all of them.
+    """
+    if value not in known:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+def _real(value: Any) -> float | None:
+    """A real number, or a scalar array of one; None for flags, strings and anything else."""
+    if isinstance(value, bool | np.bool_ | str | bytes) or np.ndim(value) != 0:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

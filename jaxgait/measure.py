@@ -1,0 +1,205 @@
+"""What is read off a run: functions with a name, a unit and what they need of the run.
+
+    RHO = Measure("rho", correlation, unit="1", long_name="gait correlation coefficient", strides=1)
+    ensemble(knee, grid, strides=20, observe=["rho", "order"])      # by name: the model brings them
+    ensemble(knee, grid, strides=20, observe=[RHO])                 # or as they are
+
+A measure refuses a run that does not give it what it needs. Whatever is read off a member that did not complete is
+masked by its status, here and nowhere else (`mask`): reductions over NaN cannot be relied on for that. On CPUs, JAX
+0.10 gives -inf for a batched maximum of rows with NaN in batches of 10, and NaN in batches of 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from jaxgait.models.base import Model, Variable
+from jaxgait.run import Run, Sampling
+
+__all__ = ["Measure", "MeasureError", "Measures", "Observe", "known", "mask", "observer", "table"]
+
+Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
+"""A function from a run to observables by name."""
+
+
+class MeasureError(ValueError):
+    """A run does not give a measure what it needs, or a model has no measure of that name."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function of a run with its name and unit, and what it needs."""
+
+    name: str
+    function: Callable[[Run], Array]
+    unit: str
+    long_name: str
+    strides: int = 0
+    """Whole strides that the run must span; 0: the run need not be counted in strides."""
+    samples_per_stride: int = 0
+    """Least samples per stride."""
+    watch: tuple[str, ...] = ()
+    """Outputs whose extremes over the solver's own steps it reads (`run.trajectory.extremes`)."""
+    early: bool = False
+    """Whether it is defined for runs that ended early, such as the time of a fall."""
+    dims: tuple[str, ...] = ()
+    """Names of its dimensions, if it is an array."""
+
+    @property
+    def variable(self) -> Variable:
+        """Unit and long name."""
+        return Variable(self.unit, self.long_name, self.dims)
+
+    def check(self, sampling: Sampling) -> None:
+        """Finds out whether a run sampled like this gives the measure what it needs.
+
+        Raises:
+            MeasureError: if not, saying what would.
+        """
+        needs = f"{self.name} ({self.long_name}) needs"
+        if self.strides and sampling.strides is None:
+            raise MeasureError(
+                f"{needs} a run of whole strides: give strides={self.strides} or more instead of duration"
+            )
+        if self.strides > (sampling.strides or 0):
+            raise MeasureError(f"{needs} at least {self.strides} strides, the run has {sampling.strides}")
+        if sampling.strides is not None and sampling.samples < self.samples_per_stride:
+            raise MeasureError(
+                f"{needs} at least {self.samples_per_stride} samples per stride, the run has {sampling.samples}"
+            )
+
+    def __call__(self, run: Run) -> Array:
+        """Its value for one run.
+
+        Raises:
+            MeasureError: if the run does not give it what it needs.
+        """
+        self.check(run.sampling)
+        return self.function(run)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Several measures as one function to observe with."""
+
+    members: tuple[Measure, ...]
+
+    def __call__(self, run: Run) -> dict[str, Array]:
+        """The values of all of them, by name."""
+        return {m.name: m(run) for m in self.members}
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Unit and long name of each."""
+        return {m.name: m.variable for m in self.members}
+
+    @property
+    def early(self) -> frozenset[str]:
+        """Names of those that are defined for runs that ended early."""
+        return frozenset(m.name for m in self.members if m.early)
+
+    @property
+    def watch(self) -> tuple[str, ...]:
+        """Outputs whose extremes they read, each once."""
+        return tuple(dict.fromkeys(name for m in self.members for name in m.watch))
+
+    def possible(self, sampling: Sampling) -> Measures:
+        """Those for which a run sampled like this is enough."""
+        return Measures(tuple(m for m in self.members if _fits(m, sampling)))
+
+
+def table(*measures: Measure) -> dict[str, Measure]:
+    """Measures by name, as a model brings them."""
+    return {m.name: m for m in measures}
+
+
+def known(model: Model) -> dict[str, Measure]:
+    """The measures that a model brings, by name."""
+    brought = model.measures
+    if isinstance(brought, str):  # "module:NAME", imported when asked for: measures stand above models
+        module, name = brought.split(":")
+        brought = getattr(importlib.import_module(module), name)
+    return dict(brought)
+
+
+def observer(model: Model, observe: Any) -> Observe | None:
+    """What users may hand over as `observe`, as one function of a run: that itself, measures, or names of measures.
+
+    Raises:
+        MeasureError: for a name that the model does not bring, with the nearest ones.
+        TypeError: for anything else.
+    """
+    if observe is None or isinstance(observe, Measures):
+        return observe
+    if isinstance(observe, Measure | str):
+        observe = [observe]
+    if isinstance(observe, Mapping):
+        observe = list(observe.values())
+    if isinstance(observe, Sequence | set | frozenset):
+        return _distinct(_named(model, one) for one in observe)
+    if callable(observe):
+        return cast(Observe, observe)
+    raise TypeError(
+        "observe must be a function of a run that returns a dict, measures, or names of measures, "
+        f"got {type(observe).__name__} {observe!r}"
+    )
+
+
+def mask(observe: Observe | None, values: Mapping[str, Array], completed: Bool[Array, ""]) -> dict[str, Array]:
+    """Observables of one run, blanked if it did not complete: NaN, or -1 for integers and flags.
+
+    Args:
+        observe: what they come from; measures that are defined for early ends are left as they are.
+        values: the observables by name, or derivatives of them.
+        completed: whether the run completed.
+    """
+    kept = getattr(observe, "early", frozenset())
+    return {name: x if name in kept else _blanked(jnp.asarray(x), completed) for name, x in values.items()}
+
+
+def _blanked(x: Array, completed: Bool[Array, ""]) -> Array:
+    if jnp.issubdtype(x.dtype, jnp.inexact):
+        return jnp.where(completed, x, jnp.nan)
+    signed = x if jnp.issubdtype(x.dtype, jnp.signedinteger) else x.astype(jnp.int32)
+    return jnp.where(completed, signed, jnp.asarray(-1, signed.dtype))
+
+
+def _fits(measure: Measure, sampling: Sampling) -> bool:
+    try:
+        measure.check(sampling)
+    except MeasureError:
+        return False
+    return True
+
+
+def _named(model: Model, one: Any) -> Measure:
+    if isinstance(one, Measure):
+        return one
+    brought = known(model)
+    if not isinstance(one, str):
+        raise TypeError(f"observe takes measures and names of measures, got {type(one).__name__} {one!r}")
+    if one in brought:
+        return brought[one]
+    if not brought:
+        raise MeasureError(f"{type(model).__name__} brings no measures: give a function of a run instead of {one!r}")
+    near = difflib.get_close_matches(one, brought, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(brought)}"
+    raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {hint}")
+
+
+def _distinct(measures: Iterable[Measure]) -> Measures:
+    members = tuple(measures)
+    names = [m.name for m in members]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise MeasureError(f"measure given twice: {', '.join(twice)}")
+    if not members:
+        raise MeasureError("observe is empty: name at least one measure, or leave it out")
+    return Measures(members)

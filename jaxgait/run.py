@@ -1,0 +1,210 @@
+"""One run as everything that reads it sees it: the model, its trajectory, and when it was looked at."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxgait import checks
+from jaxgait.models.base import Model, State
+
+__all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables"]
+
+T = TypeVar("T")
+
+SAMPLES_PER_STRIDE = 100
+SAMPLES_PER_RUN = 1000
+
+
+class Extremes(NamedTuple):
+    """Least and largest value of one output over all accepted steps of the solver, start included."""
+
+    least: Float[Array, ""]
+    largest: Float[Array, ""]
+
+
+class Trajectory(NamedTuple):
+    """The outcome of `jaxgait.solve.integrate`; under `vmap` every field gets a leading axis."""
+
+    ts: Float[Array, " times"]
+    """Times in s."""
+    ys: State
+    """States at these times; NaN after an early end."""
+    status: Int[Array, ""]
+    t_end: Float[Array, ""]
+    """Last time reached in s."""
+    y_end: State
+    """State there."""
+    steps: Int[Array, ""]
+    rejected: Int[Array, ""]
+    extremes: dict[str, Extremes] = {}  # noqa: RUF012 (never changed)
+    """Extremes of the outputs that were watched, by name."""
+
+    def reached(self) -> Bool[Array, " times"]:
+        """Which samples lie before the end."""
+        return self.ts <= self.t_end
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """When a run is looked at: at equally spaced times from 0 to its end, both included.
+
+    Made by `sampling`, which knows the model's defaults. It travels with the run, so that whatever is read off it
+    knows how many strides there are and how densely they are sampled.
+    """
+
+    strides: int | None
+    """Whole strides that the run spans; None: it is not counted in strides."""
+    samples: int
+    """Intervals per stride; in all, if the run is not counted in strides."""
+    duration: float | None = None
+    """Length in s of a run that is not counted in strides; None: the model's own duration."""
+
+    @property
+    def intervals(self) -> int:
+        """Intervals of the whole run."""
+        return self.samples * (self.strides or 1)
+
+    def times(self, model: Model) -> Float[Array, " times"]:
+        """Sampling times in s. The model may be traced."""
+        if self.strides is not None:
+            assert model.period is not None
+            return jnp.arange(self.intervals + 1, dtype=float) * (model.period / self.samples)
+        return jnp.linspace(0.0, model.duration if self.duration is None else self.duration, self.intervals + 1)
+
+    def __str__(self) -> str:
+        if self.strides is None:
+            return f"{self.samples} samples, not counted in strides"
+        return f"{self.strides} strides of {self.samples} samples"
+
+    @classmethod
+    def of(cls, model: Model, strides: int | None, duration: float | None, samples: int | None) -> Sampling:
+        """Checks a request and fills in what the model knows; a periodic model runs whole strides by default.
+
+        Args:
+            model: a mechanism with concrete leaves.
+            strides: how many strides.
+            duration: seconds, instead of `strides`.
+            samples: per stride (of a run counted in strides) or in all.
+
+        Raises:
+            ValueError: if the span or the count is impossible.
+        """
+        if strides is not None and duration is not None:
+            raise ValueError("give strides or duration, not both")
+        if samples is not None:
+            checks.count("samples", samples)
+        if strides is None and duration is None:
+            strides = _natural_strides(model)
+        if strides is not None:
+            checks.count("strides", strides)
+            if model.period is None:
+                raise ValueError(f"{type(model).__name__} has no period: give duration (in s) instead of strides")
+            return cls(int(strides), samples or SAMPLES_PER_STRIDE)
+        seconds = None if duration is None else checks.positive("duration", duration, "seconds")
+        return cls(None, samples or SAMPLES_PER_RUN, seconds)
+
+
+def _natural_strides(model: Model) -> int | None:
+    """Strides in the model's own duration, if they are whole."""
+    if model.period is None:
+        return None
+    ratio = float(np.mean(np.asarray(model.duration) / np.asarray(model.period)))
+    return round(ratio) if round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-6 else None
+
+
+class Run:
+    """One member as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `run.ts`.
+
+    Args:
+        model: the mechanism.
+        trajectory: its trajectory.
+        sampling: when it was looked at.
+    """
+
+    def __init__(self, model: Model, trajectory: Trajectory, sampling: Sampling) -> None:
+        self.model, self.trajectory, self.sampling = model, trajectory, sampling
+        self._known: dict[Any, Any] = {}
+
+    @property
+    def ts(self) -> Float[Array, " times"]:
+        """Sampling times in s."""
+        return self.trajectory.ts
+
+    @property
+    def ys(self) -> State:
+        """States at these times, in the model's own structure; NaN after an early end."""
+        return self.trajectory.ys
+
+    def __getitem__(self, name: Any) -> Any:
+        """A component of the state or an output of the model, by name, with the leading axis `ts`.
+
+        Raises:
+            KeyError: for an unknown name, with the nearest ones.
+        """
+        found = {**self.outputs(), **state_variables(self.ys)}
+        if name not in found:
+            near = difflib.get_close_matches(str(name), found, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(sorted(found))}"
+            raise KeyError(f"a run of {type(self.model).__name__} has no {name!r}: {hint}")
+        return found[name]
+
+    def outputs(self) -> dict[str, Array]:
+        """All outputs of the model by name, with the leading axis `ts`; NaN after an early end."""
+        return self.once(_outputs)
+
+    def extremes(self, name: str) -> Extremes:
+        """Least and largest value of a watched output over the solver's own steps.
+
+        Raises:
+            ValueError: for an output that was not watched while the run was integrated.
+        """
+        watched = self.trajectory.extremes
+        if name not in watched:
+            raise ValueError(
+                f"{name!r} was not watched while {type(self.model).__name__} ran: name it in `watch` of the measure, "
+                "and give the measure itself to `observe`"
+            )
+        return watched[name]
+
+    def once(self, function: Callable[[Run], T]) -> T:
+        """The value of a function of this run, worked out when it is first asked for: measures share their parts."""
+        if function not in self._known:
+            self._known[function] = function(self)
+        return self._known[function]
+
+
+def _outputs(run: Run) -> dict[str, Array]:
+    return outputs(run.model, run.trajectory)
+
+
+def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
+    """All outputs of a model along a trajectory, by name, with the leading axis `ts`; NaN after an early end."""
+    found = jax.vmap(model.outputs)(trajectory.ts, trajectory.ys)
+    return {name: blank(x, trajectory.reached()) for name, x in found.items()}
+
+
+def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
+    """Real numbers along a leading axis, NaN where they are not to be kept; anything else stays as it is."""
+    if not jnp.issubdtype(values.dtype, jnp.inexact):
+        return values
+    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.nan)
+
+
+def state_variables(y: State) -> dict[str, Any]:
+    """The components of a state by name: the fields of a named tuple or module, or "state" for anything else."""
+    if hasattr(y, "_asdict"):
+        return {k: v for k, v in y._asdict().items() if v is not None}
+    if isinstance(y, Mapping):
+        return dict(y)
+    if isinstance(y, eqx.Module):
+        return {k: v for k, v in vars(y).items() if v is not None}
+    return {"state": y}
