@@ -32,7 +32,7 @@ from jaxgait.ensemble.plan import (
 from jaxgait.ensemble.store import open_store, read_store
 from jaxgait.ensemble.workers import run_blocks
 from jaxgait.measure import Measure, Observe, observer
-from jaxgait.models.base import Model, Variable
+from jaxgait.models.base import Model, Variable, as_model
 from jaxgait.models.parameters import ParameterError
 from jaxgait.run import Sampling
 from jaxgait.solve.integrate import settings_for
@@ -111,6 +111,7 @@ def ensemble(
         jaxgait.solve.status.IncompleteRun: if the computation of some members failed, or none completed.
 
     Raises:
+        TypeError: for anything but a model with a smooth vector field, saying what runs it.
         jaxgait.models.parameters.ParameterError: for impossible names, shapes and values; nothing has run then.
         jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
         ValueError: for impossible settings.
@@ -212,6 +213,7 @@ def make_plan(
         jaxgait.models.parameters.ParameterError: for impossible names, shapes and values.
         ValueError: for impossible settings.
     """
+    model = as_model(model)
     model.validate()
     chosen_members = as_members(members)
     check_members(model, chosen_members)

@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxgait import precision as precisions
-from jaxgait.models.base import Model, State
+from jaxgait.models.base import Model, State, as_model
 from jaxgait.native import native
 from jaxgait.run import Sampling, Trajectory, outputs, state_variables
 from jaxgait.solve import status
@@ -61,9 +61,11 @@ def simulate(
         jaxgait.solve.status.IncompleteRun: if the run did not reach its end.
 
     Raises:
+        TypeError: for anything but a model with a smooth vector field, saying what runs it.
         jaxgait.models.parameters.ParameterError: for impossible parameters.
         ValueError: for an impossible time span, sample count, tolerance, precision or initial state.
     """
+    model = as_model(model)
     model.validate()
     sampling = Sampling.of(model, strides, duration, samples)
     chosen = settings_for(model, solver=solver, rtol=rtol, atol=atol, max_step=max_step, max_steps=max_steps)
