@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble
-from jaxgait.analysis.knee import correlation
 from jaxgait.ensemble import zipped
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.prosthesis import Prosthesis
@@ -33,7 +32,7 @@ def tune(leg: Prosthesis, progress: bool) -> tuple[Optimum, xr.Dataset]:
     starts = [dict(zip(OVER, start, strict=True)) for start in STARTS]
     options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL, "progress": progress}
     best = optimize(
-        smooth, maximize=correlation, over=OVER, starts=starts, iterations=ITERATIONS, learning_rate=0.15, **options
+        smooth, maximize="rho", over=OVER, starts=starts, iterations=ITERATIONS, learning_rate=0.15, **options
     )
     k, c, step = 1.8e4, 900.0, 1e-3
     points = {
@@ -43,7 +42,7 @@ def tune(leg: Prosthesis, progress: bool) -> tuple[Optimum, xr.Dataset]:
     check = ensemble(
         smooth,
         zipped(points),
-        observe=as_observable(correlation),
+        observe=as_observable(smooth, "rho"),
         gradient=tuple(OVER),
         strides=STRIDES,
         rtol=RTOL,

@@ -14,10 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait.measure import Measure, table
 from jaxgait.models.base import Scalar
 from jaxgait.models.parameters import parameters
 from jaxgait.models.walker import WalkerState
 from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
+from jaxgait.run import Run
+from jaxgait.solve import status
 from jaxgait.solve.checks import check_kind, check_number, is_concrete
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import FixedPoint, PoincareMap, fixed_point
@@ -25,6 +28,7 @@ from jaxgait.solve.time_stepping import Step, march
 
 __all__ = [
     "GAIT",
+    "MEASURES",
     "RollingGait",
     "Totals",
     "Walk",
@@ -132,6 +136,50 @@ class Totals(NamedTuple):
     """Work in J of impacts (negative: lost), see `losses`."""
     friction_work: Float[Array, "*batch"]
     """Work in J of sliding friction."""
+
+
+class _Passing(NamedTuple):
+    """An even number of steps in the second half of a walk, from one passing of the legs to another."""
+
+    steps: Array
+    duration: Array
+    length: Array
+
+
+def _passing(run: Run) -> _Passing:
+    t, x, apart = run.ts, run["x"], run["theta_1"] - run["theta_2"]
+    passes = ((apart[1:] > 0.0) != (apart[:-1] > 0.0)) & (t[:-1] >= 0.5 * t[-1])
+    number = jnp.cumsum(passes)
+    steps = jnp.maximum(number[-1] - 1, 0) // 2 * 2
+    change = jnp.where(passes, apart[:-1] - apart[1:], 1.0)
+    share = jnp.where(passes, apart[:-1] / change, 0.0)
+    moment, position = t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x)
+    first, last = (jnp.argmax(number == n) for n in (1, 1 + steps))
+    even = jnp.where(steps >= 2, 1.0, jnp.nan)
+    return _Passing(steps * even, moment[last] - moment[first], position[last] - position[first])
+
+
+def _step_period(run: Run) -> Array:
+    whole = run.once(_passing)
+    return whole.duration / whole.steps
+
+
+def _velocity(run: Run) -> Array:
+    whole = run.once(_passing)
+    return whole.length / whole.duration * (whole.steps / whole.steps)
+
+
+def _fell_at(run: Run) -> Array:
+    fell = run.trajectory.status == status.code(run.model, "fell")
+    return jnp.where(fell, run.trajectory.t_end, jnp.nan)
+
+
+MEASURES = table(
+    Measure("step_period", _step_period, "s", "mean time of a step in the second half of the walk"),
+    Measure("velocity", _velocity, "m/s", "mean velocity in the second half of the walk"),
+    Measure("fell_at", _fell_at, "s", "time of the fall (NaN: it did not fall)", early=True),
+)
+"""What is read off a walk of the smooth walker, by name."""
 
 
 class Walk(NamedTuple):

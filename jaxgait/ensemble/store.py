@@ -36,7 +36,7 @@ from jaxgait.ensemble.fingerprint import differences, fingerprint
 from jaxgait.ensemble.labels import Description, attributes, coordinates, descriptions
 from jaxgait.ensemble.plan import Plan
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever the meaning of the files changes."""
 
 _ADVICE = {

@@ -271,6 +271,7 @@ class Walker(RoundFeet, Model):
     clearance_width: Scalar = parameter(0.01, unit="rad", doc="smoothing of clearance_angle", bounds="positive")
     swing_rate: Scalar = parameter(0.1, unit="rad/s", doc="smoothing of 'swings forward'", bounds="positive")
 
+    measures: ClassVar[str] = "jaxgait.analysis.walker:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         **OBSERVABLES,
         "normal_1": Variable("N", "normal force on foot 1"),

@@ -12,8 +12,8 @@ import functools
 import json
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ from tqdm import tqdm
 
 from jaxgait import precision
 from jaxgait.ensemble import ensemble, zipped
+from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.run import Run
@@ -61,7 +62,7 @@ class Optimum:
 def optimize(
     model: Model,
     *,
-    maximize: Objective,
+    maximize: Objective | Measure | str,
     over: Box,
     starts: int | Sequence[Mapping[str, float]] = 4,
     iterations: int = 30,
@@ -75,7 +76,7 @@ def optimize(
 
     Args:
         model: the mechanism; its other parameters stay as they are.
-        maximize: from a `Run` to a scalar (jax code), for example `jaxgait.analysis.knee.correlation`.
+        maximize: a measure, by its name ("rho") or as it is, or a function from a `Run` to a scalar (JAX code).
         over: bounds (low, high) by dotted parameter name.
         starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
         iterations: at most so many steps.
@@ -94,7 +95,7 @@ def optimize(
     """
     box = _Box(model, over)
     x = box.points(model, starts, seed)
-    evaluate = functools.partial(_evaluate, model, box, maximize, run)
+    evaluate = functools.partial(_evaluate, model, box, as_observable(model, maximize), run)
     search = _Search(box, evaluate, x, iterations, learning_rate, tolerance)
     for _ in tqdm(range(iterations), desc="optimize", disable=None if progress is None else not progress):
         if not search.advance():
@@ -152,22 +153,30 @@ class _Box:
 
 
 def _evaluate(
-    model: Model, box: _Box, objective: Objective, run: Mapping[str, Any], x: np.ndarray
+    model: Model, box: _Box, observe: Observe, run: Mapping[str, Any], x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Objective, gradient (in the unit box) and status of all starts."""
     values = dict(zip(box.names, box.physical(x).T, strict=True))
-    observe = as_observable(objective)
     options: dict[str, Any] = {"retry": False, "progress": False, **run}
     data = ensemble(model, zipped(values), observe=observe, gradient=box.names, **options)
     gradient = data["objective_gradient"].sel(parameter=box.names).transpose("member", "parameter").values
-    value, status = data["objective"].values.copy(), data["status"].values
-    value[status != 0] = np.nan
-    return value, gradient * box.width, status
+    return data["objective"].values, gradient * box.width, data["status"].values
+
+
+def as_observable(model: Model, objective: Objective | Measure | str) -> Observe:
+    """The objective as an `observe` function with the result `objective`; equal for equal ones: programs are reused.
+
+    Raises:
+        jaxgait.measure.MeasureError: for a name that the model does not bring.
+    """
+    if isinstance(objective, str | Measure):
+        (measure,) = cast(Measures, observer(model, objective)).members
+        return Measures((replace(measure, name="objective"),))
+    return _function(objective)
 
 
 @functools.lru_cache
-def as_observable(objective: Objective) -> Callable[[Run], dict[str, Any]]:
-    """The objective as an `observe` function, result `objective`; the same object each time: programs are reused."""
+def _function(objective: Objective) -> Observe:
     return lambda run: {"objective": objective(run)}
 
 
