@@ -155,8 +155,8 @@ def _passing(run: Run) -> _Passing:
     share = jnp.where(passes, apart[:-1] / change, 0.0)
     moment, position = t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x)
     first, last = (jnp.argmax(number == n) for n in (1, 1 + steps))
-    even = jnp.where(steps >= 2, 1.0, jnp.nan)
-    return _Passing(steps * even, moment[last] - moment[first], position[last] - position[first])
+    whole = jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan)
+    return _Passing(whole, moment[last] - moment[first], position[last] - position[first])
 
 
 def _step_period(run: Run) -> Array:
@@ -166,7 +166,7 @@ def _step_period(run: Run) -> Array:
 
 def _velocity(run: Run) -> Array:
     whole = run.once(_passing)
-    return whole.length / whole.duration * (whole.steps / whole.steps)
+    return jnp.where(jnp.isnan(whole.steps), jnp.nan, whole.length / whole.duration)
 
 
 def _fell_at(run: Run) -> Array:

@@ -93,11 +93,11 @@ def kill_again_and_again(place, kills, target, args):
 def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path):
     """The whole protocol on disk, with the blocks' results from a table: a child starts in less than a second."""
     place, table = tmp_path / "scan.zarr", tmp_path / "table"
-    job = {"strides": None, "duration": 2.0, "samples": 10, "observe": lowest, "trajectories": False}
     plan = driver.make_plan(
         Bungee(),
         MEMBERS,
-        job={**job, "gradient": (), "devices": 1},
+        sampling={"strides": None, "duration": 2.0, "samples": 10},
+        job={"observe": lowest, "trajectories": False, "gradient": (), "devices": 1},
         settings={"rtol": 1e-4},
         variables=None,
         retry=False,
@@ -247,7 +247,7 @@ def test_an_older_schema_is_refused(copy):
     plan = copy / ".jaxgait" / "plan.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": 0}))
     with pytest.raises(
-        StoreError, match=r"written in schema 0, this version writes schema 1: read it with `read_store`"
+        StoreError, match=r"written in schema 0, this version writes schema 2: read it with `read_store`"
     ):
         small_scan(copy)
 
