@@ -9,9 +9,9 @@ Time is reduced modulo the period before any sine is taken, so that the hundredt
 
 from __future__ import annotations
 
-import csv
 import math
 import pathlib
+import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -24,12 +24,9 @@ from jaxgait.mechanics import elementary
 from jaxgait.mechanics.planar import Vec
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
-
-SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
-"""The signals that a drive needs, with their units (see `GaitDrive`)."""
-
-LOAD = {"ground_x_N": "N", "ground_y_N": "N"}
-"""The signals that it may have besides: the measured ground reaction on this foot, forward and upward."""
+from jaxgait.motion.errors import MotionWarning
+from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
+from jaxgait.motion.verdict import judge
 
 
 class Jet(NamedTuple):
@@ -142,92 +139,72 @@ def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
 
 
 def fit_drive(
-    signals: Mapping[str, np.ndarray], period: float, speed: float, *, harmonics: int = 8, name: str = "unnamed"
+    signals: Mapping[str, np.ndarray],
+    period: float,
+    speed: float,
+    *,
+    harmonics: int = 8,
+    name: str = "unnamed",
+    check: bool = True,
 ) -> GaitDrive:
     """Fits Fourier series to one stride of sampled signals.
 
     Args:
-        signals: the names of `SIGNALS` and, if measured, of `LOAD`, each with n equally spaced samples of one stride;
-            if the first and last samples are one period apart they must be equal up to noise and the last one is
-            dropped.
+        signals: the names of `SIGNALS` and, if measured, of `LOAD`, each with n equally spaced samples of one stride.
+            Whether the last samples repeat the first ones, one period later, is decided for all signals together.
         period: stride time in s.
         speed: walking speed in m/s.
         harmonics: how many to keep (6 to 8 are enough for walking).
         name: what to call it.
+        check: hold the stride against human walking (see `motion.verdict`); False takes knowingly what does not look
+            like it: a locked knee, a robot, a jump.
 
     Raises:
-        ValueError: naming the signal that is missing, constant-length mismatched or not finite, or the number that
-            cannot be.
+        MotionFormatError: naming the signal that is missing, mismatched, not finite, too short or impossible for
+            walking, or the number that cannot be.
+
+    Warns:
+        MotionWarning: for each figure that is possible but unusual.
     """
-    for label, number in (("period", period), ("speed", speed)):
-        if not (math.isfinite(number) and number > 0):
-            raise ValueError(f"{label} must be a positive number, got {number}")
-    wanted = [*SIGNALS, *(LOAD if any(k in signals for k in LOAD) else ())]
-    series = {k: _fit(k, signals, harmonics) for k in wanted}
-    return _assemble(series, period, speed, name)
+    samples = {k: np.asarray(signals[k], dtype=float) for k in UNITS if k in signals}
+    count = next((x.shape[0] for x in samples.values() if x.ndim), 0)
+    stride = Stride(name, np.arange(float(count)), samples, speed, period)
+    return stride_drive(stride, harmonics=harmonics, check=check)
 
 
-def _fit(signal: str, signals: Mapping[str, np.ndarray], harmonics: int) -> FourierSeries:
-    if signal not in signals:
-        raise ValueError(
-            f"the drive lacks the signal {signal!r} ({(SIGNALS | LOAD)[signal]}); it has {', '.join(signals) or 'none'}"
-        )
-    samples = np.asarray(signals[signal], dtype=float)
-    if samples.ndim != 1 or samples.size < 2 * harmonics + 2:
-        raise ValueError(
-            f"{signal}: {harmonics} harmonics need at least {2 * harmonics + 2} samples, got {samples.size}"
-        )
-    if not np.isfinite(samples).all():
-        raise ValueError(f"{signal}: sample {int(np.argmin(np.isfinite(samples)))} is not finite; fill gaps first")
-    span = np.ptp(samples) or 1.0
-    if signal.endswith("_rad") and np.max(np.abs(samples)) > 2 * math.pi:
-        raise ValueError(
-            f"{signal}: largest value {np.max(np.abs(samples)):g} is more than a turn; degrees instead of rad?"
-        )
-    if abs(samples[-1] - samples[0]) < 0.02 * span:  # a closed stride repeats its first sample
-        samples = samples[:-1]
-    c = np.fft.rfft(samples) / samples.size
-    return FourierSeries(float(c[0].real), 2 * c[1 : harmonics + 1].real, -2 * c[1 : harmonics + 1].imag)
-
-
-def read_drive(path: str | pathlib.Path, *, speed: float | None = None, harmonics: int = 8) -> GaitDrive:
+def read_drive(
+    path: str | pathlib.Path, *, speed: float | None = None, harmonics: int = 8, check: bool = True
+) -> GaitDrive:
     """Reads one stride from a CSV file with a header line and fits a drive to it.
 
     Columns: `time_s`, the names of `SIGNALS` and, if measured, of `LOAD` (others are ignored). Lines starting with `#`
     are comments, and `speed_m_s=...` in one of them gives the speed if `speed` is None.
 
+    Args:
+        path: the file (see `motion.table` for what it may look like).
+        speed: walking speed in m/s.
+        harmonics: how many to keep (6 to 8 are enough for walking).
+        check: hold the stride against human walking (see `fit_drive`).
+
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: with file, line and what is wrong.
+        MotionFormatError: with file, line, column, what is wrong and what would be right.
+
+    Warns:
+        MotionWarning: for each figure that is possible but unusual.
     """
-    path = pathlib.Path(path)
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    comments = " ".join(line for line in lines if line.startswith("#"))
-    rows = [(i, line) for i, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    if len(rows) < 2:
-        raise ValueError(f"{path}: no samples: a header line and rows of numbers are wanted")
-    table = csv.reader(line for _, line in rows)
-    header = [name.strip() for name in next(table)]
-    values = [_numbers(path, number, header, row) for (number, _), row in zip(rows[1:], table, strict=True)]
-    columns = dict(zip(header, np.array(values).T, strict=True))
-    if "time_s" not in columns:
-        raise ValueError(f"{path}: no column 'time_s'; it has {', '.join(header)}")
-    if speed is None:
-        found = [word.split("=")[1] for word in comments.split() if word.startswith("speed_m_s=")]
-        if not found:
-            raise ValueError(f"{path}: no walking speed: pass speed= or write '# speed_m_s=1.2' into the file")
-        speed = float(found[0])
-    time = columns["time_s"]
-    closed = (
-        abs(columns["hip_y_m"][-1] - columns["hip_y_m"][0]) < 0.02 * np.ptp(columns["hip_y_m"])
-        if "hip_y_m" in columns
-        else True
-    )
-    period = float(time[-1] - time[0]) * (1.0 if closed else time.size / (time.size - 1))
-    try:
-        return fit_drive(columns, period, speed, harmonics=harmonics, name=path.stem)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    return stride_drive(read_stride(path, speed=speed), harmonics=harmonics, check=check)
+
+
+def stride_drive(stride: Stride, *, harmonics: int = 8, check: bool = True) -> GaitDrive:
+    """The drive of a recorded stride; see `fit_drive` for arguments, errors and warnings."""
+    verdict = judge(stride, harmonics)
+    if check and not verdict.usable:
+        raise verdict.error()
+    for line in verdict.warnings() if check else ():
+        warnings.warn(line, MotionWarning, stacklevel=3)
+    series = {k: FourierSeries(*report.series) for k, report in verdict.signals.items()}
+    return _assemble(series, verdict.cycle.period, stride.speed, stride.name)
 
 
 def motion_drive(text: str) -> GaitDrive:
@@ -235,22 +212,23 @@ def motion_drive(text: str) -> GaitDrive:
 
     Raises:
         FileNotFoundError: if it is neither.
-        ValueError: if the file cannot be used.
+        MotionFormatError: if the file cannot be used.
+    """
+    return reference_gait(text) if text in REFERENCE_GAITS else stride_drive(named_stride(text))
+
+
+def named_stride(text: str, *, speed: float | None = None) -> Stride:
+    """The stride that a user names: an embedded gait or a file.
+
+    Raises:
+        FileNotFoundError: if it is neither.
+        MotionFormatError: if the file cannot be read.
     """
     if text in REFERENCE_GAITS:
-        return reference_gait(text)
+        return embedded_stride(text)
     if not pathlib.Path(text).exists():
         raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
-    return read_drive(text)
-
-
-def _numbers(path: pathlib.Path, line: int, header: list[str], row: list[str]) -> list[float]:
-    if len(row) != len(header):
-        raise ValueError(f"{path}, line {line}: {len(row)} values under {len(header)} column names")
-    try:
-        return [float(cell) for cell in row]
-    except ValueError as error:
-        raise ValueError(f"{path}, line {line}: {error}") from error
+    return read_stride(text, speed=speed)
 
 
 def _assemble(series: Mapping[str, FourierSeries], period: float, speed: float, name: str) -> GaitDrive:

@@ -149,8 +149,8 @@ def _names(file: str, header: _Cells, required: Sequence[str], optional: Sequenc
             what = f"the name stands over columns {' and '.join(map(str, twice))}"
             raise MotionFormatError(what, "keep one of them", file, header.line, name)
         if name not in found:
-            near = difflib.get_close_matches(name, found, n=1, cutoff=0.6)
-            hint = f"did you mean {reprlib.repr(near[0])}?" if near else "see `jaxgait motion --help` for all columns"
+            near = difflib.get_close_matches(name, [other for other in found if other not in wanted], n=1)
+            hint = f"did you mean {near[0][:40]!r}?" if near else f"wanted are {', '.join(wanted)}"
             listed = reprlib.repr(", ".join(found))
             raise MotionFormatError(f"no column {name!r} among {listed}", hint, file, header.line, name)
     return wanted

@@ -1,11 +1,26 @@
-"""Fourier drives: values and derivatives against the stored strides, fits, refusals."""
+"""Fourier drives: values and derivatives against the stored strides, fits, what files may and may not hold."""
+
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from jaxgait.motion.drive import REFERENCE_GAITS, at_cadence, fit_drive, gait_record, read_drive, reference_gait
+from jaxgait.motion.drive import (
+    REFERENCE_GAITS,
+    at_cadence,
+    fit_drive,
+    gait_record,
+    motion_drive,
+    read_drive,
+    reference_gait,
+)
+from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion.stride import Series, sampled
+from tests.motion.bad_strides import BAD, GOOD, changed, columns, text
 
 JET_NAMES = {"hip_x_m": "hip_x", "hip_y_m": "hip_y", "thigh_rad": "thigh", "knee_rad": "knee", "ankle_rad": "ankle"}
 # Residuals of eight harmonics (README of the measured gaits: K=8 RMS of 0.33 deg at the knee, 0.24 mm at the hip); the
@@ -82,31 +97,186 @@ def test_fit_recovers_a_drive(tmp_path):
     np.testing.assert_allclose(read.thigh.b, drive.thigh.b, atol=2e-7)
 
 
-HEADER = "time_s,hip_x_m,hip_y_m,thigh_rad,knee_rad,ankle_rad\n"
-ROWS = "".join(f"{i / 50},{i / 500},0.9,{0.3 * np.cos(i / 8):.4f},0.5,0.1\n" for i in range(50))
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_explained(tmp_path, name):
+    path = tmp_path / "my.csv"
+    path.write_bytes(BAD[name].raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # an error says it all
+        with pytest.raises(MotionFormatError) as error:
+            read_drive(path)
+    text = str(error.value)
+    assert BAD[name].message in text
+    assert text.startswith(str(path))
+    assert "\n" not in text and len(text) < 400 + len(str(path))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no samples"),
-        ("# speed_m_s=1.2\n" + HEADER, "no samples"),
-        (HEADER + ROWS, "no walking speed"),
-        ("# speed_m_s=1.2\n" + HEADER + "0,0,0.9\n", "line 3: 3 values under 6"),
-        ("# speed_m_s=1.2\n" + HEADER + "0,0,0.9,abc,0,0\n", "line 3.*abc"),
-        ("# speed_m_s=1.2\n" + (HEADER + ROWS).replace("knee_rad", "knee_deg"), "lacks the signal 'knee_rad'"),
-        ("# speed_m_s=1.2\n" + (HEADER + ROWS).replace(",0.5,", ",nan,"), "knee_rad: sample 0 is not finite"),
-        ("# speed_m_s=1.2\n" + (HEADER + ROWS).replace(",0.5,", ",50,"), "degrees instead of rad"),
-        ("# speed_m_s=1.2\n" + HEADER + "".join(ROWS.splitlines(True)[:9]), "need at least 18 samples"),
-        ("# speed_m_s=-1\n" + HEADER + ROWS, "speed must be a positive number"),
-    ],
-)
-def test_bad_files_are_explained(tmp_path, text, message):
-    path = tmp_path / "drive.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message) as error:
-        read_drive(path)
-    assert "drive.csv" in str(error.value)
+def test_what_is_no_file_is_explained(tmp_path):
+    with pytest.raises(MotionFormatError, match="is a folder; name a CSV file"):
+        read_drive(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_drive(tmp_path / "nowhere.csv")
+    with pytest.raises(FileNotFoundError, match=r"nor an embedded gait \(there are rajagopal"):
+        motion_drive("nobody")
+
+
+def _latin(text):
+    return ("# Müller, Knie, °\n" + text).encode("latin-1")
+
+
+GOOD_FILES = {
+    "tabs": GOOD.replace(",", "\t").encode(),
+    "semicolons": GOOD.replace(",", ";").encode(),
+    "semicolons and decimal commas": GOOD.replace(",", ";").replace(".", ",").encode(),
+    "blanks": GOOD.replace(",", "   ").encode(),
+    "Windows line ends": GOOD.replace("\n", "\r\n").encode(),
+    "old line ends": GOOD.replace("\n", "\r").encode(),
+    "byte order mark": b"\xef\xbb\xbf" + GOOD.encode(),
+    "UTF-16": GOOD.encode("utf-16"),
+    "Latin-1": _latin(GOOD),
+    "quotation marks": "\n".join(
+        line if line.startswith("#") else ",".join(f'"{cell}"' for cell in line.split(",")) for line in GOOD.split("\n")
+    ).encode(),
+    "a spreadsheet's padding": (GOOD.replace("\n", ",\n") + ",,,,,,\n,,,,,,\n").encode(),
+    "a column of words": GOOD.replace("\n", ",right\n").encode(),
+    "milliseconds as the clock ticks": changed(time_s=lambda t: np.round(t, 3)),
+    "a clock that starts late": changed(time_s=lambda t: t + 12.5),
+}
+
+
+@pytest.mark.parametrize("name", GOOD_FILES)
+def test_the_same_stride_in_other_clothes(tmp_path, name):
+    path = tmp_path / "my.csv"
+    path.write_bytes(GOOD_FILES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_like_the_reference(read_drive(path), 1e-5)
+
+
+def assert_like_the_reference(drive, tolerance):
+    """Period, and the root mean square of every signal as a share of its range."""
+    true = reference_gait()
+    assert drive.period == pytest.approx(true.period, rel=tolerance)
+    for field in JET_NAMES.values():
+        curves = [series_at(getattr(d, field)) for d in (drive, true)]
+        assert np.std(curves[0] - curves[1]) + abs(np.mean(curves[0] - curves[1])) < tolerance * np.ptp(curves[1])
+
+
+def series_at(series):
+    return sampled(Series(series.a0, np.asarray(series.a), np.asarray(series.b)), 100)
+
+
+def test_uneven_times_are_interpolated_and_said(tmp_path):
+    path = tmp_path / "my.csv"
+    table = columns()
+    phase = np.linspace(0, 1, 101) + 0.02 * np.sin(2 * np.pi * np.linspace(0, 1, 101))
+    even = np.linspace(0, 1, 101)
+    signals = {k: np.interp(phase, even, x) for k, x in table.items() if k != "time_s"}
+    path.write_text(text({"time_s": phase * 1.127, **signals}))
+    with pytest.warns(MotionWarning, match=r"time_s: times are uneven \(by up to 2 steps\); interpolated"):
+        drive = read_drive(path)
+    assert_like_the_reference(drive, 0.01)
+
+
+@pytest.mark.parametrize("harmonics", [0, -1, 2.0, 60])
+def test_impossible_numbers_of_harmonics(harmonics):
+    with pytest.raises((MotionFormatError, TypeError), match="harmonics"):
+        fit_drive({k: x for k, x in columns().items() if k != "time_s"}, 1.1, 1.2, harmonics=harmonics)
+
+
+def test_arrays_are_checked_as_files_are():
+    signals = {k: x for k, x in columns().items() if k != "time_s"}
+    with pytest.raises(MotionFormatError, match=r"^knee_rad: lowest value .* of the opposite sign"):
+        fit_drive(signals | {"knee_rad": -signals["knee_rad"]}, 1.127, 1.2562)
+    with pytest.raises(MotionFormatError, match="1127 s; milliseconds"):
+        fit_drive(signals, 1127.0, 1.2562)
+    with pytest.raises(MotionFormatError, match=r"knee_rad: samples of shape \(100,\)"):
+        fit_drive(signals | {"knee_rad": signals["knee_rad"][1:]}, 1.127, 1.2562)
+    with pytest.raises(MotionFormatError, match="knee_rad: sample 4 is not finite"):
+        fit_drive(signals | {"knee_rad": np.where(np.arange(101) == 4, np.nan, 0.3)}, 1.127, 1.2562)
+
+
+def test_an_unusual_stride_can_be_meant():
+    signals = {k: x for k, x in columns().items() if k != "time_s"}
+    locked = signals | {"knee_rad": np.zeros(101)}
+    with pytest.raises(MotionFormatError, match=r"knee_rad: is 0 rad throughout; .* check=False"):
+        fit_drive(locked, 1.127, 1.2562)
+    drive = fit_drive(locked, 1.127, 1.2562, check=False)
+    np.testing.assert_allclose(drive.knee.a, 0.0)
+    with pytest.raises(MotionFormatError, match="not finite"):  # sound samples are needed in any case
+        fit_drive(signals | {"knee_rad": np.full(101, np.nan)}, 1.127, 1.2562, check=False)
+
+
+def write_csv(drive, path):
+    """A drive as a file of 100 samples, the last one step before the first."""
+    time = np.arange(100) / 100 * drive.period
+    table = {k: series_at(getattr(drive, field)) for k, field in JET_NAMES.items()}
+    path.write_text(text({"time_s": time, **table}, f"# speed_m_s={drive.speed!r}\n"))
+
+
+@pytest.mark.parametrize("name", REFERENCE_GAITS)
+def test_a_drive_written_and_read_is_the_same(name, tmp_path):
+    drive = reference_gait(name)
+    write_csv(drive, tmp_path / "again.csv")
+    again = read_drive(tmp_path / "again.csv")
+    np.testing.assert_allclose([again.period, again.speed], [drive.period, drive.speed], rtol=2e-5)
+    for field in JET_NAMES.values():
+        for part in ("a0", "a", "b"):
+            np.testing.assert_allclose(
+                getattr(getattr(again, field), part), getattr(getattr(drive, field), part), atol=1e-6
+            )
+
+
+# What a digit in one cell, or a missing row, may do to a period and to a curve before it is found.
+MUTATION = 0.05
+
+
+@st.composite
+def mutations(draw):
+    """A good file that something happened to: bytes, rows, scales, delimiters."""
+    lines = GOOD.encode().split(b"\n")
+    head, body = lines[:2], lines[2:-1]
+    kind = draw(st.sampled_from(["bytes", "shuffle", "drop", "repeat", "scale", "delimiter", "cut", "encoding"]))
+    if kind == "shuffle":
+        body = draw(st.permutations(body))
+    if kind == "drop":
+        gone = draw(st.sets(st.integers(0, 100), max_size=40))
+        body = [row for i, row in enumerate(body) if i not in gone]
+    if kind == "repeat":
+        i = draw(st.integers(0, 100))
+        body.insert(draw(st.integers(0, 100)), body[i])
+    if kind == "scale":
+        factor, j = draw(st.sampled_from([1e3, 1e-3, 100.0, -1.0, 57.2958])), draw(st.integers(0, 5))
+        cells = [row.split(b",") for row in body]
+        body = [b",".join([*c[:j], b"%.9g" % (factor * float(c[j])), *c[j + 1 :]]) for c in cells]
+    raw = b"\n".join([*head, *body, b""])
+    if kind == "delimiter":
+        raw = raw.replace(b",", draw(st.sampled_from([b";", b"\t", b" ", b"|", b":", b".", b""])))
+    if kind == "cut":
+        raw = raw[: draw(st.integers(0, len(raw)))]
+    if kind == "encoding":
+        raw = raw.decode().encode(draw(st.sampled_from(["utf-16", "utf-16-be", "utf-32", "cp500", "utf-8-sig"])))
+    if kind == "bytes":
+        data = bytearray(raw)
+        for _ in range(draw(st.integers(1, 4))):
+            data[draw(st.integers(len(head[0]) + 1, len(data) - 1))] = draw(st.integers(0, 255))
+        raw = bytes(data)
+    return raw
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(raw=mutations())
+def test_a_mutated_file_is_a_drive_near_the_truth_or_one_error(tmp_path, raw):
+    path = tmp_path / "my.csv"
+    path.write_bytes(raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MotionWarning)
+        try:
+            drive = read_drive(path)
+        except MotionFormatError as error:
+            assert str(error).startswith(str(path)) and "\n" not in str(error)
+            return
+    assert_like_the_reference(drive, MUTATION)
 
 
 def test_unknown_gait_is_named():

@@ -1,0 +1,129 @@
+"""What level walking looks like in numbers: usual ranges, and ranges outside of which it is not walking.
+
+Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechanics and Motor Control of Human Gait,
+1991) and Perry and Burnfield (Gait Analysis, 2010), widened to hold the embedded gaits. Possible: chosen here so that
+children, runners, stiff, hyperextending and drop-foot gaits pass, and wrong units, signs and columns do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+Range = tuple[int | float, int | float]
+
+
+class Norm(NamedTuple):
+    """Ranges of a figure in its unit."""
+
+    usual: Range
+    possible: Range
+
+
+def _degrees(usual: Range, possible: Range) -> Norm:
+    return Norm(tuple(map(math.radians, usual)), tuple(map(math.radians, possible)))  # type: ignore[arg-type]
+
+
+FIGURES: dict[str, Callable[[np.ndarray], float]] = {
+    "mean": lambda x: float(np.mean(x)),
+    "lowest": lambda x: float(np.min(x)),
+    "highest": lambda x: float(np.max(x)),
+    "range": lambda x: float(np.ptp(x)),
+}
+"""Figures of a signal that have norms."""
+
+SIGNAL_NORMS: dict[str, dict[str, Norm]] = {
+    "hip_x_m": {"range": Norm((0.01, 0.10), (0.001, 0.40))},
+    "hip_y_m": {"mean": Norm((0.70, 1.15), (0.25, 1.50)), "range": Norm((0.015, 0.09), (0.001, 0.25))},
+    "thigh_rad": {
+        "lowest": _degrees((-40, 0), (-90, 40)),
+        "highest": _degrees((10, 50), (-20, 120)),
+        "range": _degrees((20, 75), (2, 130)),
+    },
+    "knee_rad": {
+        "lowest": _degrees((-10, 25), (-45, 90)),
+        "highest": _degrees((40, 85), (0, 150)),
+        "range": _degrees((35, 85), (1, 150)),
+    },
+    "ankle_rad": {
+        "lowest": _degrees((-40, 5), (-90, 60)),
+        "highest": _degrees((0, 35), (-60, 90)),
+        "range": _degrees((10, 60), (0.5, 120)),
+    },
+    "ground_x_N": {"lowest": Norm((-500, -20), (-3000, -1)), "highest": Norm((20, 500), (1, 3000))},
+    "ground_y_N": {"lowest": Norm((-30, 60), (-150, 300)), "highest": Norm((250, 2000), (40, 6000))},
+}
+"""Norms of the figures of every signal."""
+
+PERIOD = Norm((0.85, 1.6), (0.4, 4.0))
+"""Stride time in s."""
+SPEED = Norm((0.5, 2.0), (0.03, 3.5))
+"""Walking speed in m/s."""
+REACH = Norm((1.4, 3.2), (0.7, 6.0))
+"""Stride length over the arc of the thigh's swing at hip height; 1.95 to 2.25 in the embedded gaits."""
+
+
+class Guess(NamedTuple):
+    """A mistake that people make, and what mends it."""
+
+    advice: str
+    unit: str
+    mend: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    """Of the samples and of the distance in m that is walked until each."""
+
+
+GUESSES = (
+    Guess("with the progression still in it? subtract speed_m_s * time_s", "m", lambda x, way: x - way),
+    Guess("degrees? multiply by pi/180", "rad", lambda x, way: x * (math.pi / 180)),
+    Guess("millimetres? divide by 1000", "m", lambda x, way: x / 1000),
+    Guess("centimetres? divide by 100", "m", lambda x, way: x / 100),
+    Guess(
+        "millimetres with the progression in them? divide by 1000, subtract speed * t", "m", lambda x, w: x / 1e3 - w
+    ),
+    Guess("about its mean? the height above the floor is wanted", "m", lambda x, way: x + 0.9),
+    Guess("body weights? multiply by the weight in N", "N", lambda x, way: x * 700),
+    Guess("kilonewtons? multiply by 1000", "N", lambda x, way: x * 1000),
+    Guess("of the opposite sign? multiply by -1", "", lambda x, way: -x),
+)
+
+
+def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> str:
+    """The advice that would make an impossible signal usual, or at least possible; empty if none does."""
+    for kind in (0, 1):
+        for candidate in GUESSES:
+            mended = candidate.mend(samples, distance)
+            if candidate.unit in ("", unit) and _fits(signal, mended, kind):
+                return candidate.advice
+    return ""
+
+
+def _fits(signal: str, samples: np.ndarray, kind: int) -> bool:
+    return all(inside(FIGURES[name](samples), norm[kind]) for name, norm in SIGNAL_NORMS[signal].items())
+
+
+def inside(value: float, span: Range) -> bool:
+    """Whether a value is in a range."""
+    return span[0] <= value <= span[1]
+
+
+def guess_time(period: float, step: float) -> str:
+    """What a column of times may be whose stride time cannot be in s; empty if nothing fits."""
+    if inside(period / 1000, PERIOD.possible):
+        return "milliseconds? divide by 1000"
+    if abs(period - 100) < 1.5:
+        return "percent of the stride? multiply by the stride time, divide by 100"
+    if abs(step - 1) < 1e-6:
+        return "numbers of frames? divide by the frame rate"
+    return "write one stride, in s"
+
+
+def guess_speed(speed: float) -> str:
+    """What a walking speed may be that cannot be in m/s."""
+    for factor, unit in ((3.6, "km/h"), (100, "cm/s"), (1000, "mm/s")):
+        if inside(speed / factor, SPEED.usual):
+            return f"{unit}? divide by {factor:g}"
+    return "write it in m/s"

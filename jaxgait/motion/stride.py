@@ -1,0 +1,220 @@
+"""One recorded stride: its clock, whether it closes, and its signals at even times over one period.
+
+    stride = read_stride("my_stride.csv")       # a file; `Stride(...)` for arrays
+    cycle = close(stride)                       # one period, evenly sampled, the repeated last sample dropped
+
+Only what makes a record unreadable as one period is raised here; whether it can be walking is for `motion.verdict`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pathlib
+import re
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.interpolate import CubicSpline
+
+from jaxgait.motion.embedded import gait_record
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.table import Table, read_table
+
+SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
+"""The signals that a drive needs, with their units (see `motion.drive.GaitDrive`)."""
+
+LOAD = {"ground_x_N": "N", "ground_y_N": "N"}
+"""The signals that it may have besides: the measured ground reaction on this foot, forward and upward."""
+
+UNITS = SIGNALS | LOAD
+
+EVEN = 0.1
+"""Largest deviation of sample times from even ones, in steps, that counts as rounding (1 ms at 100 Hz is 0.05)."""
+
+
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stride:
+    """Samples of one stride as they were recorded."""
+
+    name: str
+    time: Float[np.ndarray, " samples"]
+    """Time in s; only its proportions count if the period is given."""
+    signals: dict[str, Float[np.ndarray, " samples"]]
+    """The names of `SIGNALS` and, if measured, of `LOAD`."""
+    speed: float
+    """Walking speed in m/s."""
+    period: float | None = None
+    """Stride time in s, if it does not follow from the times of the samples."""
+    stated_period: float | None = None
+    """Stride time in s that the file states besides its times."""
+    file: str | None = None
+    lines: Int[np.ndarray, " samples"] | None = None
+    """Line of the file of every sample."""
+
+    def error(
+        self, what: str, advice: str = "", column: str | None = None, sample: int | None = None
+    ) -> MotionFormatError:
+        """An error about this stride, with the line of a sample if it has one."""
+        line = None if sample is None or self.lines is None else int(self.lines[sample])
+        return MotionFormatError(what, advice, self.file, line, column)
+
+
+class Cycle(NamedTuple):
+    """One period of all signals at even times, without the sample that repeats the first."""
+
+    period: float
+    """Stride time in s."""
+    signals: dict[str, Float[np.ndarray, " samples"]]
+    gaps: dict[str, float]
+    """Jump from the end of the record to its start, in the signal's unit."""
+    closed: bool
+    """Whether the record repeats its first sample at its end: decided for all signals together."""
+    unevenness: float
+    """Largest deviation of a sample from even times, in steps."""
+    resampled: bool
+    """Whether the signals were interpolated to even times."""
+
+
+class Series(NamedTuple):
+    """Coefficients of ``a0 + sum_h a_h cos(2 pi h t / T) + b_h sin(2 pi h t / T)``."""
+
+    a0: float
+    a: Float[np.ndarray, " harmonics"]
+    b: Float[np.ndarray, " harmonics"]
+
+
+def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
+    """The series with so many harmonics that is nearest to one period of even samples."""
+    c = np.fft.rfft(samples) / samples.size
+    return Series(float(c[0].real), 2 * c[1 : harmonics + 1].real, -2 * c[1 : harmonics + 1].imag)
+
+
+def sampled(series: Series, count: int) -> Float[np.ndarray, " count"]:
+    """The series at `count` even times of one period."""
+    phase = 2 * math.pi * np.outer(np.arange(count) / count, np.arange(1, series.a.size + 1))
+    return series.a0 + np.cos(phase) @ series.a + np.sin(phase) @ series.b
+
+
+def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stride:
+    """Reads one stride from a text file: columns `time_s`, `SIGNALS` and, if measured, `LOAD`.
+
+    Args:
+        path: the file (see `motion.table` for what it may look like).
+        speed: walking speed in m/s; by default a comment of the file says `speed_m_s=...`.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: if it cannot be read.
+    """
+    table = read_table(path, ("time_s", *SIGNALS), tuple(LOAD))
+    time = table.columns.pop("time_s")
+    stated = _remark(table, "T_s")
+    speed = _remark(table, "speed_m_s") if speed is None else speed
+    if speed is None:
+        advice = "pass the speed, or write '# speed_m_s=1.2' into the file"
+        raise MotionFormatError("no walking speed", advice, table.file)
+    name = pathlib.Path(path).stem
+    return Stride(name, time, table.columns, speed, stated_period=stated, file=table.file, lines=table.lines)
+
+
+def _remark(table: Table, name: str) -> float | None:
+    text = table.remarks.get(name)
+    if text is None:
+        return None
+    number = _NUMBER.match(text)
+    if number is None:
+        raise MotionFormatError(f"{name}={text[:40]} is not a number", f"write '# {name}=1.2'", table.file)
+    return float(number[0].replace(",", "."))
+
+
+def embedded_stride(name: str) -> Stride:
+    """The mean stride of an embedded gait, as if it had been read from a file.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    record = gait_record(name)
+    signals = {k: np.array(v) for k, v in record["mean_stride"].items() if k in UNITS}
+    time = np.linspace(0.0, record["period_T_s"], signals["knee_rad"].size)
+    return Stride(name, time, signals, record["speed_m_s"])
+
+
+def close(stride: Stride, harmonics: int = 8) -> Cycle:
+    """One period of the stride at even times.
+
+    Whether the last sample repeats the first is decided for all signals together: by the median, over the signals, of
+    the jump that the end would make either way. Uneven times are interpolated by periodic cubic splines.
+
+    Raises:
+        MotionFormatError: for signals that are missing, of unequal length, not finite or too few, times that do not
+            increase, and gaps in which a harmonic is lost.
+    """
+    _check_signals(stride, harmonics)
+    _check_numbers(stride)
+    time, n = stride.time - stride.time[0], stride.time.size
+    _check_clock(stride, harmonics)
+    repeat = {k: x[-1] - x[0] for k, x in stride.signals.items()}
+    follow = {k: 1.5 * (x[-1] - x[0]) - 0.5 * (x[-2] - x[1]) for k, x in stride.signals.items()}
+    closed = _typical(repeat, stride.signals) <= _typical(follow, stride.signals)
+    span = float(time[-1]) * (1.0 if closed else n / (n - 1))
+    unevenness = float(np.max(np.abs(time - np.linspace(0.0, time[-1], n))) / (time[-1] / (n - 1)))
+    count = n - 1 if closed else n
+    resampled = unevenness > EVEN
+    even = {k: _even(time[:count], span, x[:count]) if resampled else x[:count] for k, x in stride.signals.items()}
+    period = span if stride.period is None else stride.period
+    gaps = {k: float(gap) for k, gap in (repeat if closed else follow).items()}
+    return Cycle(period, even, gaps, bool(closed), unevenness, resampled)
+
+
+def _typical(gaps: dict[str, float], signals: dict[str, np.ndarray]) -> float:
+    """Median of the gaps over the spans of their signals."""
+    return float(np.median([abs(gap) / (np.ptp(signals[k]) or 1.0) for k, gap in gaps.items()]))
+
+
+def _even(time: np.ndarray, period: float, samples: np.ndarray) -> np.ndarray:
+    spline = CubicSpline(np.append(time, period), np.append(samples, samples[0]), bc_type="periodic")
+    return spline(np.arange(time.size) / time.size * period)
+
+
+def _check_signals(stride: Stride, harmonics: int) -> None:
+    wanted = [*SIGNALS, *(LOAD if any(k in stride.signals for k in LOAD) else ())]
+    for k in wanted:
+        if k not in stride.signals:
+            has = ", ".join(stride.signals) or "none"
+            raise stride.error(f"the drive lacks the signal {k!r} ({UNITS[k]}); it has {has}")
+        x = stride.signals[k]
+        if x.ndim != 1 or x.size != stride.time.size:
+            what = f"samples of shape {x.shape}, where {stride.time.size} are wanted"
+            raise stride.error(what, "give all signals the same times", k)
+        if not np.isfinite(x).all():
+            bad = int(np.argmin(np.isfinite(x)))
+            raise stride.error(f"sample {bad} is not finite", "fill gaps first", k, bad)
+    if harmonics < 1 or stride.time.size < 2 * harmonics + 2:
+        what = f"{harmonics} harmonics need at least {2 * max(harmonics, 1) + 2} samples, got {stride.time.size}"
+        raise stride.error(what, "sample the stride more finely" if harmonics > 0 else "keep 6 to 8 harmonics")
+
+
+def _check_numbers(stride: Stride) -> None:
+    for label, number in (("period", stride.period), ("speed", stride.speed)):
+        if number is not None and not (math.isfinite(number) and number > 0):
+            raise stride.error(f"{label} must be a positive number, got {number}")
+
+
+def _check_clock(stride: Stride, harmonics: int) -> None:
+    steps = np.diff(stride.time)
+    back = int(np.argmin(steps > 0)) + 1
+    if not steps[back - 1] > 0:
+        before, after = stride.time[back - 1 : back + 1] + 0.0  # no minus before a zero
+        what = f"time stands still at {after:g}" if before == after else f"time goes back from {before:g} to {after:g}"
+        raise stride.error(what, "sort the rows by time and keep each once", "time_s", back)
+    widest, span = int(np.argmax(steps)) + 1, stride.time[-1] - stride.time[0]
+    # A few samples may be missing, or many of a dense record; never half a wave of the highest harmonic.
+    most = min(max(3.5 * np.median(steps), span / 50), span / (2 * harmonics))
+    if steps[widest - 1] > most:
+        what = f"{steps[widest - 1]:.4g} s without a sample, where the others are {np.median(steps):.4g} s apart"
+        raise stride.error(what, "fill the gap, or sample evenly", "time_s", widest)

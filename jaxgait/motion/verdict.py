@@ -1,0 +1,299 @@
+"""Is a recorded stride good for a drive? What is measured of it, what is wrong with it, what is only unusual.
+
+    verdict = judge(read_stride("my_stride.csv"))
+    print(describe(verdict))
+    verdict.usable, verdict.signals["knee_rad"].residual
+
+Impossible for walking (a wrong unit, sign or column, half a stride or two) makes a stride unusable; what a pathological
+gait may do is a warning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgait.motion import norms
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, Norm, inside
+from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
+
+GAP = (0.10, 0.30)
+"""Share of a signal's range by which it may fail to close: above the first unusual, above the second impossible."""
+OUTLIER = (0.08, 0.15)
+"""Share of a signal's range that a sample may be off the fit: above the first unusual, above the second impossible."""
+OPPOSITE = (-0.5, -0.8)
+"""Correlation with the reference gait: below the first unusual, below the second impossible."""
+LATE = 8
+"""Percent of a stride that the record may start before or after heel strike without a warning."""
+ANGLES_PER_STRIDE = 100
+
+DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
+"""Units that people read, and factors to them."""
+
+
+COLUMNS = ("lowest", "highest", "mean", "gap", "residual")
+"""Columns of the table that `describe` prints."""
+
+
+class Finding(NamedTuple):
+    """Something wrong or unusual about a stride."""
+
+    what: str
+    advice: str
+    impossible: bool
+    signal: str | None = None
+    sample: int | None = None
+
+
+class SignalReport(NamedTuple):
+    """What is measured of a signal, in its unit."""
+
+    unit: str
+    lowest: float
+    highest: float
+    mean: float
+    gap: float
+    """Jump from the end of the stride to its start."""
+    residual: float
+    """Root mean square of samples less fit."""
+    series: Series
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """A stride with what is measured and found of it."""
+
+    stride: Stride
+    cycle: Cycle
+    harmonics: int
+    signals: dict[str, SignalReport]
+    findings: tuple[Finding, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing is impossible."""
+        return not any(f.impossible for f in self.findings)
+
+    @property
+    def stride_length(self) -> float:
+        """Walking speed times stride time, in m."""
+        return self.stride.speed * self.cycle.period
+
+    def error(self) -> MotionFormatError:
+        """The first impossible finding as an error with file, line and column."""
+        wrong = [f for f in self.findings if f.impossible]
+        others = f" (and {len(wrong) - 1} more: `jaxgait motion {self.stride.file}` lists them)"
+        more = others if wrong[1:] and self.stride.file is not None else ""
+        return self.stride.error(wrong[0].what, wrong[0].advice + more, wrong[0].signal, wrong[0].sample)
+
+    def warnings(self) -> list[str]:
+        """What is unusual, one line each."""
+        return [str(self.stride.error(f.what, f.advice, f.signal, f.sample)) for f in self.findings if not f.impossible]
+
+
+def judge(stride: Stride, harmonics: int = 8) -> Verdict:
+    """Measures a stride and holds it against walking.
+
+    Args:
+        stride: the samples.
+        harmonics: of the Fourier series of every signal.
+
+    Raises:
+        MotionFormatError: if it cannot be taken as samples of one period at all (see `motion.stride.close`).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found, not warned of
+        measured = _measured(stride, harmonics)
+        return dataclasses.replace(measured, findings=tuple(_findings(measured)))
+
+
+def _measured(stride: Stride, harmonics: int) -> Verdict:
+    cycle, reports = close(stride, harmonics), {}
+    for k, x in cycle.signals.items():
+        series = fourier(x, harmonics)
+        residual = float(np.std(x - sampled(series, x.size)))
+        reports[k] = SignalReport(UNITS[k], float(x.min()), float(x.max()), series.a0, cycle.gaps[k], residual, series)
+    return Verdict(stride, cycle, harmonics, reports, ())
+
+
+def _findings(v: Verdict) -> list[Finding]:
+    """All findings; a check that needs sound units and signs is left out where they are not."""
+    found = [*_clock(v), *_speed(v), *_count(v), *_copies(v), *_ranges(v)]
+    wrong = {f.signal for f in found if f.impossible}
+    found += _closure(v, wrong)
+    found += _outliers(v, wrong)
+    if not any(f.impossible for f in found):
+        found += [*_shape(v), *_reach(v)]
+    return sorted(found, key=lambda f: not f.impossible)
+
+
+def _clock(v: Verdict) -> Iterator[Finding]:
+    period, cycle = v.cycle.period, v.cycle
+    step = period / next(iter(cycle.signals.values())).size
+    if not inside(period, norms.PERIOD.possible):
+        yield Finding(f"a stride of {period:.4g} s", norms.guess_time(period, step), True, "time_s")
+    elif not inside(period, norms.PERIOD.usual):
+        yield Finding(f"a stride of {period:.4g} s is unusual", "is it one stride, in s?", False, "time_s")
+    elif v.stride.file is not None and abs(period - 1) < 1e-6:
+        yield Finding("a stride of exactly 1 s", "is time_s a fraction of the stride?", False, "time_s")
+    stated = v.stride.stated_period
+    if stated is not None and abs(period - stated) > 0.03 * abs(stated):
+        what = f"the times make a stride of {period:.4g} s, a comment states T_s={stated:g}"
+        yield Finding(what, "mend the one that is wrong", True, "time_s")
+    if cycle.resampled:
+        what = f"times are uneven (by up to {cycle.unevenness:.2g} steps)"
+        yield Finding(what, "interpolated to even ones", False, "time_s")
+
+
+def _speed(v: Verdict) -> Iterator[Finding]:
+    speed = v.stride.speed
+    if not inside(speed, norms.SPEED.possible):
+        yield Finding(f"a walking speed of {speed:.4g} m/s", norms.guess_speed(speed), True)
+    elif not inside(speed, norms.SPEED.usual):
+        yield Finding(f"a walking speed of {speed:.4g} m/s is unusual", "is it in m/s?", False)
+
+
+def _count(v: Verdict) -> Iterator[Finding]:
+    """The thigh swings once per stride, in any gait: its strongest harmonic counts the strides."""
+    thigh = v.cycle.signals["thigh_rad"]
+    strides = int(np.argmax(np.abs(np.fft.rfft(thigh)[1:]))) + 1
+    if strides > 1 and abs(v.cycle.gaps["thigh_rad"]) < GAP[1] * np.ptp(thigh):
+        samples = v.stride.time.size
+        advice = f"cut out one, from heel strike to the next of the same foot (about {samples // strides} rows)"
+        yield Finding(f"the thigh swings {strides} times: {strides} strides", advice, True, "thigh_rad")
+
+
+def _copies(v: Verdict) -> Iterator[Finding]:
+    signals = list(v.cycle.signals.items())
+    for i, (k, x) in enumerate(signals):
+        for other, y in signals[:i]:
+            if np.array_equal(x, y) and np.ptp(x) > 0:
+                what = f"holds the same numbers as {other}"
+                yield Finding(what, "give each signal its own column", True, k)
+
+
+def _ranges(v: Verdict) -> Iterator[Finding]:
+    for k, x in v.cycle.signals.items():
+        if np.ptp(x) <= 1e-9 * max(1.0, np.max(np.abs(x))):
+            advice = "was it measured? a joint that is held still on purpose needs check=False"
+            yield Finding(f"is {x[0] + 0.0:g} {UNITS[k]} throughout", advice, True, k)
+            continue
+        outside = [(f, norm) for f, norm in SIGNAL_NORMS[k].items() if not inside(FIGURES[f](x), norm.usual)]
+        impossible = [(f, norm) for f, norm in outside if not inside(FIGURES[f](x), norm.possible)]
+        if impossible:
+            distance = v.stride_length * np.arange(x.size) / x.size
+            advice = norms.guess(k, UNITS[k], x, distance)
+            yield _out_of_range(v, k, *impossible[0], advice or "check unit, sign and column", True)
+        for figure, norm in () if impossible else outside:
+            yield _out_of_range(v, k, figure, norm, "a pathological gait, or a mistake?", False)
+
+
+def _out_of_range(v: Verdict, signal: str, figure: str, norm: Norm, advice: str, impossible: bool) -> Finding:
+    x, unit = v.cycle.signals[signal], UNITS[signal]
+    low, high = norm.possible if impossible else norm.usual
+    sample = {"lowest": int(np.argmin(x)), "highest": int(np.argmax(x))}.get(figure)
+    name = f"{figure} value" if sample is not None else figure
+    what = f"{name} {FIGURES[figure](x):.4g} {unit}; walking has {low:.3g} to {high:.3g} {unit}"
+    return Finding(what, advice, impossible, signal, None if sample is None else _recorded(v, sample))
+
+
+def _recorded(v: Verdict, sample: int) -> int:
+    """The recorded sample that is nearest to an even one."""
+    if not v.cycle.resampled:
+        return sample
+    time = v.stride.time - v.stride.time[0]
+    return int(np.argmin(np.abs(time - sample / v.cycle.signals["hip_x_m"].size * v.cycle.period)))
+
+
+def _closure(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
+    share = {k: abs(v.cycle.gaps[k]) / (np.ptp(x) or 1.0) for k, x in v.cycle.signals.items()}
+    last = v.stride.time.size - 1
+    if "thigh_rad" not in wrong and share["thigh_rad"] > 0.5 and share["hip_y_m"] < 0.35:
+        what = "the thigh ends at the other end of its swing: half a stride (or one and a half)"
+        yield Finding(what, "record from heel strike to the next of the same foot", True, "thigh_rad", last)
+        return
+    for k in (k for k in SIGNALS if k not in wrong and share[k] > GAP[0]):
+        gap = v.cycle.gaps[k]
+        what = f"the stride does not close: a gap of {gap:.3g} {UNITS[k]}, {share[k]:.0%} of its range"
+        advice = "record from heel strike to the next of the same foot"
+        if k == "hip_x_m":
+            advice = f"with speed_m_s={v.stride.speed + gap / v.cycle.period:.4g} it would"
+        yield Finding(what, advice, bool(share[k] > GAP[1]), k, last)
+
+
+def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
+    for k in (k for k in SIGNALS if k not in wrong):
+        x = v.cycle.signals[k]
+        off = np.abs(x - sampled(fourier(x, min(max(v.harmonics, 8), x.size // 2 - 1)), x.size))
+        worst = int(np.argmax(off))
+        if off[worst] > OUTLIER[0] * np.ptp(x):
+            what = f"{x[worst]:.4g} {UNITS[k]} is {off[worst]:.3g} {UNITS[k]} off the curve of the others"
+            impossible = bool(off[worst] > OUTLIER[1] * np.ptp(x))
+            yield Finding(what, "an outlier, or noise: mend or smooth it", impossible, k, _recorded(v, worst))
+
+
+def _shape(v: Verdict) -> Iterator[Finding]:
+    """Signs and start, by correlation with the reference gait at the shift that suits all signals together."""
+    reference = close(embedded_stride(REFERENCE_GAITS[0])).signals
+    unit = lambda x: np.fft.rfft((x - x.mean()) / np.linalg.norm(x - x.mean()))
+    curve = lambda x: unit(sampled(fourier(x, 8), ANGLES_PER_STRIDE))
+    likeness = {k: np.fft.irfft(np.conj(curve(v.cycle.signals[k])) * curve(reference[k])) for k in SIGNALS}
+    late = int(np.argmax(np.sum(list(likeness.values()), axis=0)))
+    for k in (k for k in SIGNALS if likeness[k][late] < OPPOSITE[0]):
+        what = f"moves against the usual direction (correlation {likeness[k][late]:.2f} with the reference gait)"
+        yield Finding(what, "of the opposite sign? multiply by -1", bool(likeness[k][late] < OPPOSITE[1]), k)
+    if min(late, ANGLES_PER_STRIDE - late) > LATE:
+        what = f"the record starts at about {late} % of the stride"
+        yield Finding(what, "let it start at heel strike", False)
+
+
+def _reach(v: Verdict) -> Iterator[Finding]:
+    """Speed, time and lengths go together: a stride is about two arcs of the thigh's swing at hip height."""
+    height, swing = float(np.mean(v.cycle.signals["hip_y_m"])), float(np.ptp(v.cycle.signals["thigh_rad"]))
+    reach = v.stride_length / (height * swing)
+    if not inside(reach, norms.REACH.usual):
+        impossible = not inside(reach, norms.REACH.possible)
+        what = (
+            f"speed times stride time is {v.stride_length:.3g} m, where a thigh that swings by "
+            f"{math.degrees(swing):.3g} deg at a hip height of {height:.3g} m makes about {2 * height * swing:.3g} m"
+        )
+        yield Finding(what, "check speed_m_s and time_s", impossible)
+
+
+def describe(verdict: Verdict) -> str:
+    """The verdict as a page of text: figures, a table of the signals with their usual ranges, findings, conclusion."""
+    v, cycle = verdict, verdict.cycle
+    height = float(np.mean(cycle.signals["hip_y_m"]))
+    ends = "the last repeats the first" if cycle.closed else "the last comes one step before the first"
+    even = f"uneven by {cycle.unevenness:.2g} steps, resampled" if cycle.resampled else "evenly sampled"
+    lines = [
+        f"{v.stride.name}: T = {cycle.period:.4f} s, speed {v.stride.speed:.3f} m/s, "
+        f"stride length {v.stride_length:.3f} m, mean hip height {height:.3f} m",
+        f"{v.stride.time.size} samples, {even}; {ends}; fit with {v.harmonics} harmonics",
+        "",
+        f"{'signal':11} {'unit':4}" + "".join(f"{name:>9}" for name in COLUMNS) + "  usual in walking",
+    ]
+    lines += [_row(k, report) for k, report in v.signals.items()]
+    lines += [""] if v.findings else []
+    lines += [f"{'wrong' if f.impossible else 'unusual'}: {_line(v, f)}" for f in v.findings]
+    wrong = [f for f in v.findings if f.impossible]
+    because = "the stride closes, and its figures are those of walking" if not v.findings else "nothing is impossible"
+    conclusion = f"no, because of what is wrong ({len(wrong)})" if wrong else f"yes, because {because}"
+    return "\n".join([*lines, "", f"good for a drive: {conclusion}"])
+
+
+def _row(signal: str, report: SignalReport) -> str:
+    unit, factor = DISPLAY[report.unit]
+    numbers = (report.lowest, report.highest, report.mean, report.gap, report.residual)
+    span = lambda norm: f"{factor * norm.usual[0]:.4g} to {factor * norm.usual[1]:.4g}"
+    usual = ", ".join(f"{figure} {span(norm)}" for figure, norm in SIGNAL_NORMS[signal].items())
+    return f"{signal:11} {unit:4}" + "".join(f"{factor * x + 0.0:9.2f}" for x in numbers) + f"  {usual}"
+
+
+def _line(v: Verdict, f: Finding) -> str:
+    return str(v.stride.error(f.what, f.advice, f.signal, f.sample))
