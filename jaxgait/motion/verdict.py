@@ -23,7 +23,7 @@ from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, Norm, inside
 from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
 
-GAP = (0.10, 0.30)
+GAP = (0.08, 0.20)
 """Share of a signal's range by which it may fail to close: above the first unusual, above the second impossible."""
 OUTLIER = (0.08, 0.15)
 """Share of a signal's range that a sample may be off the fit: above the first unusual, above the second impossible."""
@@ -162,7 +162,7 @@ def _count(v: Verdict) -> Iterator[Finding]:
     """The thigh swings once per stride, in any gait: its strongest harmonic counts the strides."""
     thigh = v.cycle.signals["thigh_rad"]
     strides = int(np.argmax(np.abs(np.fft.rfft(thigh)[1:]))) + 1
-    if strides > 1 and abs(v.cycle.gaps["thigh_rad"]) < GAP[1] * np.ptp(thigh):
+    if strides > 1 and abs(v.cycle.gaps["thigh_rad"]) < 0.3 * np.ptp(thigh):
         samples = v.stride.time.size
         advice = f"cut out one, from heel strike to the next of the same foot (about {samples // strides} rows)"
         yield Finding(f"the thigh swings {strides} times: {strides} strides", advice, True, "thigh_rad")

@@ -153,13 +153,18 @@ def test_the_same_stride_in_other_clothes(tmp_path, name):
         assert_like_the_reference(read_drive(path), 1e-5)
 
 
-def assert_like_the_reference(drive, tolerance):
-    """Period, and the root mean square of every signal as a share of its range."""
+def assert_like_the_reference(drive, tolerance, latest=0):
+    """Period, and the root mean square of every signal as a share of its range, if it starts so many percent late."""
     true = reference_gait()
     assert drive.period == pytest.approx(true.period, rel=tolerance)
-    for field in JET_NAMES.values():
-        curves = [series_at(getattr(d, field)) for d in (drive, true)]
-        assert np.std(curves[0] - curves[1]) + abs(np.mean(curves[0] - curves[1])) < tolerance * np.ptp(curves[1])
+    fields = JET_NAMES.values()
+    off = [max(_off(drive, true, field, late) for field in fields) for late in range(-latest, latest + 1)]
+    assert min(off) < tolerance
+
+
+def _off(drive, true, field, late):
+    curve, reference = (series_at(getattr(d, field)) for d in (drive, true))
+    return np.sqrt(np.mean((curve - np.roll(reference, -late)) ** 2)) / np.ptp(reference)
 
 
 def series_at(series):
@@ -227,7 +232,7 @@ def test_a_drive_written_and_read_is_the_same(name, tmp_path):
             )
 
 
-# What a digit in one cell, or a missing row, may do to a period and to a curve before it is found.
+# What a digit in one cell, or a row missing at an end, may do to period, curves and start before it is found.
 MUTATION = 0.05
 
 
@@ -264,7 +269,7 @@ def mutations(draw):
     return raw
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=mutations())
 def test_a_mutated_file_is_a_drive_near_the_truth_or_one_error(tmp_path, raw):
     path = tmp_path / "my.csv"
@@ -276,7 +281,7 @@ def test_a_mutated_file_is_a_drive_near_the_truth_or_one_error(tmp_path, raw):
         except MotionFormatError as error:
             assert str(error).startswith(str(path)) and "\n" not in str(error)
             return
-    assert_like_the_reference(drive, MUTATION)
+    assert_like_the_reference(drive, MUTATION, latest=5)
 
 
 def test_unknown_gait_is_named():
