@@ -65,7 +65,7 @@ def _drive_force(times: np.ndarray, manoeuvre: Manoeuvre) -> jax.Array:
 def _draw(report: Report, out: pathlib.Path, t: np.ndarray, forces: dict[str, np.ndarray], soft: xr.Dataset) -> None:
     with style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
-        left.plot(soft.time, soft.drive_x, color=ORANGE, lw=1.0, label="steer, front unit on springs")
+        left.plot(soft.time, soft.drive_x, color=ORANGE, lw=1.0, label="steer, front unit on springs (extension)")
         left.plot(t, forces["steer"][:, 0], color=BLUE, label="steer, rigid")
         left.plot(t, forces["yaw"][:, 0], color=RED, lw=0.8, ls="--", label="yaw, rigid")
         left.set(xlabel=axis_label("time", "s"), ylabel=axis_label("drive force along x", "N"), xlim=(0, 1))

@@ -55,8 +55,8 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
         )
         bar = figure.colorbar(mesh, ticks=range(5))
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
-        smallest = np.real(one.multipliers).min(axis=2)
-        axis.contour(one.parameter[:, 0] / 1e3, RATIOS, smallest.T, levels=[-1.0], colors="black", linestyles="solid")
+        fine, smallest = _between(one, found)
+        axis.contour(fine / 1e3, RATIOS, smallest.T, levels=[-1.0], colors="black", linestyles="solid")
         places = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in found])
         axis.plot(*places.T, "o", color="black", mfc="white", ms=5)
         axis.plot([], [], "-", color="black", label="multiplier -1, between the followed gaits")
@@ -68,6 +68,22 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
             title="Order after twenty strides, and the period doubling followed",
         )
     return figure
+
+
+def _between(one: Gaits, found: list[Crossing]) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest multiplier over a fine row of k for every c/k, exactly -1 where a crossing was located.
+
+    Between the followed gaits and the crossings it is linear, so that its level -1 passes through the crossings.
+    """
+    k, smallest = one.parameter[:, 0], np.real(one.multipliers).min(axis=2)
+    fine = np.unique(np.concatenate([np.linspace(k[0], k[-1], 1001), [c.parameter for c in found]]))
+    columns = []
+    for i in range(RATIOS.size):
+        places = [c.parameter for c in found if c.member == i]
+        known = np.concatenate([k, places]), np.concatenate([smallest[:, i], np.full(len(places), -1.0)])
+        order = np.argsort(known[0])
+        columns.append(np.interp(fine, known[0][order], known[1][order]))
+    return fine, np.stack(columns, axis=1)
 
 
 def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> Figure:

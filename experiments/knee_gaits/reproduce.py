@@ -5,6 +5,7 @@ Run `jaxgait reproduce knee-gaits --out out`.
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,7 @@ from jaxgait.report import Report
 
 from . import branches, pictures
 from .branches import DOUBLED, LINE, RATIOS, START
-from .expected import CRITICAL, SCAN_STEP, WINDOW
+from .expected import CRITICAL, PAPER_CRITICAL, SCAN_STEP, WINDOW
 
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
@@ -89,15 +90,38 @@ def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
         )
 
 
-def critical(found: list[Crossing], member: int) -> float:
-    """The k in N/m at which the multiplier of a member is -1, the one nearest to the specification's."""
+def unstable_ranges(one: Gaits, found: list[Crossing], member: int) -> list[tuple[float, float]]:
+    """Ranges of k in N/m along which a member's period-one gait is unstable, between its located crossings of -1.
+
+    An end is infinite where the gait is unstable as far as it was followed. Stability decides which crossing begins and
+    which ends a range, so that nothing needs to be known of where they should lie.
+    """
+    k, largest = one.parameter[:, member], np.abs(one.multipliers[:, member, 0])
+    known = np.isfinite(largest)
     places = sorted(c.parameter for c in found if c.member == member)
-    expected = CRITICAL[float(RATIOS[member])]
-    return min(places, key=lambda p: abs(p - expected), default=float("nan"))
+    edges = [-np.inf, *places, np.inf]
+    ranges = []
+    for low, high in itertools.pairwise(edges):
+        inside = largest[known & (k > low) & (k < high)]
+        if inside.size and np.mean(inside > 1.0) > 0.5:
+            ranges.append((low, high))
+    return ranges
+
+
+def critical(ranges: list[tuple[float, float]]) -> float:
+    """Where k, rising, leaves the first range of unstable gaits (N/m); NaN if there is none."""
+    return next((high for _, high in ranges if np.isfinite(high)), float("nan"))
+
+
+def window(ranges: list[tuple[float, float]]) -> tuple[float, float]:
+    """The widest range of unstable gaits between stable ones (N/m); NaN if there is none."""
+    inner = [r for r in ranges if np.isfinite(r).all()]
+    return max(inner, key=lambda r: r[1] - r[0], default=(float("nan"), float("nan")))
 
 
 def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits) -> None:
     """What was found, beside the specification and the scan."""
+    unstable = [unstable_ranges(one, found, i) for i in range(RATIOS.size)]
     at = int(np.flatnonzero(one.parameter[:, 0] == START)[0])
     member = int(np.argmin(np.abs(RATIOS - LINE)))
     settled = over.strobe.sel(k=START, ratio=LINE).values[:, -1]
@@ -128,10 +152,11 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
                 f"knee_gaits.critical.{ratio:g}",
                 f"critical k at c/k = {ratio:g} s: multiplier -1",
                 "N/m",
-                critical(found, i),
+                critical(unstable[i]),
                 expected=CRITICAL[float(ratio)],
                 tolerance=SCAN_STEP,
-                paper=1.6e4 if ratio == LINE else None,
+                paper="1.6e4" if ratio == LINE else "Table 3 is lost",
+                note=PAPER_CRITICAL if ratio == LINE else "",
             )
         lost = one.parameter[~np.isfinite(one.residual[:, i]) | ~np.isfinite(one.z[:, i, 0, 0]), i]
         ends = f"{lost.max():g}" if lost.size else ""
@@ -142,8 +167,8 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         + "\n".join(rows),
     )
     low, high = WINDOW
-    weak = [c.parameter for c in found if RATIOS[c.member] == 0.08 and c.parameter > 1.6e4]
-    for what, places, goal in (("lower", min(weak, default=np.nan), low), ("upper", max(weak, default=np.nan), high)):
+    weak = window(unstable[int(np.argmin(np.abs(RATIOS - 0.08)))])
+    for what, places, goal in zip(("lower", "upper"), weak, (low, high), strict=True):
         report.figure(
             f"knee_gaits.window.{what}",
             f"{what} end of the weak subharmonic window at c/k = 0.08 s",
