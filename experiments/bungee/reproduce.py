@@ -24,11 +24,11 @@ INTRO = (
 QUESTION = "asks whether it is safe, without an answer"
 """What the page says of the clearance."""
 MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
-SENSITIVITIES = {
-    "stiffness": (20.0, 2.120072),
-    "mass": (70.0, -0.829936),
-    "linear_drag": (1.0, 0.895843),
-    "quadratic_drag": (1.0, 14.79825),
+SENSITIVITIES = {  # parameter: value, slope of the clearance, its unit
+    "stiffness": (20.0, 2.120072, "m^2/N"),
+    "mass": (70.0, -0.829936, "m/kg"),
+    "linear_drag": (1.0, 0.895843, "m s/kg"),
+    "quadratic_drag": (1.0, 14.79825, "m^2/kg"),
 }
 
 
@@ -61,12 +61,12 @@ def _figures(report: Report, out: pathlib.Path) -> None:
     for name, unit, expected in (("stiffness", "N/m", 26.3113115), ("mass", "kg", 57.4597019)):
         value = float(critical_value(Bungee(), name))
         report.figure(f"critical-{name}", f"critical {name}", unit, value, expected=expected, tolerance=1e-6)
-    values = np.array([v for v, _ in SENSITIVITIES.values()])
+    values = np.array([value for value, _, _ in SENSITIVITIES.values()])
     gradient = jax.jacfwd(lambda v: clearance(with_parameters(Bungee(), dict(zip(SENSITIVITIES, v, strict=True)))))(
         values
     )
-    for (name, (_, expected)), slope in zip(SENSITIVITIES.items(), gradient, strict=True):
-        what, unit = f"d clearance / d {name}", "m per SI unit"
+    for (name, (_, expected, unit)), slope in zip(SENSITIVITIES.items(), gradient, strict=True):
+        what = f"slope of the clearance over {name.replace('_', ' ')}"
         report.figure(f"slope-{name}", what, unit, float(slope), expected=expected, tolerance=1e-4 * abs(expected))
 
 

@@ -241,7 +241,7 @@ def scan_lines(
     Marked in red as there: above, where the peak falls to the measured one (see `first_fall`); below, critical k.
     """
     with style():
-        figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True)
+        figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True, squeeze=False)
         for column, ratio in zip(axes.T, ratios, strict=True):
             line = scan.sel(ratio=ratio, method="nearest")
             ok = line.status == 0

@@ -40,8 +40,9 @@ def drawing(notebook: nbformat.NotebookNode) -> list[int]:
 def _draws(node: ast.AST, tools: set[str]) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    names = [n.id for n in ast.walk(node.func) if isinstance(n, ast.Name)]
-    return bool(tools & set(names)) or any(n.attr == "plot" for n in ast.walk(node.func) if isinstance(n, ast.Attribute))
+    names = {n.id for n in ast.walk(node.func) if isinstance(n, ast.Name)}
+    methods = {n.attr for n in ast.walk(node.func) if isinstance(n, ast.Attribute)}
+    return bool(tools & names) or "plot" in methods
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[int]:
