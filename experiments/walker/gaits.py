@@ -123,7 +123,7 @@ def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Pat
         "doubling_curve",
         f"multiplier at the end of the curve of period doublings (foot radius {last[1]:.3f} m)",
         "1",
-        float(multipliers.real.min()),
+        float(np.real(multipliers).min()),
         expected=-1.0,
         tolerance=1e-5,
     )
