@@ -36,7 +36,7 @@ class Figure:
             precision; a flag or a class; or a sentence where it prints no number. None where it says nothing.
         paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last digit printed.
         agrees: whether the paper's sentence holds, which only the author of the figure can tell; None leaves it open.
-        note: a sentence that says why paper and figure differ.
+        note: a sentence that says why the figure differs from the paper, or from the specification.
     """
 
     id: str
@@ -139,7 +139,10 @@ class Report:
 
     def summary(self) -> str:
         """The counts, what misses the specification, and where the paper is contradicted and why."""
-        missed = [f"- **{f.what}**: expected {_wanted(f)}, measured {_quantity(f, f.measured)}" for f in self.unmet]
+        missed = [
+            f"- **{f.what}**: expected: {_wanted(f)}; measured: {_quantity(f, f.measured)}. {f.note}".rstrip()
+            for f in self.unmet
+        ]
         against = [
             f"- **{f.what}**: paper: {_quantity(f, _printed(f.paper))}; measured: {_quantity(f, f.measured)}. "
             f"{f.note or 'Not explained.'}"

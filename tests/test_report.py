@@ -51,7 +51,7 @@ def test_a_contradiction_of_the_paper_is_met_but_never_counted_as_agreement(tmp_
     assert (missed["met"], missed["agrees_with_paper"], missed["paper"]) == (False, None, "a curve")
     assert report.counts() == "2 of 3 figures meet the specification; 1 of 2 that the paper states agree with it"
     assert "critical k falls**: paper: yes; measured: no. Its geometry is lost." in page
-    assert "height**: expected 2 ± 0.1, measured 3 m" in page
+    assert "height**: expected: 2 ± 0.1; measured: 3 m." in page
 
 
 def test_a_report_reads_as_a_paper_does(tmp_path):

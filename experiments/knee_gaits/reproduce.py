@@ -20,7 +20,7 @@ from jaxgait.report import Report
 
 from . import branches, pictures
 from .branches import DOUBLED, LINE, RATIOS, START
-from .expected import CRITICAL, PAPER_CRITICAL, SCAN_STEP, WINDOW
+from .expected import CRITICAL, NOTES, SCAN_STEP, WINDOW
 
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
@@ -156,7 +156,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
                 expected=CRITICAL[float(ratio)],
                 tolerance=SCAN_STEP,
                 paper="1.6e4" if ratio == LINE else "Table 3 is lost",
-                note=PAPER_CRITICAL if ratio == LINE else "",
+                note=NOTES.get(float(ratio), ""),
             )
         lost = one.parameter[~np.isfinite(one.residual[:, i]) | ~np.isfinite(one.z[:, i, 0, 0]), i]
         ends = f"{lost.max():g}" if lost.size else ""
