@@ -1,24 +1,33 @@
-"""Floating-point precision, chosen at the entry points and nowhere else.
+"""Floating-point precision: float64 unless asked, whatever JAX's own setting.
 
-Importing jaxgait changes no JAX setting. `simulate`, `ensemble`, `optimize` and the command line take
-`precision="float64"` (the reference, the default) or `"float32"` (a choice made knowingly) and run under it:
+Importing jaxgait changes no JAX setting. Public functions and methods are decorated with `float64_default`: called
+plainly they compute in float64. There are two ways to ask for something else: a block in another precision,
 
-    with precision.use("float64"):
-        model = precision.cast(model)
+    with precision.use("float32"):
+        period = walk_statistics(walk(RigidWalker())).period
+
+and a program of one's own: under `jax.jit`, `jax.vmap` or `jax.grad` jaxgait's functions follow the program that calls
+them. `simulate`, `ensemble`, `optimize` and the command line take `precision="float64"` or `"float32"`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import functools
+import inspect
 from collections.abc import Iterator
 from typing import Any, Literal, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.core import trace_state_clean  # JAX 0.8 to 0.12 have no public name in common for it
 
 Precision = Literal["float64", "float32"]
 T = TypeVar("T")
+
+_chosen: contextvars.ContextVar[bool] = contextvars.ContextVar("jaxgait_precision_chosen", default=False)
 
 
 @contextlib.contextmanager
@@ -33,8 +42,71 @@ def use(precision: Precision) -> Iterator[None]:
     """
     if precision not in ("float64", "float32"):
         raise ValueError(f"precision must be 'float64' or 'float32', got {precision!r}")
-    with jax.enable_x64(precision == "float64"):
-        yield
+    before = _chosen.set(True)
+    try:
+        with jax.enable_x64(precision == "float64"):
+            yield
+    finally:
+        _chosen.reset(before)
+
+
+def float64_default(target: T) -> T:
+    """Decorates a public function, or the public methods and properties of a class: float64 unless asked.
+
+    A plain call runs under `use("float64")`; float32 arrays among its arguments are widened. A call follows its
+    surroundings inside a block of `use`, inside a JAX transformation, and where JAX computes in float64 anyway.
+    """
+    decorated: Any = _decorated_class(target) if isinstance(target, type) else _decorated(target)
+    return decorated
+
+
+def _decorated(function: Any) -> Any:
+    @functools.wraps(function)
+    def in_float64(*args: Any, **kwargs: Any) -> Any:
+        if _chosen.get() or in_force() == "float64" or not trace_state_clean():
+            return function(*args, **kwargs)
+        with use("float64"):
+            args, kwargs = _widened((args, kwargs))
+            return function(*args, **kwargs)
+
+    in_float64.__float64_default__ = True  # type: ignore[attr-defined]  # read by `is_float64_default`
+    return in_float64
+
+
+def _decorated_class(cls: type) -> type:
+    fields = inspect.get_annotations(cls)
+    for name in [n for n in vars(cls) if (n == "__call__" or not n.startswith("_")) and n not in fields]:
+        member = inspect.getattr_static(cls, name)
+        if isinstance(member, property):
+            setattr(cls, name, property(_decorated(member.fget), member.fset, member.fdel))
+        elif isinstance(member, staticmethod | classmethod):
+            setattr(cls, name, type(member)(_decorated(member.__func__)))
+        elif not isinstance(member, type) and callable(getattr(cls, name)):
+            setattr(cls, name, _decorated(getattr(cls, name)))
+    return cls
+
+
+def is_float64_default(member: Any) -> bool:
+    """Whether a function, method or property is decorated with `float64_default`."""
+    function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    return getattr(function, "__float64_default__", False)
+
+
+def _widened(tree: Any) -> Any:
+    """The tree with its float32 arrays in float64; Python numbers and the order of dicts stay as they are."""
+    return jax.tree.map(_widened_leaf, tree, is_leaf=lambda x: type(x) is dict)
+
+
+def _widened_leaf(x: Any) -> Any:
+    if type(x) is dict:  # jax.tree.map would sort its keys
+        return {key: _widened(value) for key, value in x.items()}
+    single = isinstance(x, np.ndarray | np.floating | jax.Array) and x.dtype == jnp.float32
+    return x.astype(jnp.float64) if single else x
+
+
+def in_force() -> Precision:
+    """The precision in which JAX computes here and now."""
+    return "float64" if jax.config.jax_enable_x64 else "float32"  # type: ignore[attr-defined]
 
 
 def cast(tree: T) -> T:

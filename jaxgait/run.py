@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
 from jaxgait.models.base import Model, State
+from jaxgait.precision import float64_default
 
 __all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables"]
 
@@ -31,6 +32,7 @@ class Extremes(NamedTuple):
     largest: Float[Array, ""]
 
 
+@float64_default
 class Trajectory(NamedTuple):
     """The outcome of `jaxgait.solve.integrate`; under `vmap` every field gets a leading axis."""
 
@@ -53,6 +55,7 @@ class Trajectory(NamedTuple):
         return self.ts <= self.t_end
 
 
+@float64_default
 @dataclass(frozen=True)
 class Sampling:
     """When a run is looked at: at equally spaced times from 0 to its end, both included.
@@ -121,6 +124,7 @@ def _natural_strides(model: Model) -> int | None:
     return round(ratio) if round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-6 else None
 
 
+@float64_default
 class Run:
     """One member as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `run.ts`.
 
@@ -186,6 +190,7 @@ def _outputs(run: Run) -> dict[str, Array]:
     return outputs(run.model, run.trajectory)
 
 
+@float64_default
 def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
     """All outputs of a model along a trajectory, by name, with the leading axis `ts`; NaN after an early end."""
     found = jax.vmap(model.outputs)(trajectory.ts, trajectory.ys)
@@ -199,6 +204,7 @@ def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
     return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.nan)
 
 
+@float64_default
 def state_variables(y: State) -> dict[str, Any]:
     """The components of a state by name: the fields of a named tuple or module, or "state" for anything else."""
     if hasattr(y, "_asdict"):

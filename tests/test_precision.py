@@ -1,70 +1,212 @@
-"""Precision at the seam: what becomes an array of which dtype, and what does not compile anew."""
+"""float64 unless asked: every public callable, whatever JAX's own setting."""
 
-import equinox as eqx
+import functools
+import importlib
+import inspect
+import os
+import pathlib
+import pickle
+import pkgutil
+import subprocess
+import sys
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import ensemble, precision, simulate
-from jaxgait.models.base import parameter
+import jaxgait
+from jaxgait import precision
+from jaxgait.analysis.walker import walk
+from jaxgait.mechanics import fourbar
+from jaxgait.models.base import Model, Numerics
 from jaxgait.models.bungee import Bungee
-from jaxgait.models.parameters import with_parameters
+from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.precision import float64_default, is_float64_default
 
-
-class Part(eqx.Module):
-    length: float = parameter(1.0, unit="m", doc="a length")
-    masses: tuple[float, ...] = parameter((1.0, 2.0), unit="kg", doc="masses")
-    links: int = parameter(4, unit="1", doc="a declared integer")
-    count: int = 3
-
-
-class Whole(eqx.Module):
-    parts: tuple[Part, ...]
-    named: dict[str, Part]
-    table: np.ndarray = parameter(np.arange(3), unit="1", doc="a table")
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_declared_parameters_are_real_numbers_and_counts_stay_counts(dtype):
-    part = Part(length=2, masses=(1, np.int64(2)))
-    with precision.use(dtype):
-        cast = precision.cast(Whole((part,), {"a": part}, np.arange(3)))
-    for found in (cast.parts[0], cast.named["a"]):
-        assert all(isinstance(x, jax.Array) and x.dtype == dtype for x in (found.length, *found.masses))
-        assert (float(found.length), *map(float, found.masses), found.links, found.count) == (2.0, 1.0, 2.0, 4, 3)
-    assert cast.table.dtype == dtype
-
-
-def test_what_was_not_declared_is_left_alone():
-    given = {"i": 3, "flag": True, "n": np.arange(2), "x": 1.5, "y": np.float32(2), "none": None}
-    found = precision.cast(given)
-    assert (found["i"], found["flag"], found["none"]) == (3, True, None)
-    assert found["n"].dtype == np.int64 and found["x"].dtype == found["y"].dtype == jnp.float64
-
-
-class Counted(Bungee):
-    """A jumper who notes how often he is traced."""
-
-    def vector_field(self, t, y):
-        traced.append(self)
-        return super().vector_field(t, y)
-
-
-traced: list[Counted] = []
-
-
-RUNS = {
-    "simulate": lambda model: simulate(model, duration=1.0),
-    "ensemble": lambda model: ensemble(model, {"mass": [60, 70]}, duration=1.0, trajectories=True),
+ALONE = {
+    "jaxgait.cli": "takes --precision",
+    "jaxgait.ensemble": "takes a precision and hands it down to its parts",
+    "jaxgait.measure": "reads runs by functions that are decorated",
+    "jaxgait.models.catalogue": "names",
+    "jaxgait.models.parameters": "declares and checks numbers in NumPy",
+    "jaxgait.mechanics.chain.symbolic": "SymPy",
+    "jaxgait.mechanics.chain.tree.check_topology": "whole numbers",
+    "jaxgait.mechanics.chain.tree.children": "whole numbers",
+    "jaxgait.mechanics.chain.tree.descendants": "whole numbers",
+    "jaxgait.mechanics.chain.tree.subtrees": "whole numbers",
+    "jaxgait.native": "keeps the precision of the user's program",
+    "jaxgait.optimize": "always computes in float64",
+    "jaxgait.analysis.exoskeleton.histories": "takes a precision",
+    "jaxgait.plot": "pictures",
+    "jaxgait.precision": "itself",
+    "jaxgait.report": "text",
+    "jaxgait.run.blank": "takes arrays only",
+    "jaxgait.solve.checks": "checks",
+    "jaxgait.solve.dataset": "labels",
+    "jaxgait.solve.explicit": "diffrax calls it inside a solve",
+    "jaxgait.solve.hybrid.sentence": "text",
+    "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
+    "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
+    "jaxgait.solve.simulate.check_state": "a check",
+    "jaxgait.solve.simulate.simulate": "takes a precision",
+    "jaxgait.solve.status": "text",
+    "jaxgait.solve.tableaus": "constants",
+    "jaxgait.solve.watch": "diffrax calls it inside a solve",
 }
+"""Public names, and all below them, that are not decorated, and why."""
+
+EXCEPT = {"jaxgait.ensemble.members.cloud"}
+"""Decorated all the same."""
 
 
-@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_integers_for_parameters_compile_nothing_anew(run):
-    run(with_parameters(Counted(), {"stiffness": 20}))
-    traced.clear()
-    found = run(with_parameters(Counted(), {"stiffness": 21}))
-    expected = run(with_parameters(Counted(), {"stiffness": 21.0}))
-    assert not traced
-    np.testing.assert_array_equal(found.x, expected.x)
+def public(name):
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def modules():
+    names = [m.name for m in pkgutil.walk_packages(jaxgait.__path__, "jaxgait.") if public(m.name)]
+    return {name: importlib.import_module(name) for name in names}
+
+
+def functions_of(cls, name):
+    """Public functions, methods and properties of a class, those of its bases within the package included."""
+    for base in (b for b in cls.__mro__ if b.__module__.startswith("jaxgait")):
+        fields = inspect.get_annotations(base)
+        for key, member in vars(base).items():
+            function = isinstance(member, property | staticmethod | classmethod) or inspect.isroutine(member)
+            if function and key not in fields and (key == "__call__" or not key.startswith("_")):
+                yield f"{name}.{key}", inspect.getattr_static(cls, key)
+
+
+def callables():
+    """Name and object of every public function, method and property of the modules that use JAX."""
+    for name, module in modules().items():
+        if not {"jax", "jnp"} & set(vars(module)):
+            continue  # NumPy, text, and sums of what others compute
+        for key, member in vars(module).items():
+            if not public(key) or getattr(member, "__module__", None) != name or getattr(member, "_is_protocol", False):
+                continue
+            if inspect.isclass(member):
+                yield from functions_of(member, f"{name}.{key}")
+            elif callable(member):
+                yield f"{name}.{key}", member
+
+
+def stands_alone(name):
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in ALONE) and name not in EXCEPT
+
+
+def test_every_public_callable_is_decorated_or_stands_alone_for_a_reason():
+    found = dict(callables())
+    assert len(found) > 500  # the walk has not gone blind
+    assert not [n for n, member in found.items() if not stands_alone(n) and not is_float64_default(member)]
+    assert not [n for n, member in found.items() if stands_alone(n) and is_float64_default(member)]
+    assert not [
+        a for a in ALONE if not any(n == a or n.startswith(a + ".") for n in [*found, *modules()])
+    ]  # no entry is stale
+
+
+# --- a plain call in a fresh Python ---------------------------------------------------------------------------------
+
+
+def values(setting, table, path):
+    """Runs a table of calls in a fresh Python, with JAX's default setting or with x64 on, and reads its results."""
+    environment = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5", **os.environ, "JAX_ENABLE_X64": setting}
+    environment["JAX_COMPILATION_CACHE_DIR"] = jax.config.jax_compilation_cache_dir
+    command = [sys.executable, "-m", "tests.plain_calls", str(path), table]
+    subprocess.run(command, check=True, env=environment, cwd=pathlib.Path(__file__).parents[1])
+    return dict(np.load(path))
+
+
+@pytest.mark.parametrize("table", ["quick", pytest.param("slow", marks=pytest.mark.slow)])
+def test_plain_calls_give_the_same_digits_whatever_jax_setting(table, tmp_path):
+    default, wide = values("0", table, tmp_path / "default.npz"), values("1", table, tmp_path / "wide.npz")
+    assert set(default) == set(wide) and len(default) > 40
+    for name, x in default.items():
+        assert x.dtype != np.float32, name
+        np.testing.assert_array_equal(x, wide[name], err_msg=name)
+
+
+# --- what the surroundings ask for ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def jax_default():
+    with jax.enable_x64(False):
+        yield
+
+
+KNEE = Prosthesis()
+
+
+@pytest.mark.usefixtures("jax_default")
+def test_a_block_of_use_is_followed():
+    with precision.use("float32"):
+        assert KNEE.initial_state().theta_b.dtype == jnp.float32
+        assert fourbar.psi_at(KNEE.linkage.bars, 0.5).dtype == jnp.float32
+    assert fourbar.psi_at(KNEE.linkage.bars, 0.5).dtype == jnp.float64
+    assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.usefixtures("jax_default")
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: jax.jit(f)(0.5),
+        lambda f: jax.vmap(f)(jnp.ones(2)),
+        lambda f: jax.grad(f)(0.5),
+        lambda f: jax.eval_shape(f, 0.5),
+        lambda f: jax.lax.map(f, jnp.ones(2)),
+    ],
+    ids=["jit", "vmap", "grad", "eval_shape", "map"],
+)
+def test_a_transformation_is_followed(transformed):
+    assert transformed(functools.partial(fourbar.psi_at, KNEE.linkage.bars)).dtype == jnp.float32
+
+
+@pytest.mark.usefixtures("jax_default")
+def test_arrays_of_float32_are_widened_and_dicts_keep_their_order():
+    @float64_default
+    def seen(tree):
+        return [(key, getattr(x, "dtype", type(x))) for key, x in tree.items()]
+
+    given = {"b": jnp.ones(2), "a": np.ones(2, np.float32), 3: 0.5, "n": jnp.arange(2)}
+    f64 = np.dtype("float64")
+    assert seen(given) == [("b", f64), ("a", f64), (3, float), ("n", np.dtype("int32"))]
+
+
+@pytest.mark.usefixtures("jax_default")
+def test_a_model_of_the_users_own_is_decorated_too():
+    class Spring(Model):
+        stiffness: float = 2.0
+        variables: ClassVar = {}
+        numerics: ClassVar = Numerics(stiff=False)
+
+        @property
+        def duration(self):
+            return jnp.asarray(1.0)
+
+        def initial_state(self):
+            return jnp.ones(2)
+
+        def vector_field(self, t, y):
+            return -self.stiffness * y
+
+        def outputs(self, t, y):
+            return {}
+
+    spring = Spring()
+    assert spring.initial_state().dtype == spring.duration.dtype == jnp.float64
+    assert spring(0.0, jnp.float32([1, 2])).dtype == jnp.float64
+
+
+def test_a_decorated_function_stays_what_it_was():
+    assert pickle.loads(pickle.dumps(walk)) is walk
+    assert list(inspect.signature(walk).parameters) == ["walker", "dt", "duration"]
+    assert walk.__module__ == "jaxgait.analysis.walker" and "Walks" in (walk.__doc__ or "")
+    bound = Bungee().vector_field
+    again = pickle.loads(pickle.dumps(bound))
+    assert again(0.0, Bungee().initial_state()) == bound(0.0, Bungee().initial_state())
+    assert hash(Bungee.vector_field) == hash(type(Bungee()).vector_field)

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait.models.parameters import with_parameters
 from jaxgait.native import native
+from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
 
 __all__ = ["FELL", "OTHER", "REACHED", "Basin", "basin", "bifurcation_diagram"]
@@ -39,6 +40,7 @@ class Basin(NamedTuple):
     """Strides until then."""
 
 
+@float64_default
 @eqx.filter_jit
 @native
 def bifurcation_diagram(
@@ -63,6 +65,7 @@ def bifurcation_diagram(
     return jax.vmap(member)(values, starts)
 
 
+@float64_default
 def basin(
     return_map: ReturnMap,
     model: Any,

@@ -14,6 +14,7 @@ from jaxgait.analysis import extremes
 from jaxgait.measure import Measure, table
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.parameters import get_parameter, with_parameters
+from jaxgait.precision import float64_default
 from jaxgait.run import Run
 
 __all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
@@ -28,6 +29,7 @@ class LowestPoint(NamedTuple):
     x: Float[Array, ""]
 
 
+@float64_default
 def lowest_point(bungee: Bungee) -> LowestPoint:
     """Solves the fall up to its first turning point; differentiable (forward mode) and batchable by `jax.vmap`.
 
@@ -70,11 +72,13 @@ MEASURES = table(
 """What is read off a jump, by name."""
 
 
+@float64_default
 def clearance(bungee: Bungee) -> Float[Array, ""]:
     """Height in m of the lowest point above the ground: the jump is safe where it is positive."""
     return bungee.ground - lowest_point(bungee).x
 
 
+@float64_default
 def critical_value(bungee: Bungee, name: str) -> float:
     """Value of one parameter at which the clearance is exactly zero, by Newton's method through the solve (float64).
 

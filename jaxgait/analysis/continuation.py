@@ -23,6 +23,7 @@ from jaxtyping import Array, Float
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions, test_values
 from jaxgait.models.parameters import with_parameters
 from jaxgait.native import native
+from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
 __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
@@ -61,6 +62,7 @@ class Branch(NamedTuple):
     why_stopped: str
 
 
+@float64_default
 @dataclass(frozen=True)
 class _Problem:
     """A return map with one or two named parameters, in scaled unknowns x = (z, parameters) / scale."""
@@ -94,6 +96,7 @@ def _jacobian(linear: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return linear[:, :n] * scale[:n, None] / scale[None, :n] + np.eye(n)
 
 
+@float64_default
 def continuation(
     return_map: ReturnMap,
     model: Any,
@@ -247,6 +250,7 @@ def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array)
     return values[0], (plus - minus).T / (2 * NUDGE), jacobians[0]
 
 
+@float64_default
 def locate(
     return_map: ReturnMap,
     model: Any,
@@ -306,6 +310,7 @@ def _solve_augmented(
     return None
 
 
+@float64_default
 def period_doubled(
     return_map: ReturnMap,
     model: Any,
@@ -340,6 +345,7 @@ def period_doubled(
     )
 
 
+@float64_default
 def bifurcation_curve(
     return_map: ReturnMap,
     model: Any,

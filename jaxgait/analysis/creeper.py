@@ -13,6 +13,7 @@ from jaxgait.measure import Measure, Measures, mask, table
 from jaxgait.models.artery import CLOSURE
 from jaxgait.models.creeper import Creeper
 from jaxgait.models.inchworm import Inchworm
+from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 from jaxgait.solve import status
 from jaxgait.solve.integrate import Settings, integrate, settings_for
@@ -38,6 +39,7 @@ class Performance(NamedTuple):
     status: Int[Array, ""]
 
 
+@float64_default
 def performance(
     creeper: Creeper | Inchworm, cycles: int = 4, samples: int = 250, settings: Settings | None = None
 ) -> Performance:
@@ -93,6 +95,7 @@ measures = Measures(tuple(MEASURES.values()))
 """All of them together."""
 
 
+@float64_default
 def peak_load(creeper: Creeper) -> Float[Array, ""]:
     """Largest axial fluid force in N on the robot at rest over a beat, against the forward direction."""
     s = jnp.linspace(0.0, CLOSURE, _BEAT_SAMPLES)
@@ -102,6 +105,7 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
     return jnp.max(-(front + rear))
 
 
+@float64_default
 def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     """Static estimate of the solid pad's friction coefficient below which the flow sweeps the robot back.
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision as precisions
 from jaxgait.models.exoskeleton import Exoskeleton
+from jaxgait.precision import float64_default
 
 _DIMENSIONS = {
     "torque": ("link", "axis"),
@@ -83,6 +84,7 @@ class Step(NamedTuple):
     """Smallest vertical ground reaction in N."""
 
 
+@float64_default
 def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) -> Step:
     """Figures of one step, pure JAX: `vmap` over the model for ensembles, differentiate for optimisation.
 

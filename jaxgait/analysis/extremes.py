@@ -5,11 +5,14 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.precision import float64_default
+
 __all__ = ["maximum", "minimum"]
 
 _EVEN = 0.5  # how much neighbouring second differences may differ, relative to the middle one, on a smooth curve
 
 
+@float64_default
 def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
     """Largest value of a curve sampled at equal intervals, in its unit.
 
@@ -30,6 +33,7 @@ def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
     return jnp.maximum(jnp.max(curve), jnp.where(inside, middle + rise, middle))
 
 
+@float64_default
 def minimum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
     """Least value of a curve sampled at equal intervals, in its unit; see `maximum`."""
     return -maximum(-curve)

@@ -32,6 +32,7 @@ from tqdm import tqdm
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_values
 from jaxgait.models.base import Scalar
 from jaxgait.native import native
+from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import linearised
 
 __all__ = ["Crossing", "Family", "Gaits", "crossings", "follow", "gaits", "strides"]
@@ -61,6 +62,7 @@ class Family(eqx.Module):
     """How many evaluations run side by side; one program of this width is compiled."""
 
 
+@float64_default
 class Gaits(NamedTuple):
     """Solved gaits, one per entry of the leading axes; NaN where none was found."""
 
@@ -107,6 +109,7 @@ def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Arr
     return value, slope[:, :, 1:], slope[:, :, 0]
 
 
+@float64_default
 def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
     """One stride from every point of some orbits, in batches of `Family.lanes`.
 
@@ -131,6 +134,7 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     return tuple(a.reshape(count, order, *a.shape[1:]) for a in whole)
 
 
+@float64_default
 def gaits(
     family: Family, who: Int[np.ndarray, " b"], parameter: np.ndarray, z: Float[np.ndarray, "b order n"]
 ) -> Gaits:
@@ -183,6 +187,7 @@ def _round(slope: np.ndarray) -> np.ndarray:
     return product
 
 
+@float64_default
 def follow(
     family: Family,
     who: Int[np.ndarray, " b"],
@@ -234,6 +239,7 @@ def _put(whole: Gaits, where: np.ndarray, part: Gaits) -> None:
         field[where] = new
 
 
+@float64_default
 def crossings(
     family: Family, who: Int[np.ndarray, " b"], branches: Gaits, *, width: float, progress: bool = False
 ) -> list[Crossing]:
@@ -264,6 +270,7 @@ def crossings(
     return [c for c in (b.crossing() for b in brackets) if c is not None]
 
 
+@float64_default
 @dataclass
 class _Bracket:
     """Two gaits of one branch between which a test function changes sign."""

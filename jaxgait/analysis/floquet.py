@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Inexact
 
+from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap
 
 __all__ = ["Bifurcation", "Floquet", "critical", "floquet", "lyapunov_exponent", "test_functions", "test_values"]
@@ -27,6 +28,7 @@ BIFURCATIONS: tuple[Bifurcation, ...] = ("fold", "period doubling", "Neimark-Sac
 """In the order of `test_functions`."""
 
 
+@float64_default
 class Floquet(NamedTuple):
     """Multipliers of a periodic gait, the largest first, with their eigenvectors as columns."""
 
@@ -39,6 +41,7 @@ class Floquet(NamedTuple):
         return np.abs(self.multipliers[..., 0]) < 1.0
 
 
+@float64_default
 def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) -> Floquet:
     """Multipliers and eigenvectors of the Jacobian of a return map, of one gait or of a batch (NaN stays NaN)."""
     matrix = np.asarray(jacobian)
@@ -51,6 +54,7 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
     return Floquet(values, vectors)
 
 
+@float64_default
 def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     """Which bifurcation the largest multiplier stands for when it reaches the unit circle."""
     largest = multipliers[np.argmax(np.abs(multipliers))]
@@ -59,6 +63,7 @@ def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     return "fold" if largest.real > 0 else "period doubling"
 
 
+@float64_default
 def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
     """Smooth functions of the Jacobian that change sign at a fold, a period doubling, a Neimark-Sacker bifurcation.
 
@@ -79,6 +84,7 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
     return jnp.stack([det(jacobian - eye), det(jacobian + eye), det(compound - pair_eye)])
 
 
+@float64_default
 def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, "... 3"]:
     """The same functions from the multipliers themselves: products of their distances, of one gait or of a batch."""
     ones = np.asarray(multipliers)
@@ -90,6 +96,7 @@ def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, 
 test_functions.__test__ = test_values.__test__ = False  # not tests, whatever pytest thinks
 
 
+@float64_default
 def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:
     """Largest Lyapunov exponent per application of the return map: positive in chaos, negative on a stable gait.
 

@@ -10,11 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxgait.precision import float64_default
+
 MAX_ORDER = 4
 PERIODICITY_TOLERANCE = np.radians(0.5)
 """How much two strides may differ in rad at any phase and still count as equal (knee specification, section 7)."""
 
 
+@float64_default
 def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Float[Array, "strides phases"]:
     """Cuts a curve sampled at equal phases into strides; a last sample beyond the last whole stride is dropped.
 
@@ -27,6 +30,7 @@ def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Fl
     return curve[: strides * samples_per_stride].reshape(strides, samples_per_stride)
 
 
+@float64_default
 def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Float[Array, ""]:
     """Gait correlation coefficient rho of two curves over the same equally spaced times, by the trapezoidal rule.
 
@@ -39,16 +43,19 @@ def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Flo
     return jnp.sum(weights * dx * dy) / jnp.sqrt(jnp.sum(weights * dx**2) * jnp.sum(weights * dy**2))
 
 
+@float64_default
 def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " strides"]:
     """Largest value in each stride, in the unit of the curve."""
     return jnp.max(table, axis=1)
 
 
+@float64_default
 def stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
     """Largest difference between strides `order` apart, at any phase."""
     return jnp.max(jnp.abs(table[order:] - table[:-order]))
 
 
+@float64_default
 def subharmonic_order(
     table: Float[Array, "strides phases"], tolerance: float = float(PERIODICITY_TOLERANCE)
 ) -> Int[Array, ""]:
@@ -69,6 +76,7 @@ def subharmonic_order(
     return order
 
 
+@float64_default
 def spectrum(
     curve: Float[Array, " samples"], strides: int
 ) -> tuple[Float[Array, " frequencies"], Float[Array, " frequencies"]]:
@@ -86,6 +94,7 @@ def spectrum(
     return jnp.arange(amplitude.shape[0], dtype=amplitude.dtype) / strides, amplitude.at[0].divide(2.0)
 
 
+@float64_default
 def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float) -> Float[Array, ""]:
     """Amplitude at a multiple of the stride frequency (1/2, 1/3, 1, ...) that the number of strides resolves.
 
@@ -98,6 +107,7 @@ def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float)
     return spectrum(curve, strides)[1][round(line)]
 
 
+@float64_default
 def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, list[tuple[float, float]]]:
     """Where subharmonics end for good when a parameter rises, and the other ranges where they live.
 

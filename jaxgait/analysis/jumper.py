@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 from jaxgait.measure import Measure, Measures, table
 from jaxgait.models.base import Scalar
 from jaxgait.models.planar_jumper import JumperState, PlanarJumper
+from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve.integrate import Settings, integrate
 
@@ -43,6 +44,7 @@ class Jump(NamedTuple):
     """Of the foot at take-off, rad."""
 
 
+@float64_default
 def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
     """Reads the figures of a jump off its time histories; differentiable.
 
@@ -77,6 +79,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
     )
 
 
+@float64_default
 def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Settings) -> Jump:
     """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated."""
     trajectory = integrate(model, ts, settings)
@@ -97,6 +100,7 @@ class Steps(NamedTuple):
     """Way in m that each row has slid under load."""
 
 
+@float64_default
 def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sample: int) -> Steps:
     """One jump with the paper's incremental friction law, by time steps (see `PlanarJumper.incremental_step`).
 
@@ -128,6 +132,7 @@ def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sa
     return jax.lax.scan(sample, (jnp.asarray(0), start, still, still), length=samples)[1]
 
 
+@float64_default
 def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
     """Way in m that each row of studs slides under load during a run with `depth` and `slip`."""
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
@@ -171,6 +176,7 @@ measures = Measures(tuple(MEASURES.values()))
 """All of them together."""
 
 
+@float64_default
 def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:
     """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do."""
     time, depth = jnp.asarray(time), jnp.asarray(depth)

@@ -31,6 +31,7 @@ from jaxgait.models.base import Scalar, System, parameter
 from jaxgait.models.parameters import check
 from jaxgait.models.planar_jumper import JumperState, PlanarJumper
 from jaxgait.models.swing import Keyframes
+from jaxgait.precision import float64_default
 
 __all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]
 
@@ -71,6 +72,7 @@ class Legs(NamedTuple):
     acceleration: Float[Array, 3]
 
 
+@float64_default
 def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None) -> J:
     """The same jump with legs that absorb its landing.
 
@@ -276,6 +278,7 @@ class Landing(NamedTuple):
     """Centre of mass ahead of the ankle at the end, m; over the sole if between its rows."""
 
 
+@float64_default
 def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landing:
     """Reads the figures of a landing off the time histories of a jump.
 

@@ -19,6 +19,7 @@ from jaxgait.models.base import Scalar
 from jaxgait.models.parameters import parameters
 from jaxgait.models.walker import WalkerState
 from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
+from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve import status
 from jaxgait.solve.checks import check_kind, check_number, is_concrete
@@ -74,6 +75,7 @@ class RollingGait(NamedTuple):
     """Velocity in m/s with which the old stance foot leaves."""
 
 
+@float64_default
 def rolling_gait(
     walker: RollingWalker, guess: Float[Array, 3] | None = None, return_map: PoincareMap = PoincareMap()
 ) -> RollingGait:
@@ -103,6 +105,7 @@ def rolling_gait(
     )
 
 
+@float64_default
 def passing_gait(
     t: Float[np.ndarray, " times"], x: Float[np.ndarray, " times"], apart: Float[np.ndarray, " times"]
 ) -> tuple[float, float]:
@@ -208,6 +211,7 @@ class Walk(NamedTuple):
     """Of the part of the block before the first contact of each foot; a further axis (that foot) after `blocks`."""
 
 
+@float64_default
 def walk(walker: RigidWalker, dt: float = 1e-4, duration: float = 50.0) -> Walk:
     """Walks the LCP walker from its start and keeps what its statistics need.
 
@@ -311,6 +315,7 @@ def _up_to_the_fall(blocks: Walk) -> Walk:
     )
 
 
+@float64_default
 def losses(
     walker: RigidWalker, steps: Step
 ) -> tuple[Float[Array, " steps"], Float[Array, " steps"], Bool[Array, "steps 2"]]:
@@ -354,6 +359,7 @@ class WalkStatistics(NamedTuple):
     """All heel strikes up to the fall: time in s, foot (1 or 2), hip position in m, normal impulse in N s."""
 
 
+@float64_default
 def heel_strikes(one: Walk) -> Float[np.ndarray, "strikes 4"]:
     """All heel strikes of one walk up to its fall: time in s, foot, hip position in m, normal impulse in N s."""
     return _strikes(one)[0]
@@ -385,6 +391,7 @@ def _columns(totals: Totals) -> Float[np.ndarray, "*shape 5"]:
     return np.concatenate([slip, np.stack(others, axis=-1)], axis=-1)
 
 
+@float64_default
 def walk_statistics(one: Walk, after: float = 25.0) -> WalkStatistics:
     """Statistics of one walk (no batch axis) over an even number of steps after a transient.
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
+from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 
 INITIAL = "initial."
@@ -127,6 +128,7 @@ def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
     return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:samples])
 
 
+@float64_default
 def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members:
     """Initial states scattered normally about the model's own; dimension `start`.
 

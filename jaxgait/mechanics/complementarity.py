@@ -33,6 +33,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait.mechanics import linalg
 from jaxgait.mechanics.linalg import Matrix, Scalar, Vector
+from jaxgait.precision import float64_default
 
 __all__ = ["MODES", "ContactSolution", "contact_impulses", "enumerated", "projected"]
 
@@ -54,6 +55,7 @@ class ContactSolution(NamedTuple):
     """Number of the combination of modes in base 4, first contact first; -1 from `projected`."""
 
 
+@float64_default
 def contact_impulses(
     G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
@@ -69,6 +71,7 @@ def contact_impulses(
     return method(G, b, friction, closed)
 
 
+@float64_default
 def enumerated(
     G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
@@ -140,6 +143,7 @@ def _velocity(G: Matrix, b: Vector, impulses: Vector, row: int) -> Scalar:
     return linalg.dot(G[row], impulses) + b[row]
 
 
+@float64_default
 def projected(
     G: Matrix,
     b: Vector,

@@ -24,11 +24,13 @@ import jax.numpy as jnp
 
 from jaxgait.mechanics import elementary
 from jaxgait.mechanics.scalars import Real, RealArray
+from jaxgait.precision import float64_default
 
 Activation = Literal["tanh", "arctan", "softplus"]
 Regularisation = Literal["arctan", "tanh", "algebraic"]
 
 
+@float64_default
 def step(s: Real, activation: Activation = "tanh") -> RealArray:
     """Smooth Heaviside step of a number without dimension: 0 far below zero, 1/2 at zero, 1 far above.
 
@@ -44,6 +46,7 @@ def step(s: Real, activation: Activation = "tanh") -> RealArray:
     raise ValueError(f"activation must be 'tanh', 'arctan' or 'softplus', got {activation!r}")
 
 
+@float64_default
 def penetration(depth: Real, steepness: Real, activation: Activation = "tanh") -> RealArray:
     """The depth in m that a contact spring feels: smooth, about `depth` inside and about zero outside.
 
@@ -57,6 +60,7 @@ def penetration(depth: Real, steepness: Real, activation: Activation = "tanh") -
     return depth * step(steepness * depth, activation)
 
 
+@float64_default
 def kelvin_voigt(
     depth: Real, rate: Real, stiffness: Real, damping: Real, steepness: Real, activation: Activation = "tanh"
 ) -> RealArray:
@@ -76,6 +80,7 @@ def kelvin_voigt(
     return jnp.maximum(stiffness * depth + damping * rate, 0.0) * step(steepness * depth, activation)
 
 
+@float64_default
 def hertz(
     depth: Real,
     rate: Real,
@@ -100,6 +105,7 @@ def hertz(
     return jnp.maximum(elastic + damping * rate * step(steepness * depth, activation), 0.0)
 
 
+@float64_default
 def hunt_crossley(
     depth: Real,
     rate: Real,
@@ -126,6 +132,7 @@ def hunt_crossley(
     return jnp.asarray(elastic * tension_width * elementary.softplus((1.0 + dissipation * rate) / tension_width))
 
 
+@float64_default
 def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     """Dissipation a in s/m with which `hunt_crossley` returns a given restitution e, whatever its k and exponent.
 
@@ -149,6 +156,7 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     return jax.lax.fori_loop(0, 60, halved, ends)[0] / (e * v)
 
 
+@float64_default
 def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
     """Hertz's constant in N/m^1.5 of an elastic sphere on a rigid plane: ``4 E sqrt(R) / (3 (1 - nu^2))``.
 
@@ -160,6 +168,7 @@ def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
     return 4.0 * modulus * radius**0.5 / (3.0 * (1.0 - poisson**2))
 
 
+@float64_default
 def hysteretic_hertz(depth: Real, rate: Real, stiffness: Real, dissipation: Real) -> RealArray:
     """Normal force in N of a rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')``, not smoothed at touch-down.
 
@@ -174,6 +183,7 @@ def hysteretic_hertz(depth: Real, rate: Real, stiffness: Real, dissipation: Real
     return stiffness * _power(jnp.asarray(depth), 1.5) * jnp.maximum(1.0 + dissipation * rate, 0.0)
 
 
+@float64_default
 def restitution_dissipation(restitution: Real, approach: Real) -> Real:
     """Factor in s/m of hysteresis damping that gives a restitution: ``3 (1 - e^2) / (4 v)``.
 
@@ -195,6 +205,7 @@ def _power(depth: RealArray, exponent: float) -> RealArray:
     return jnp.where(inside, jnp.where(inside, depth, 1.0) ** exponent, 0.0)
 
 
+@float64_default
 def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "arctan") -> RealArray:
     """Smooth sign function of a velocity: odd, between -1 and 1.
 
@@ -216,6 +227,7 @@ def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "
     raise ValueError(f"regularisation must be 'arctan', 'tanh' or 'algebraic', got {regularisation!r}")
 
 
+@float64_default
 def coulomb(
     velocity: Real, normal: Real, friction: Real, slip_velocity: Real, regularisation: Regularisation = "arctan"
 ) -> RealArray:
@@ -231,6 +243,7 @@ def coulomb(
     return -friction * normal * sign(velocity, slip_velocity, regularisation)
 
 
+@float64_default
 def stribeck(
     velocity: Real,
     normal: Real,

@@ -23,6 +23,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.precision import float64_default
+
 Real = Float[ArrayLike, "..."]
 RealArray = Float[Array, "..."]
 
@@ -105,16 +107,19 @@ def _sincos_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple[Ar
     return (s, c), (c * tangents[0], -s * tangents[0])
 
 
+@float64_default
 def sincos(x: Real) -> tuple[RealArray, RealArray]:
     """Sine and cosine of an angle in rad, at the cost of one of them."""
     return _sincos_rule(jnp.asarray(x))
 
 
+@float64_default
 def sin(x: Real) -> RealArray:
     """Sine of an angle in rad."""
     return sincos(x)[0]
 
 
+@float64_default
 def cos(x: Real) -> RealArray:
     """Cosine of an angle in rad."""
     return sincos(x)[1]
@@ -146,6 +151,7 @@ def _arctan_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
     return _arctan_rule(x), tangents[0] / (1.0 + x * x)
 
 
+@float64_default
 def arctan(x: Real) -> RealArray:
     """Arctangent in rad, between -pi/2 and pi/2."""
     return _arctan_rule(jnp.asarray(x))
@@ -173,6 +179,7 @@ def _arctan2_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) ->
     return _arctan2_rule(y, x), (x * dy - y * dx) / (x * x + y * y)
 
 
+@float64_default
 def arctan2(y: Real, x: Real) -> RealArray:
     """Angle in rad of the point (x, y) from the x axis, above -pi and up to pi."""
     y, x = jnp.broadcast_arrays(y, x)
@@ -190,6 +197,7 @@ def _arccos_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
     return _arccos_rule(x), -tangents[0] / jnp.sqrt((1.0 - x) * (1.0 + x))
 
 
+@float64_default
 def arccos(x: Real) -> RealArray:
     """Angle in rad, between 0 and pi, of a cosine; NaN outside [-1, 1]."""
     return _arccos_rule(jnp.asarray(x))
@@ -214,6 +222,7 @@ def _softplus_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
     return _softplus_rule(x), jax.nn.sigmoid(x) * tangents[0]
 
 
+@float64_default
 def softplus(x: Real) -> RealArray:
     """Smooth positive part ``log(1 + exp(x))``."""
     return _softplus_rule(jnp.asarray(x))

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from jaxgait.mechanics import elementary
 from jaxgait.mechanics.planar import Vec, added, bolted, cross, dot, down, turned
 from jaxgait.mechanics.scalars import Scalar
+from jaxgait.precision import float64_default
 
 WRAP = 1.5
 """Angles of the shank against the thigh lie in (WRAP - 2 pi, WRAP]: flexion beyond 270 degrees does not exist."""
@@ -61,6 +62,7 @@ class Closure(NamedTuple):
     """d alpha11 / d psi, relative to the thigh (the shank turns with CD)."""
 
 
+@float64_default
 def close(bars: FourBar, psi: Scalar) -> Closure:
     """Assembles the linkage on the branch of a working knee; NaN where it cannot be assembled.
 
@@ -83,6 +85,7 @@ def close(bars: FourBar, psi: Scalar) -> Closure:
     return Closure(B, C, D, AD, BC, CD, cosine, rate_A, rate_S)
 
 
+@float64_default
 def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar]:
     """Accelerations of thetaA and alpha11 relative to the thigh in rad/s^2 at constant psi rate (in rad/s).
 
@@ -94,12 +97,14 @@ def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar
     return dot(centripetal, knee.CD) / (bars.l_AD * fold), dot(centripetal, knee.AD) / (bars.l_CD * fold)
 
 
+@float64_default
 def shank_angle(bars: FourBar, knee: Closure) -> Scalar:
     """Angle in rad of the shank relative to the thigh (minus the knee flexion), in (WRAP - 2 pi, WRAP]."""
     shank = added(knee.CD, bolted(-bars.gamma2))
     return _wrapped(elementary.arctan2(shank.x, -shank.y))
 
 
+@float64_default
 def link_angle(knee: Closure) -> Scalar:
     """Angle in rad of AD relative to the thigh."""
     return _wrapped(elementary.arctan2(knee.AD.x, -knee.AD.y))
@@ -109,12 +114,14 @@ def _wrapped(angle: Scalar) -> Scalar:
     return jnp.where(angle > WRAP, angle - 2.0 * math.pi, angle)
 
 
+@float64_default
 def instantaneous_centre(knee: Closure) -> Vec:
     """Point about which the shank turns against the thigh, relative to A in the thigh frame: where AD and BC meet."""
     link = knee.C - knee.B
     return knee.D * (-cross(knee.B, link) / cross(link, knee.D))
 
 
+@float64_default
 def psi_at(bars: FourBar, knee_angle: Scalar) -> Scalar:
     """The psi in rad at which the knee is flexed by `knee_angle` in rad (0: straight); NaN if it cannot be assembled.
 

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics.scalars import Real, RealArray
+from jaxgait.precision import float64_default
 
 
+@float64_default
 def bristle(
     velocity: Real, deflection: Real, limit: Real, stiffness: Real, damping: Real, release_time: Real
 ) -> tuple[RealArray, RealArray]:
@@ -43,11 +45,13 @@ def bristle(
     return force, micro - excess * deflection / release_time
 
 
+@float64_default
 def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_velocity: Real) -> RealArray:
     """Friction coefficient that falls from static to kinetic with the sliding speed (Gaussian, Stribeck)."""
     return kinetic + (static - kinetic) * jnp.exp(-((speed / stribeck_velocity) ** 2))
 
 
+@float64_default
 def loaded_bristle(
     velocity: Float[Array, "... axes"],
     deflection: Float[Array, "... axes"],
@@ -84,6 +88,7 @@ def loaded_bristle(
     return force, gate * micro - (1.0 - gate) * deflection / release_time
 
 
+@float64_default
 def memoryless(
     velocity: Float[Array, "... axes"], limit: Float[Array, ...], slip_velocity: Real
 ) -> Float[Array, "... axes"]:
@@ -98,6 +103,7 @@ def memoryless(
     return -limit[..., None] * velocity / jnp.sqrt(square + slip_velocity**2)[..., None]
 
 
+@float64_default
 def incremental(
     velocity: Float[Array, "... axes"],
     deflection: Float[Array, "... axes"],
@@ -132,6 +138,7 @@ def incremental(
     return force, jnp.where(sticks, trial, -slipping / stiffness)
 
 
+@float64_default
 def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
     """Length of vectors along the last axis, with a derivative of zero (not NaN) at the zero vector."""
     square = jnp.sum(vectors * vectors, axis=-1)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from jaxgait.mechanics import linalg
 from jaxgait.mechanics.planar import Vec, dot, turned
 from jaxgait.mechanics.scalars import Scalar
+from jaxgait.precision import float64_default
 
 
 class Rotation(NamedTuple):
@@ -44,6 +45,7 @@ class Point(NamedTuple):
     """One per generalised speed."""
 
 
+@float64_default
 def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
     """The point at a distance `length` in m from `start` in a body that turns by `rotation`."""
     d, n = length * rotation.direction, length * turned(rotation.direction)
@@ -59,6 +61,7 @@ def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
     )
 
 
+@float64_default
 def body(mass: Scalar, inertia: Scalar, centre: Point, rotation: Rotation) -> Body:
     """A rigid body from the motion of its centre of mass and its rotation; mass in kg, central inertia in kg m^2."""
     rates = rotation.partial_rates
@@ -89,6 +92,7 @@ class Force(NamedTuple):
     partial_velocities: tuple[Vec | None, ...]
 
 
+@float64_default
 def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
     """The symmetric mass matrix of the generalised speeds, as rows of scalars."""
     n = len(bodies[0].partial_velocities)
@@ -104,6 +108,7 @@ def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
     return M
 
 
+@float64_default
 def generalised_forces(
     bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
 ) -> list[Scalar]:
@@ -130,6 +135,7 @@ def generalised_forces(
     return rhs
 
 
+@float64_default
 def accelerations(
     bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
 ) -> list[Scalar]:

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.precision import float64_default
+
 Vector = Float[Array, " n"]
 Lagrangian = Callable[[Vector, Vector], Float[Array, ""]]
 Constraint = Callable[[Vector], Float[Array, " m"]]
@@ -27,6 +29,7 @@ class Dynamics(NamedTuple):
     bias: Vector
 
 
+@float64_default
 def dynamics(lagrangian: Lagrangian, q: Vector, qd: Vector) -> Dynamics:
     """Mass matrix and bias force (Coriolis, centrifugal, conservative) of a Lagrangian L(q, q').
 
@@ -41,11 +44,13 @@ def dynamics(lagrangian: Lagrangian, q: Vector, qd: Vector) -> Dynamics:
     return Dynamics(mass, convected - jax.grad(lagrangian, argnums=0)(q, qd))
 
 
+@float64_default
 def energy(lagrangian: Lagrangian, q: Vector, qd: Vector) -> Float[Array, ""]:
     """The conserved energy q' . dL/dq' - L of a Lagrangian without explicit time, in J."""
     return jnp.vdot(qd, jax.grad(lagrangian, argnums=1)(q, qd)) - lagrangian(q, qd)
 
 
+@float64_default
 def constraint_terms(
     constraint: Constraint, q: Vector, qd: Vector, baumgarte: Float[Array, ""] | float = 0.0
 ) -> tuple[Float[Array, "m n"], Float[Array, " m"]]:
@@ -64,6 +69,7 @@ def constraint_terms(
     return Phi, gamma
 
 
+@float64_default
 def constrained_accelerations(
     mass: Float[Array, "n n"], force: Vector, Phi: Float[Array, "m n"], gamma: Float[Array, " m"]
 ) -> tuple[Vector, Float[Array, " m"]]:
@@ -81,6 +87,7 @@ def constrained_accelerations(
     return solution[:n], solution[n:]
 
 
+@float64_default
 def minimal_accelerations(
     mass: Float[Array, "n n"], force: Vector, basis: Float[Array, "n k"], bias: Vector
 ) -> Float[Array, " k"]:
@@ -97,6 +104,7 @@ def minimal_accelerations(
     return jnp.linalg.solve(basis.T @ mass @ basis, basis.T @ (force - mass @ bias))
 
 
+@float64_default
 def project(constraint: Constraint, q: Vector, mass: Float[Array, "n n"], iterations: int = 5) -> Vector:
     """Moves q onto the constraint along the shortest way in the metric of the mass matrix (Newton iterations).
 

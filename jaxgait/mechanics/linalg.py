@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxgait.precision import float64_default
+
 Scalar: TypeAlias = Any
 """A number, a traced scalar or an array that stands for a batch of scalars."""
 Vector: TypeAlias = Sequence[Scalar]
@@ -47,6 +49,7 @@ def _exchange(whether: Array, a: Scalar, b: Scalar) -> tuple[Array, Array]:
     return jnp.where(whether, b, a), jnp.where(whether, a, b)
 
 
+@float64_default
 def lu(A: Matrix, *, pivoting: bool = True) -> LU:
     """Factorises a matrix by Gaussian elimination.
 
@@ -76,6 +79,7 @@ def lu(A: Matrix, *, pivoting: bool = True) -> LU:
     return LU(tuple(map(tuple, a)), tuple(reciprocals), tuple(swaps))
 
 
+@float64_default
 def lu_solve(lu: LU, b: Vector) -> list[Array]:
     """Solves `A x = b` with the factors of `A`.
 
@@ -97,6 +101,7 @@ def lu_solve(lu: LU, b: Vector) -> list[Array]:
     return [jnp.asarray(xi) for xi in x]
 
 
+@float64_default
 def solve(A: Matrix, b: Vector, *, pivoting: bool = True) -> list[Array]:
     """Solves `A x = b` by elimination; see `lu`."""
     return lu_solve(lu(A, pivoting=pivoting), b)
@@ -111,6 +116,7 @@ class LDL(NamedTuple):
     """1 / D[i]."""
 
 
+@float64_default
 def ldl(A: Matrix) -> LDL:
     """Factorises a symmetric definite matrix (a mass matrix); only the lower triangle is read.
 
@@ -133,6 +139,7 @@ def ldl(A: Matrix) -> LDL:
     return LDL(tuple(map(tuple, lower)), tuple(reciprocals))
 
 
+@float64_default
 def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
     """Solves `A x = b` with the factors of a symmetric `A`.
 
@@ -152,11 +159,13 @@ def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
     return [jnp.asarray(xi) for xi in x]
 
 
+@float64_default
 def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
     """Solves `A x = b` for a symmetric definite `A`, such as a mass matrix."""
     return ldl_solve(ldl(A), b)
 
 
+@float64_default
 def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
     """Solves two equations by Cramer's rule: one division, no pivoting needed."""
     (a, b_), (c, d) = A
@@ -165,16 +174,19 @@ def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
     return jnp.asarray((u * d - b_ * v) * r), jnp.asarray((a * v - u * c) * r)
 
 
+@float64_default
 def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """Vector product of two triples."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
+@float64_default
 def dot(a: Vector, b: Vector) -> Scalar:
     """Scalar product of two vectors of equal length."""
     return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
+@float64_default
 def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
     """Solves three equations by Cramer's rule: one division, no pivoting needed."""
     columns = list(zip(*A, strict=True))
@@ -186,6 +198,7 @@ def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
     return jnp.asarray(x * r), jnp.asarray(y * r), jnp.asarray(z * r)
 
 
+@float64_default
 def matvec(A: Matrix, x: Vector) -> list[Scalar]:
     """Product of a matrix and a vector."""
     return [dot(row, x) for row in A]

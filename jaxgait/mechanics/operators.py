@@ -27,11 +27,13 @@ from jaxtyping import Array, Float
 from jaxgait.mechanics.spatial.dynamics import inverse_spd
 from jaxgait.mechanics.spatial.tree import Motion, Tree
 from jaxgait.mechanics.spatial.vectors import Mat6, Vec3, Vec6, cross, skew
+from jaxgait.precision import float64_default
 
 Wrenches = Float[Array, "n 6"]
 Global = Float[Array, "m m"]
 
 
+@float64_default
 class Operators(eqx.Module):
     """What the algebra needs to know of a chain at one instant; bodies from the tip to the base."""
 
@@ -71,6 +73,7 @@ class Operators(eqx.Module):
         return jnp.asarray(np.stack(pad), dtype=self.H.dtype)
 
 
+@float64_default
 def operators(tree: Tree, motion: Motion) -> Operators:
     """The operators of a serial chain from its kinematics.
 
@@ -102,12 +105,14 @@ def operators(tree: Tree, motion: Motion) -> Operators:
     return Operators(l[flip], H[flip], M[flip], V[flip], a[flip], b[flip], R[flip], sizes)
 
 
+@float64_default
 def rigid_shift(l: Vec3) -> Mat6:
     """phi(k+1, k): takes a wrench at O_k to O_{k+1}; its transpose takes a velocity outward. Eq. (7)."""
     eye = jnp.eye(3, dtype=l.dtype)
     return jnp.block([[eye, skew(l)], [jnp.zeros_like(eye), eye]])
 
 
+@float64_default
 def gyroscopic(M: Mat6, V: Vec6) -> Vec6:
     """Wrench b of a turning body, eq. (12) for inertial derivatives: [w x J w; m w x (w x p)]."""
     w = V[:3]
@@ -127,6 +132,7 @@ class Inverse(NamedTuple):
     """Accelerations, tip first."""
 
 
+@float64_default
 def inverse_dynamics(ops: Operators, vdot: Float[Array, " nv"], f_ext: Wrenches, f_tip: Vec6 | None = None) -> Inverse:
     """Forces that produce given accelerations, in one outward and one inward pass. Eqs. (14), (15).
 
@@ -168,6 +174,7 @@ class Articulated(NamedTuple):
     """Joint forces beyond what the outboard bodies need anyway."""
 
 
+@float64_default
 def articulated(ops: Operators, tau: Float[Array, " nv"], f_ext: Wrenches, f_tip: Vec6 | None = None) -> Articulated:
     """The inward pass of forward dynamics; arguments as there."""
 
@@ -189,6 +196,7 @@ def articulated(ops: Operators, tau: Float[Array, " nv"], f_ext: Wrenches, f_tip
     return jax.lax.scan(inward, start, bodies)[1]
 
 
+@float64_default
 def forward_dynamics(
     ops: Operators, tau: Float[Array, " nv"], f_ext: Wrenches, f_tip: Vec6 | None = None
 ) -> Float[Array, " nv"]:
@@ -214,6 +222,7 @@ def forward_dynamics(
     return ops.join(rows)
 
 
+@float64_default
 def E(ops: Operators) -> Global:
     """Block-subdiagonal operator of the shifts phi(k+1, k), eq. (17); nilpotent, E^n = 0."""
     n = ops.l.shape[0]
@@ -223,6 +232,7 @@ def E(ops: Operators) -> Global:
     return _flat(blocks.at[k + 1, k].set(shifts))
 
 
+@float64_default
 def phi(ops: Operators) -> Global:
     """Shifts between any two bodies, lower block-triangular: the resolvent (I - E)^-1, eq. (18)."""
     n = ops.l.shape[0]
@@ -231,22 +241,26 @@ def phi(ops: Operators) -> Global:
     return _flat(jnp.where(np.tri(n, dtype=bool)[:, :, None, None], between, 0.0))
 
 
+@float64_default
 def H(ops: Operators) -> Float[Array, "nv m"]:
     """Block-diagonal joint map, without padding, rows tip first."""
     return block_diagonal([rows[:s] for rows, s in zip(ops.H, ops.sizes, strict=True)])
 
 
+@float64_default
 def M(ops: Operators) -> Global:
     """Block-diagonal inertia."""
     return block_diagonal(list(ops.M))
 
 
+@float64_default
 def mass_matrix(ops: Operators) -> Float[Array, "nv nv"]:
     """H phi M phi* H*, rows and columns tip first."""
     left = H(ops) @ phi(ops)
     return left @ M(ops) @ left.T
 
 
+@float64_default
 def block_diagonal(blocks: list[Array]) -> Float[Array, "r c"]:
     """Dense matrix with these blocks on its diagonal."""
     return jax.scipy.linalg.block_diag(*blocks)

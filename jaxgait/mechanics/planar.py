@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from jaxgait.mechanics import elementary
 from jaxgait.mechanics.scalars import Scalar
+from jaxgait.precision import float64_default
 
 
 class Vec(NamedTuple):
@@ -37,27 +38,32 @@ class Vec(NamedTuple):
         return Vec(-self.x, -self.y)
 
 
+@float64_default
 def dot(a: Vec, b: Vec) -> Scalar:
     """Scalar product."""
     return a.x * b.x + a.y * b.y
 
 
+@float64_default
 def cross(a: Vec, b: Vec) -> Scalar:
     """The out-of-plane component of the vector product; sin of the angle from a to b for unit vectors."""
     return a.x * b.y - a.y * b.x
 
 
+@float64_default
 def turned(a: Vec) -> Vec:
     """The vector turned counter-clockwise by a quarter turn."""
     return Vec(-a.y, a.x)
 
 
+@float64_default
 def down(angle: Scalar) -> Vec:
     """Unit vector at an angle in rad from the downward vertical, positive forward: (sin a, -cos a)."""
     sin, cos = elementary.sincos(angle)
     return Vec(sin, -cos)
 
 
+@float64_default
 def bolted(angle: Scalar) -> Vec:
     """`down` of an angle that is built in, not moving: XLA's own sine, one operation instead of a polynomial.
 
@@ -66,12 +72,14 @@ def bolted(angle: Scalar) -> Vec:
     return Vec(jnp.sin(angle), -jnp.cos(angle))
 
 
+@float64_default
 def forward(angle: Scalar) -> Vec:
     """Unit vector at an angle in rad from the forward horizontal, positive upward: (cos a, sin a)."""
     sin, cos = elementary.sincos(angle)
     return Vec(cos, sin)
 
 
+@float64_default
 def added(a: Vec, b: Vec) -> Vec:
     """`down(alpha + beta)` from `down(alpha)` and `down(beta)`, without another sine."""
     return Vec(-(a.x * b.y + a.y * b.x), a.x * b.x - a.y * b.y)

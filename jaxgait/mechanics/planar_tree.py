@@ -16,12 +16,15 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.precision import float64_default
+
 if TYPE_CHECKING:
     Number = Any  # static checkers cannot do arithmetic with unions of array types
 else:
     Number = Float[ArrayLike, ""]
 
 
+@float64_default
 class Vec(NamedTuple):
     """A vector in the plane."""
 
@@ -73,6 +76,7 @@ class Turn(NamedTuple):
     acceleration: Number
 
 
+@float64_default
 class Point(NamedTuple):
     """A point with its velocity and acceleration."""
 
@@ -111,6 +115,7 @@ class Whole(NamedTuple):
     """Kinetic energy, J."""
 
 
+@float64_default
 def bars(tree: PlanarTree, base: Point, pitch: Turn, joints: list[Turn | None]) -> list[Bar]:
     """Outward pass: the motion of every bar.
 
@@ -133,6 +138,7 @@ def bars(tree: PlanarTree, base: Point, pitch: Turn, joints: list[Turn | None]) 
     return found
 
 
+@float64_default
 def base_acceleration(
     tree: PlanarTree, motion: list[Bar], force: Vec, moment: Number, gravity: Number
 ) -> tuple[Vec, Number]:
@@ -163,6 +169,7 @@ def base_acceleration(
     return Vec((fx - first.z * angular) / mass, (fz + first.x * angular) / mass), angular
 
 
+@float64_default
 def joint_moments(tree: PlanarTree, motion: list[Bar], gravity: Number) -> list[Number]:
     """Moment in N m (about +y) that each bar's parent exerts on it, if outside forces act on the base only.
 
@@ -189,6 +196,7 @@ def joint_moments(tree: PlanarTree, motion: list[Bar], gravity: Number) -> list[
     return moment
 
 
+@float64_default
 def whole(tree: PlanarTree, motion: list[Bar]) -> Whole:
     """Centre of mass, its velocity, angular momentum about it and kinetic energy."""
     mass = jnp.sum(tree.mass)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxgait.models.base import Scalar
+from jaxgait.precision import float64_default
 
 REFERENCE_STATURE = 1.741
 """Stature in m of the men measured."""
@@ -47,6 +48,7 @@ class Segment(NamedTuple):
     """Along the segment."""
 
 
+@float64_default
 def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
     """Segments of a man: masses scale with his mass in kg, lengths with his stature in m.
 
@@ -79,6 +81,7 @@ def _merged(upper: Segment, lower: Segment) -> Segment:
     )
 
 
+@float64_default
 def stack(values: list[Scalar]) -> jnp.ndarray:
     """Numbers as one array in the precision in force."""
     return jnp.stack([jnp.asarray(v, dtype=float) for v in values])

@@ -29,6 +29,7 @@ from jaxtyping import Array, Float
 from jaxgait.mechanics.elementary import sin
 from jaxgait.models.base import Scalar, parameter
 from jaxgait.models.parameters import ParameterError
+from jaxgait.precision import float64_default
 
 __all__ = ["Blood", "Inflow"]
 
@@ -41,6 +42,7 @@ CLOSURE = 0.27
 _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24 to four digits
 
 
+@float64_default
 class Inflow(eqx.Module):
     """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
 
@@ -80,6 +82,7 @@ class Inflow(eqx.Module):
             raise ParameterError(f"inflow.heart_period must be at least {CLOSURE:g} s (systole), got {shortest:g} s")
 
 
+@float64_default
 class Blood(eqx.Module):
     """A Newtonian liquid in an elastic vessel, and the pressures it exerts."""
 

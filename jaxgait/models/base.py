@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool
 
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.models.parameters import check, parameter
+from jaxgait.precision import float64_default
 
 State: TypeAlias = Any
 """A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
@@ -44,6 +45,7 @@ class Numerics(NamedTuple):
     """Steps after which a trajectory is given up with a status."""
 
 
+@float64_default
 class Model(eqx.Module):
     """A mechanism as a value.
 
@@ -56,6 +58,11 @@ class Model(eqx.Module):
     numerics: ClassVar[Numerics]
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Every model computes in float64 unless asked, a user's own included."""
+        super().__init_subclass__(**options)
+        float64_default(cls)
 
     @abc.abstractmethod
     def vector_field(self, t: Scalar, y: State) -> State:
@@ -105,6 +112,7 @@ class Model(eqx.Module):
         return self.vector_field(t, y)
 
 
+@float64_default
 class System(eqx.Module):
     """What a model builds before a run: itself together with everything that follows from its parameters.
 

@@ -38,6 +38,7 @@ from jaxgait.mechanics.friction import bristle
 from jaxgait.models.artery import Blood, Inflow
 from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.parameters import ParameterError
+from jaxgait.precision import float64_default
 
 __all__ = ["Creeper", "CreeperState", "Gait", "Pads", "Stroke"]
 
@@ -53,6 +54,7 @@ class Stroke(NamedTuple):
     acceleration: Float[Array, ""]
 
 
+@float64_default
 class Gait(eqx.Module):
     """When the actuator moves and the pads grip: extension in the first half of the period, retraction in the second.
 
@@ -129,6 +131,7 @@ def _smoothstep(x: Scalar) -> Array:
     return (3.0 - 2.0 * y) * y * y
 
 
+@float64_default
 class Pads(eqx.Module):
     """Friction modules: a magneto-rheological liquid that solidifies between the unit and the wall."""
 

@@ -31,6 +31,7 @@ from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, 
 from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper import Creeper
 from jaxgait.models.parameters import ParameterError, check
+from jaxgait.precision import float64_default
 
 __all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "SoftExtension"]
 
@@ -39,6 +40,7 @@ Manoeuvre = Literal["straight", "steer", "yaw"]
 """What the robot does while it creeps: nothing else, bend its spring, or turn as a whole."""
 
 
+@float64_default
 class Bearing(eqx.Module):
     """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs)."""
 
@@ -62,6 +64,7 @@ class ChainState(NamedTuple):
     vdot: Float[Array, " nv"]
 
 
+@float64_default
 class CreeperChain(eqx.Module):
     """The robot as a chain of rigid bodies; see the module's docstring."""
 

@@ -42,6 +42,7 @@ from jaxgait.mechanics.chain.tree import Real, mass_table
 from jaxgait.models.base import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.parameters import ParameterError
 from jaxgait.models.walking import WalkingGait
+from jaxgait.precision import float64_default
 
 __all__ = ["Exoskeleton", "ExoskeletonState", "five_links", "four_links"]
 
@@ -67,6 +68,7 @@ class Motion(NamedTuple):
     acceleration: Any
 
 
+@float64_default
 def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
     """The paper's five links.
 
@@ -337,6 +339,7 @@ class Exoskeleton(Model):
         return ends
 
 
+@float64_default
 class FactorisedExoskeleton(System):
     """An exoskeleton ready to run."""
 
@@ -348,6 +351,7 @@ class FactorisedExoskeleton(System):
         return ExoskeletonState(y.v, vectors.accelerations(self._factor, force, self._model.gravity))
 
 
+@float64_default
 def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -> Exoskeleton:
     """The paper's five-link exoskeleton (figure 6): stance shank and thigh, swing thigh and shank, torso.
 
@@ -361,6 +365,7 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
     )
 
 
+@float64_default
 def four_links(**fields: Any) -> Exoskeleton:
     """The paper's planar four-link exoskeleton (figure 5): two legs without a torso, links 3 and 4 hanging."""
     full = WalkingGait()

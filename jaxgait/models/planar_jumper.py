@@ -40,6 +40,7 @@ from jaxgait.mechanics.planar_tree import (
 from jaxgait.models.base import Model, Numerics, Scalar, System, Variable
 from jaxgait.models.parameters import ParameterError, check
 from jaxgait.models.sole import Sole, StudForces
+from jaxgait.precision import float64_default
 
 NEWTON_STEPS = 12  # quadratic from a flat foot with equal loads; 7 reach rounding at the defaults
 
@@ -402,6 +403,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
 
 
+@float64_default
 def held(angle: Scalar) -> Turn:
     """A joint that does not move."""
     return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))

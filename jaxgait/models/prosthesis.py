@@ -57,6 +57,7 @@ from jaxgait.models.prosthesis_parameters import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
+from jaxgait.precision import float64_default
 
 
 class KneeState(NamedTuple):
@@ -430,6 +431,7 @@ LANDING_SHARE = 0.1
 """Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
 
 
+@float64_default
 def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
     """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
 
@@ -453,6 +455,7 @@ def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
     return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
 
 
+@float64_default
 def straight_ankle_height(leg: Prosthesis) -> float:
     """Height in m of the ankle above the floor, were the knee straight, at the deepest `LANDING_SHARE` of the stride.
 
@@ -490,6 +493,7 @@ def _check_assembly(linkage: Linkage) -> None:
             raise ParameterError(f"the four-bar linkage ({bars} m) cannot be assembled with the knee {where}")
 
 
+@float64_default
 def parameter_set(name: str) -> Prosthesis:
     """The prosthesis with a reconstructed parameter set.
 

@@ -25,6 +25,7 @@ from jaxgait.mechanics.lagrange import constrained_accelerations
 from jaxgait.mechanics.planar import down
 from jaxgait.models.base import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.precision import float64_default
 
 COORDINATES = ("x", "y", "alpha1", "alpha11", "theta_a", "theta_b", "beta_1")
 PRESCRIBED = 3
@@ -58,6 +59,7 @@ class MultiplierState(NamedTuple):
     beta_1_rate: Scalar
 
 
+@float64_default
 def parts(leg: Prosthesis) -> dict[str, list[Part]]:
     """Positions of points and centres of mass (relative to the hip) as sums of single-coordinate terms."""
     k, s = leg.linkage, leg.segments
@@ -81,6 +83,7 @@ def parts(leg: Prosthesis) -> dict[str, list[Part]]:
     }
 
 
+@float64_default
 def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
     """The position (relative to the hip) split by coordinate: row j is the part that turns with q[j]."""
     rows = [jnp.zeros(2, q.dtype)] * 7
@@ -89,6 +92,7 @@ def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
     return jnp.stack(rows)
 
 
+@float64_default
 def jacobian(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "2 7"]:
     """Jacobian of a position: the hip's translation, and every part turned by a quarter."""
     turned = vectors(terms, q) @ jnp.array([[0.0, 1.0], [-1.0, 0.0]], q.dtype)
@@ -109,6 +113,7 @@ def _inertias(leg: Prosthesis) -> list[Scalar]:
     return [0.0, 0.0, thigh, shank, rod(m.AD, k.l_AD), rod(m.BC, k.l_BC), rod(m.foot, s.foot)]
 
 
+@float64_default
 def matrices(
     leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], appendix_shank: bool = False
 ) -> tuple[Float[Array, "7 7"], Float[Array, "7 7"], Float[Array, " 7"]]:
@@ -137,6 +142,7 @@ def matrices(
     return M, C, N
 
 
+@float64_default
 def closure(leg: Prosthesis, q: Float[Array, " 7"]) -> Float[Array, " 2"]:
     """Residual xi of the loop in m (equation 2)."""
     return jnp.sum(vectors(_loop(leg), q), axis=0)
@@ -147,6 +153,7 @@ def _loop(leg: Prosthesis) -> list[Part]:
     return [(2, k.l_AB, k.gamma1), (4, k.l_AD, 0.0), (3, -k.l_CD, k.gamma2), (5, -k.l_BC, 0.0)]
 
 
+@float64_default
 def terms(leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], baumgarte: Scalar = 0.0) -> Terms:
     """All matrices at a state; `baumgarte` (1/s) damps drift off the loop."""
     M, C, N = matrices(leg, q, qd)

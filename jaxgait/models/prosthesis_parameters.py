@@ -13,10 +13,12 @@ import equinox as eqx
 
 from jaxgait.mechanics.fourbar import FourBar
 from jaxgait.models.base import Scalar, parameter
+from jaxgait.precision import float64_default
 
 PAPER, CHOSEN = "paper", "reconstructed (set R2)"
 
 
+@float64_default
 class Linkage(eqx.Module):
     """The four-bar linkage and how it sits on thigh and shank."""
 

@@ -13,6 +13,7 @@ from jaxgait.mechanics.contact import hertz_stiffness, hysteretic_hertz, restitu
 from jaxgait.mechanics.friction import falling_coefficient, incremental, length, loaded_bristle, memoryless
 from jaxgait.models.base import Scalar, parameter
 from jaxgait.models.parameters import ParameterError
+from jaxgait.precision import float64_default
 
 _CHOSEN = "chosen"
 _PAPER = "Chen, Yan, Jin 2003"
@@ -37,6 +38,7 @@ class StudForces(NamedTuple):
     """Rate of the remembered approach speeds in m/s^2 (impact law only)."""
 
 
+@float64_default
 class Sole(eqx.Module):
     """Rows of hemispheres under each foot, and the laws of their contact with the ground."""
 

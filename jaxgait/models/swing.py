@@ -11,10 +11,12 @@ from jaxtyping import Array, Float
 
 from jaxgait.mechanics.planar_tree import Turn
 from jaxgait.models.base import Scalar, parameter
+from jaxgait.precision import float64_default
 
 _PROBES = 33  # angles looked at between two keyframes for the extremes of a joint's motion
 
 
+@float64_default
 class Keyframes(eqx.Module):
     """A turn through given angles with given rates and accelerations: quintic polynomials, smooth to second order.
 
@@ -65,6 +67,7 @@ def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
     return jnp.stack([jnp.asarray(value, dtype=float) for value in values])
 
 
+@float64_default
 class Swing(eqx.Module):
     """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s."""
 

@@ -37,6 +37,7 @@ from jaxtyping import Array, Bool
 from jaxgait.mechanics import contact, elementary
 from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.parameters import ParameterError, check
+from jaxgait.precision import float64_default
 
 __all__ = ["Foot", "Generalised", "Inertia", "RoundFeet", "Walker", "WalkerStart", "WalkerState"]
 
@@ -83,6 +84,7 @@ class Foot(NamedTuple):
     """Arm in m of a tangential force about the hip: d slip / d omega."""
 
 
+@float64_default
 class Inertia(NamedTuple):
     """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers."""
 
@@ -123,6 +125,7 @@ class Inertia(NamedTuple):
         )
 
 
+@float64_default
 class WalkerStart(eqx.Module):
     """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground."""
 
@@ -140,6 +143,7 @@ class WalkerStart(eqx.Module):
         return WalkerState(*(jnp.asarray(getattr(self, name), dtype=float) for name in WalkerState._fields))
 
 
+@float64_default
 class RoundFeet(eqx.Module):
     """What every form of the walker is made of: legs, feet, slope; and what follows from them."""
 

@@ -23,10 +23,12 @@ from jaxgait.models.base import Scalar, parameter
 from jaxgait.models.nonsmooth import Contact, Kinetics, Transition
 from jaxgait.models.parameters import ParameterError
 from jaxgait.models.walker import Foot, Generalised, RoundFeet, WalkerState
+from jaxgait.precision import float64_default
 
 __all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
 
 
+@float64_default
 class RigidWalker(RoundFeet):
     """The walker with rigid feet, Newton impacts and Coulomb friction, for `jaxgait.solve.time_stepping.march`.
 
@@ -88,6 +90,7 @@ class RigidWalker(RoundFeet):
         )
 
 
+@float64_default
 def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
     """Friction coefficient above which a single foot's contact impulse need not be unique: ``G_NN / |G_NT|``.
 
@@ -125,6 +128,7 @@ class HeelStrike(NamedTuple):
     """J."""
 
 
+@float64_default
 class RollingWalker(RoundFeet):
     """The walker as a hybrid system: one phase (roll on the stance foot), one event (heel strike), legs swapped there.
 

@@ -27,6 +27,7 @@ from jaxgait.mechanics.chain.tree import Real
 from jaxgait.mechanics.elementary import cos, sin
 from jaxgait.models.base import Scalar, parameter
 from jaxgait.models.parameters import ParameterError
+from jaxgait.precision import float64_default
 
 _OURS = "our choice; the paper gives none"
 _SWING = 0.28  # amplitude of all elevations at the instant of exchange, rad
@@ -54,6 +55,7 @@ TORSO = Role(cosine=True, swings=False, tilts=False)
 FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
 
 
+@float64_default
 def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0.1) -> Float[Array, " n"]:
     """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
 
@@ -64,6 +66,7 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
     return jnp.concatenate([swing / at_exchange, jnp.asarray(torso, dtype=at_exchange.dtype)[None]])
 
 
+@float64_default
 class WalkingGait(eqx.Module):
     """The analytical gait; the defaults are our five-link example."""
 

@@ -27,6 +27,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
 from jaxgait.motion.verdict import judge
+from jaxgait.precision import float64_default
 
 
 class Jet(NamedTuple):
@@ -45,6 +46,7 @@ class Wave(NamedTuple):
     sin: tuple[Scalar, ...]
 
 
+@float64_default
 def wave(t: Scalar, period: Scalar, harmonics: int) -> Wave:
     """Harmonics of the phase of time `t` in s by angle addition: one sine and one cosine in all."""
     cycles = t / period
@@ -56,6 +58,7 @@ def wave(t: Scalar, period: Scalar, harmonics: int) -> Wave:
     return Wave((2.0 * math.pi) / period, tuple(cos), tuple(sin))
 
 
+@float64_default
 class FourierSeries(eqx.Module):
     """A periodic signal ``a0 + sum_h a_h cos(h w t) + b_h sin(h w t)``."""
 
@@ -88,6 +91,7 @@ class HipMotion(NamedTuple):
     """Measured ground reaction in N, forward and upward; None if it was not measured."""
 
 
+@float64_default
 class GaitDrive(eqx.Module):
     """One measured stride of one leg in the sagittal plane, heel strike to heel strike, repeated for ever.
 
@@ -122,11 +126,13 @@ class GaitDrive(eqx.Module):
         return self.knee.jet(wave(t, self.period, len(self.knee.a))).value  # type: ignore[arg-type]
 
 
+@float64_default
 def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
     """The same path walked `factor` times as fast: the period shrinks, the speed grows, the stride length stays."""
     return eqx.tree_at(lambda d: (d.period, d.speed), drive, (drive.period / factor, drive.speed * factor))
 
 
+@float64_default
 def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
     """An embedded measured gait by name (see `REFERENCE_GAITS`, `gait_record` and NOTICE for source and licence).
 
@@ -138,6 +144,7 @@ def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
     return _assemble(series, record["period_T_s"], record["speed_m_s"], name)
 
 
+@float64_default
 def fit_drive(
     signals: Mapping[str, np.ndarray],
     period: float,
@@ -172,6 +179,7 @@ def fit_drive(
     return stride_drive(stride, harmonics=harmonics, check=check)
 
 
+@float64_default
 def read_drive(
     path: str | pathlib.Path, *, speed: float | None = None, harmonics: int = 8, check: bool = True
 ) -> GaitDrive:
@@ -196,6 +204,7 @@ def read_drive(
     return stride_drive(read_stride(path, speed=speed), harmonics=harmonics, check=check)
 
 
+@float64_default
 def stride_drive(stride: Stride, *, harmonics: int = 8, check: bool = True) -> GaitDrive:
     """The drive of a recorded stride; see `fit_drive` for arguments, errors and warnings."""
     verdict = judge(stride, harmonics)
@@ -207,6 +216,7 @@ def stride_drive(stride: Stride, *, harmonics: int = 8, check: bool = True) -> G
     return _assemble(series, verdict.cycle.period, stride.speed, stride.name)
 
 
+@float64_default
 def motion_drive(text: str) -> GaitDrive:
     """The drive that a user names: an embedded gait (see `REFERENCE_GAITS`) or a file with a stride (`read_drive`).
 
@@ -217,6 +227,7 @@ def motion_drive(text: str) -> GaitDrive:
     return reference_gait(text) if text in REFERENCE_GAITS else stride_drive(named_stride(text))
 
 
+@float64_default
 def named_stride(text: str, *, speed: float | None = None) -> Stride:
     """The stride that a user names: an embedded gait or a file.
 

@@ -9,8 +9,7 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
     blocks      the program as straight-line blocks, without calls and repetitions
     regions     which parts of a block become a kernel
     kernel      such a part as a loop over the members, in LLVM's language
-    machine     its machine code
-    calls       how XLA calls it
+    calls       its machine code, and how XLA calls it
     expansions  functions that processors lack, in arithmetic
     program     all of it together
     once        values that XLA shall not compute again, in programs that do not come here

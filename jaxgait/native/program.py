@@ -12,23 +12,22 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native.blocks import Block, Equation
-from jaxgait.native.calls import available, call
+from jaxgait.native.calls import call
 from jaxgait.native.kernel import Kernel
 from jaxgait.native.regions import partition
 
 
-def compiled(function: Callable[..., Any], *args: Any, **options: Any) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     """Compiles a function for arguments of given shapes, with `native`.
 
     Args:
         function: of arrays and pytrees of arrays.
         args: arguments, or their shapes.
-        options: keyword arguments, likewise.
 
     Returns:
         The compiled program, to be called with arguments of the same shapes and dtypes.
     """
-    return jax.jit(native(function)).lower(*args, **options).compile()
+    return jax.jit(native(function)).lower(*args).compile()
 
 
 def native(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,16 +42,12 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def run(*args: Any, **options: Any) -> Any:
-        if jax.default_backend() != "cpu" or not available():
-            return function(*args, **options)
-        arrays, rest = eqx.partition((args, options), eqx.is_array)
+    def run(*args: Any) -> Any:
+        if jax.default_backend() != "cpu":
+            return function(*args)
+        arrays, rest = eqx.partition(args, eqx.is_array)
         leaves, structure = jax.tree.flatten(arrays)
-
-        def flat(*leaves: Any) -> Any:
-            args, options = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
-            return function(*args, **options)
-
+        flat = lambda *leaves: function(*eqx.combine(jax.tree.unflatten(structure, leaves), rest))
         program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(shapes), _evaluate(program, leaves))
 

@@ -29,6 +29,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.models.base import Scalar, State
 from jaxgait.models.nonsmooth import HybridModel, Transition
+from jaxgait.precision import float64_default
 
 __all__ = ["EVENT_LIMIT", "FAILED", "FIRST_ENDING", "TIME_UP", "HybridSettings", "HybridSolution", "hybrid", "sentence"]
 
@@ -106,6 +107,7 @@ class _Point(NamedTuple):
     """-1 while it runs."""
 
 
+@float64_default
 def hybrid(
     model: HybridModel,
     *,
@@ -153,6 +155,7 @@ def sentence(model: HybridModel, code: int) -> str:
     return known.get(code) or f"ended early: {list(model.transitions())[code - FIRST_ENDING]}"
 
 
+@float64_default
 class _Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.models.base import Model, State
+from jaxgait.precision import float64_default
 from jaxgait.run import Trajectory, blank
 from jaxgait.solve import status
 from jaxgait.solve.explicit import Tsit5
@@ -39,6 +40,7 @@ class Settings:
     """Which gradients go through: forward mode (few parameters; no memory of the path) or reverse (many)."""
 
 
+@float64_default
 def settings_for(model: Model, *, differentiated: bool = False, **overrides: Any) -> Settings:
     """Sane settings for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
 
@@ -74,6 +76,7 @@ def _check(settings: Settings) -> None:
     checks.count("max_steps", settings.max_steps)
 
 
+@float64_default
 def integrate(
     model: Model,
     ts: Float[Array, " times"],

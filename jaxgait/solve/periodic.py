@@ -28,6 +28,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait.models.base import Model, State
 from jaxgait.models.nonsmooth import HybridModel
+from jaxgait.precision import float64_default
 from jaxgait.solve import status as statuses
 from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
 from jaxgait.solve.integrate import Settings, integrate
@@ -80,6 +81,7 @@ class SectionedModel(HybridModel, Protocol):
         ...
 
 
+@float64_default
 @dataclass(frozen=True)
 class PoincareMap:
     """From event to event of a hybrid mechanism."""
@@ -99,6 +101,7 @@ class PoincareMap:
         return jnp.where(came, model.section(run.y_end), jnp.nan), jnp.where(came, run.t_end, jnp.nan)
 
 
+@float64_default
 @dataclass(frozen=True)
 class StroboscopicMap:
     """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf."""
@@ -133,9 +136,10 @@ def iterated(return_map: ReturnMap, order: int) -> ReturnMap:
     """The return map applied `order` times."""
     if order == 1:
         return return_map
-    return lambda model, z: jax.lax.scan(lambda x, _: (return_map(model, x), None), z, length=order)[0]
+    return float64_default(lambda model, z: jax.lax.scan(lambda x, _: (return_map(model, x), None), z, length=order)[0])
 
 
+@float64_default
 def linearised(
     function: Callable[[Any, Point], Float[Array, " m"]], model: Any, z: Point
 ) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
@@ -149,6 +153,7 @@ def linearised(
     return value, jacobian
 
 
+@float64_default
 def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[Array, "strides n"]:
     """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return."""
 
@@ -174,6 +179,7 @@ class _Iterate(NamedTuple):
     ended: Array
 
 
+@float64_default
 def fixed_point(
     return_map: ReturnMap,
     model: Any,

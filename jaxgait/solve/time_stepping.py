@@ -31,6 +31,7 @@ from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.models.base import State
 from jaxgait.models.nonsmooth import Contact, NonsmoothModel
+from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_count, check_kind, check_model, check_number, check_state
 
 __all__ = ["Step", "march", "step"]
@@ -55,6 +56,7 @@ class Step(NamedTuple):
     """Residual of the contact law, see `ContactSolution`."""
 
 
+@float64_default
 def step(model: NonsmoothModel, t: Scalar, y: State, dt: Scalar) -> Step:
     """One midpoint step from state `y` at time `t`, both of them scalars in SI units."""
     n = len(y) // 2
@@ -99,6 +101,7 @@ def _solve_contacts(
     return contact_impulses(G, b, [c.friction for c in contacts], closed)
 
 
+@float64_default
 def march(
     model: NonsmoothModel,
     dt: Scalar,

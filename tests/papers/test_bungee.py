@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from jaxgait import precision
 from jaxgait.analysis.bungee import clearance, critical_value, lowest_point
 from jaxgait.models.bungee import Bungee, BungeeState
 from jaxgait.models.parameters import ParameterError, with_parameters
@@ -167,7 +168,7 @@ def test_light_drag_lets_the_rope_go_slack_again_as_scipy_says():
 
 
 def test_single_precision_agrees_to_its_digits():
-    with jax.enable_x64(False):
+    with precision.use("float32"):
         low = clearance(with_parameters(Bungee(), {}))
     assert abs(float(low) + 10.459) < 1e-2
 

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.chain.elements import Coordinates, Matrices, Planar, Spatial, left_hand_side, matrices_of
 from jaxgait.mechanics.chain.tree import Chain, Real, children, increment, subtrees
+from jaxgait.precision import float64_default
 
 G = 9.81
 """Default gravity in m/s^2."""
@@ -26,11 +27,13 @@ VERTICAL = 1e-3
 Q = TypeVar("Q", Planar, Spatial)
 
 
+@float64_default
 def matrices(chain: Chain, q: Coordinates) -> Matrices:
     """All matrices of the equations of motion at `q`: `PlanarMatrices` or `SpatialMatrices`, SI units."""
     return matrices_of(chain.W, chain.rho, q)
 
 
+@float64_default
 def inverse_dynamics(chain: Chain, q: Q, rate: Q, acceleration: Q, gravity: Float[Real, ""] | float = G) -> Q:
     """Generalized forces for a given motion: N m for angles, N for lengths.
 
@@ -44,17 +47,20 @@ def inverse_dynamics(chain: Chain, q: Q, rate: Q, acceleration: Q, gravity: Floa
     return type(q)(*left_hand_side(matrices(chain, q), rate, acceleration, gravity))
 
 
+@float64_default
 def mass_matrix(chain: Chain, q: Coordinates) -> Float[Array, "k k"]:
     """Full symmetric mass matrix; rows in the order of the coordinates (all phi, then all psi, then all l)."""
     rows = zip(*matrices(chain, q).inertia, strict=True)
     return jnp.block([list(row) for row in rows])
 
 
+@float64_default
 def bias(chain: Chain, q: Q, rate: Q, gravity: Float[Real, ""] | float = G) -> Q:
     """Generalized forces that hold the motion without acceleration: velocity terms and gravity."""
     return inverse_dynamics(chain, q, rate, jax.tree.map(jnp.zeros_like, q), gravity)
 
 
+@float64_default
 def forward_dynamics(
     chain: Chain, q: Q, rate: Q, force: Q, gravity: Float[Real, ""] | float = G, *, drop_vertical: bool = False
 ) -> tuple[Q, Bool[Array, " n"]]:
@@ -89,6 +95,7 @@ def forward_dynamics(
     return type(q)(*jnp.split(solution, len(q))), vertical
 
 
+@float64_default
 def vertical_links(q: Coordinates) -> Bool[Array, " n"]:
     """Links of a spatial chain whose azimuth is undefined; none in the plane."""
     if isinstance(q, Planar):
@@ -96,6 +103,7 @@ def vertical_links(q: Coordinates) -> Bool[Array, " n"]:
     return jnp.abs(jnp.cos(q.psi)) < VERTICAL
 
 
+@float64_default
 def require_regular(q: Coordinates) -> None:
     """Refuses configurations that forward dynamics in angles cannot handle.
 
@@ -110,6 +118,7 @@ def require_regular(q: Coordinates) -> None:
         )
 
 
+@float64_default
 def generalized(chain: Chain, moment: Q) -> Q:
     """Generalized forces of joint actuators: each acts on its link and back on the parent; axial forces are inside.
 
@@ -125,18 +134,21 @@ def generalized(chain: Chain, moment: Q) -> Q:
     return type(moment)._make([*(net(m) for m in moment[:-1]), moment[-1]])
 
 
+@float64_default
 def joint_moments(chain: Chain, force: Q) -> Q:
     """The actuators behind generalized forces, summed from the leaves to the root: the inverse of `generalized`."""
     branch = subtrees(chain.parent)
     return type(force)._make([*(branch.astype(f.dtype) @ f for f in force[:-1]), force[-1]])
 
 
+@float64_default
 def relative_rates(chain: Chain, rate: Q) -> Q:
     """Rates at which the actuators work: joint angles relative to the parent in rad/s, lengths in m/s."""
     carries = children(chain.parent)
     return type(rate)._make([*(r - carries.astype(r.dtype).T @ r for r in rate[:-1]), rate[-1]])
 
 
+@float64_default
 def attach(old: Matrices, chain: Chain, q: Coordinates) -> Matrices:
     """The recurrence: matrices of a chain from those of the chain without its last link.
 
@@ -149,6 +161,7 @@ def attach(old: Matrices, chain: Chain, q: Coordinates) -> Matrices:
     return jax.tree.map(lambda X, dX: jnp.pad(X, (0, 1)) + dX, old, new)
 
 
+@float64_default
 def remove(old: Matrices, chain: Chain, q: Coordinates, number: int) -> Matrices:
     """Matrices of a chain after leaf `number` (from 1) is taken off; `chain` and `q` still have it."""
     leaf = matrices_of(*increment(chain, number), q)

@@ -21,6 +21,7 @@ from jaxtyping import Float
 
 from jaxgait.mechanics import elementary
 from jaxgait.mechanics.chain.tree import Real
+from jaxgait.precision import float64_default
 
 Rows: TypeAlias = tuple[Any, ...]
 """One array for each row of equations kappa."""
@@ -44,6 +45,7 @@ class Spatial(NamedTuple):
 Coordinates: TypeAlias = Planar | Spatial
 
 
+@float64_default
 class PlanarMatrices(NamedTuple):
     """Matrices of the plane: `A[0]` is A_1 of the paper (rows of phi), `A[1]` is A_2 (rows of l), and so on."""
 
@@ -64,6 +66,7 @@ class PlanarMatrices(NamedTuple):
         return tuple(D @ square + H @ coriolis for D, H in zip(self.D, self.H, strict=True))
 
 
+@float64_default
 class SpatialMatrices(NamedTuple):
     """Matrices of space: `A[0]`, `A[1]`, `A[2]` are A_1 (rows of phi), A_2 (of psi), A_3 (of l), and so on."""
 
@@ -95,6 +98,7 @@ class SpatialMatrices(NamedTuple):
 Matrices: TypeAlias = PlanarMatrices | SpatialMatrices
 
 
+@float64_default
 def planar_matrices(
     W: Any, rho: Any, q: Any, cos: Callable = elementary.cos, sin: Callable = elementary.sin
 ) -> PlanarMatrices:
@@ -111,6 +115,7 @@ def planar_matrices(
     )
 
 
+@float64_default
 def spatial_matrices(
     W: Any, rho: Any, q: Any, cos: Callable = elementary.cos, sin: Callable = elementary.sin
 ) -> SpatialMatrices:
@@ -135,12 +140,14 @@ def spatial_matrices(
     )
 
 
+@float64_default
 def matrices_of(W: Any, rho: Any, q: Any, cos: Callable = elementary.cos, sin: Callable = elementary.sin) -> Any:
     """The matrices of the plane or of space, as the coordinates are `Planar` or `Spatial`."""
     build = spatial_matrices if isinstance(q, Spatial) else planar_matrices
     return build(W, rho, q, cos, sin)
 
 
+@float64_default
 def left_hand_side(m: Any, rate: Any, acceleration: Any, gravity: Any) -> tuple[Any, ...]:
     """Left-hand sides of the equations of motion, one vector for each row of equations (numbers or symbols)."""
     blocks = [sum(X @ a for X, a in zip(row, acceleration, strict=True)) for row in zip(*m.inertia, strict=True)]
@@ -148,6 +155,7 @@ def left_hand_side(m: Any, rate: Any, acceleration: Any, gravity: Any) -> tuple[
     return tuple(b + v + gravity * P for b, v, P in zip(blocks, quadratic, m.P, strict=True))
 
 
+@float64_default
 def describe(m: Matrices, digits: int = 4) -> str:
     """All matrices as text, named as in the paper."""
     import numpy as np

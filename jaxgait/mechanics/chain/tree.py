@@ -28,6 +28,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxgait.precision import float64_default
+
 if TYPE_CHECKING:
     Real: TypeAlias = Any
     from jaxgait.mechanics.chain.symbolic import Equations
@@ -62,6 +64,7 @@ class Moments(NamedTuple):
     zeta: Any
 
 
+@float64_default
 class Chain(eqx.Module):
     """A tree of telescopic links; see the module's docstring.
 
@@ -218,6 +221,7 @@ def _walk_up(parent: Sequence[int], start: int) -> set[int]:
     return seen
 
 
+@float64_default
 def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
     """Masses in kg and fractions of a table of links as rectangles, filled up with zeros.
 
@@ -254,6 +258,7 @@ def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
     return np.array([[int(p == i + 1) for p in parent] for i in range(len(parent))])
 
 
+@float64_default
 def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tuple[Any, Any]:
     """W and rho in kg from the mass moments of the links: arrays of numbers, or object arrays of symbols."""
     theta, eta, zeta = moments
@@ -264,6 +269,7 @@ def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tup
     return (s[:, None] * s[None, :]) * (ancestor + ancestor.T + own), s * (eta + carried)
 
 
+@float64_default
 def increment(chain: Chain, number: int) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
     """What leaf `number` (from 1) contributes to W and rho of a chain: the recurrence of the paper, for trees.
 

@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 from jaxgait.mechanics.chain.elements import Coordinates, Planar, Spatial
 from jaxgait.mechanics.chain.tree import Chain, Real, descendants, subtrees
 from jaxgait.mechanics.elementary import cos, sin
+from jaxgait.precision import float64_default
 
 Q = TypeVar("Q", Planar, Spatial)
 Vectors = Float[Real, "n d"]
@@ -32,28 +33,33 @@ class Factor(NamedTuple):
     rho: Float[Array, " n"]
 
 
+@float64_default
 def factorise(chain: Chain) -> Factor:
     """Factorises W, once for as many evaluations as wanted."""
     return Factor(jnp.linalg.cholesky(chain.W), chain.rho)
 
 
+@float64_default
 def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
     """Accelerations of the link vectors in m/s^2 under the forces f (n, d) in N."""
     right = force - gravity * factor.rho[:, None] * up(force.shape[1], force.dtype)
     return jax.scipy.linalg.cho_solve((factor.lower, True), right)
 
 
+@float64_default
 def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
     """Forces f (n, d) in N on the link vectors that make them accelerate so: inverse dynamics."""
     d = acceleration.shape[1]
     return chain.W @ acceleration + gravity * chain.rho[:, None] * up(d, acceleration.dtype)
 
 
+@float64_default
 def up(d: int, dtype: Any = float) -> Float[Array, "1 d"]:
     """Unit vector against gravity, the last axis."""
     return jnp.asarray(np.eye(d)[-1:], dtype=dtype)
 
 
+@float64_default
 def directions(q: Coordinates) -> Float[Array, "n d"]:
     """Unit vectors u_i of the links."""
     if isinstance(q, Planar):
@@ -62,11 +68,13 @@ def directions(q: Coordinates) -> Float[Array, "n d"]:
     return jnp.stack([c * cos(q.phi), c * sin(q.phi), sin(q.psi)], axis=1)
 
 
+@float64_default
 def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
     """Link vectors x_i = l_i u_i in m."""
     return q.l[:, None] * directions(q)
 
 
+@float64_default
 def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
     """Link vectors with their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths."""
 
@@ -77,11 +85,13 @@ def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
     return x, v, a
 
 
+@float64_default
 def lengths(x: Vectors) -> Float[Array, " n"]:
     """Lengths of the links in m."""
     return jnp.sqrt(jnp.sum(x * x, axis=1))
 
 
+@float64_default
 def coordinates(x: Vectors) -> Coordinates:
     """Angles and lengths of link vectors; the azimuth of a vertical link is arbitrary (0 if exactly vertical)."""
     l = lengths(x)
@@ -90,6 +100,7 @@ def coordinates(x: Vectors) -> Coordinates:
     return Spatial(jnp.arctan2(x[:, 1], x[:, 0]), jnp.arctan2(x[:, 2], jnp.hypot(x[:, 0], x[:, 1])), l)
 
 
+@float64_default
 def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
     """Accelerations of angles and lengths from those of the link vectors (m/s^2); singular at the vertical."""
     u = directions(q)
@@ -105,6 +116,7 @@ def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
     return Spatial(phi / (q.l * c), psi / q.l, l)
 
 
+@float64_default
 def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
     """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links."""
     cp, sp, c, s = jnp.cos(q.phi), jnp.sin(q.phi), jnp.cos(q.psi), jnp.sin(q.psi)
@@ -112,6 +124,7 @@ def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
     return jnp.stack([-sp, cp, zero], axis=1), jnp.stack([-s * cp, -s * sp, c], axis=1)
 
 
+@float64_default
 def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"]) -> Float[Array, "n d"]:
     """Forces f (n, d) in N from the actuators.
 
@@ -126,22 +139,26 @@ def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"])
     return axial[:, None] * u + across / l
 
 
+@float64_default
 def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
     """Net moments (N m; (n,) or (n, 3)) and axial forces (N) behind the forces f: the inverse of `link_forces`."""
     return jnp.cross(x, force), _dot(x, force) / lengths(x)
 
 
+@float64_default
 def joint_torques(chain: Chain, moment: Array) -> Array:
     """Physical joint moments tau in N m, (n,) or (n, 3): what crosses the proximal joint of each link."""
     return jnp.tensordot(subtrees(chain.parent).astype(moment.dtype), moment, axes=1)
 
 
+@float64_default
 def ground_reaction(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, " d"]:
     """Force of the ground on the mechanism in N."""
     weight = chain.total_mass * gravity * up(acceleration.shape[1], acceleration.dtype)[0]
     return chain.rho @ acceleration + weight
 
 
+@float64_default
 def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
     """Proximal and distal ends of the links in m, the ground joint being the origin."""
     s = jnp.asarray(chain.sign, dtype=x.dtype)[:, None]
@@ -150,12 +167,14 @@ def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
     return jnp.stack([start, start + s * x], axis=1)
 
 
+@float64_default
 def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
     """Positions of all point masses in m."""
     ends = joints(chain, x)
     return ends[:, :1] + jnp.asarray(chain.fractions)[:, :, None] * (ends[:, 1:] - ends[:, :1])
 
 
+@float64_default
 def energies(
     chain: Chain, x: Vectors, v: Vectors, gravity: Float[Real, ""] | float
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -164,6 +183,7 @@ def energies(
     return kinetic, gravity * chain.rho @ x[:, -1]
 
 
+@float64_default
 def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Array, " d-1"]:
     """Point of the ground about which the reaction has no horizontal moment, in m from the ground joint.
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial.tree import Motion, Tree
 from jaxgait.mechanics.spatial.vectors import Vec6, cross_force
+from jaxgait.precision import float64_default
 
 Wrenches = Float[Array, "n 6"]
 
@@ -29,6 +30,7 @@ class Accelerations(NamedTuple):
     """Spatial acceleration of each body (gravity left out), in body axes."""
 
 
+@float64_default
 def inverse_dynamics(
     tree: Tree,
     motion: Motion,
@@ -60,6 +62,7 @@ def inverse_dynamics(
     return jnp.concatenate(tau)
 
 
+@float64_default
 def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
     """Joint-space mass matrix by composite rigid bodies; only the positions in `motion` matter."""
     composite = tree.inertias()
@@ -81,6 +84,7 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
     return M
 
 
+@float64_default
 def forward_dynamics(
     tree: Tree,
     motion: Motion,
@@ -92,6 +96,7 @@ def forward_dynamics(
     return hybrid_dynamics(tree, motion, jnp.zeros_like(tau), tau, (False,) * tree.nv, wrenches, gravity).vdot
 
 
+@float64_default
 def hybrid_dynamics(
     tree: Tree,
     motion: Motion,
@@ -115,7 +120,7 @@ def hybrid_dynamics(
     Returns:
         The unknown accelerations and forces beside the known ones.
     """
-    flags = np.asarray(prescribed, dtype=bool)
+    flags, vdot, tau = np.asarray(prescribed, dtype=bool), jnp.asarray(vdot), jnp.asarray(tau)
     sections = [_Section.split(tree, motion, i, vdot, tau, flags) for i in range(len(tree.names))]
     inertia, force = tree.inertias(), _body_forces(tree, motion, wrenches)
     for i in reversed(range(len(sections))):
@@ -140,6 +145,7 @@ def hybrid_dynamics(
     return Accelerations(found_vdot, found_tau, bodies)
 
 
+@float64_default
 class _Section(NamedTuple):
     """One body and its joint in the articulated-body recursion, the joint's columns split in free and driven ones."""
 
@@ -206,6 +212,7 @@ def _weightless(motion: Motion, i: int, gravity: Float[ArrayLike, ""]) -> Vec6:
 _lift = _weightless  # a root body's parent is the world: the same vector, in the axes of the root
 
 
+@float64_default
 def inverse_spd(A: Float[Array, "k k"]) -> Float[Array, "k k"]:
     """Inverse of a small symmetric positive definite matrix by unrolled Gauss-Jordan steps without pivoting."""
     n = A.shape[0]

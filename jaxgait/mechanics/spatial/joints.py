@@ -21,10 +21,12 @@ from jaxgait.mechanics.spatial.vectors import (
     rotation_about,
     rotation_of_quaternion,
 )
+from jaxgait.precision import float64_default
 
 Axis = tuple[float | int, float | int, float | int]
 
 
+@float64_default
 @dataclass(frozen=True)
 class Joint:
     """A joint made of elementary screws, applied one after the other from the parent to the child.
@@ -85,6 +87,7 @@ class Joint:
         return v
 
 
+@float64_default
 @dataclass(frozen=True)
 class Ball(Joint):
     """Three rotations: quaternion and angular velocity in the child's axes."""
@@ -120,6 +123,7 @@ class Ball(Joint):
         return quaternion_rate(q, v)
 
 
+@float64_default
 @dataclass(frozen=True)
 class Free(Joint):
     """Six degrees of freedom: position and quaternion; twist in the child's axes."""
@@ -162,6 +166,7 @@ def _elementary(screw: tuple[float, ...], q: Float[Array, ""]) -> Placement:
     return Placement(jnp.eye(3, dtype=q.dtype), q * axis[3:])
 
 
+@float64_default
 def screws(*elements: tuple[str, Axis]) -> Joint:
     """A joint of any number of elementary motions, e.g. ``screws(("turn", (0, 0, 1)), ("slide", (1, 0, 0)))``.
 
@@ -180,36 +185,43 @@ def screws(*elements: tuple[str, Axis]) -> Joint:
     return Joint(tuple(rows))
 
 
+@float64_default
 def fixed() -> Joint:
     """No motion."""
     return Joint()
 
 
+@float64_default
 def hinge(axis: Axis) -> Joint:
     """One rotation about an axis, angle in rad."""
     return screws(("turn", axis))
 
 
+@float64_default
 def prismatic(axis: Axis) -> Joint:
     """One translation along an axis, in m."""
     return screws(("slide", axis))
 
 
+@float64_default
 def universal(first: Axis, second: Axis) -> Joint:
     """A rotation about an axis of the parent, then one about an axis that the first has turned; angles in rad."""
     return screws(("turn", first), ("turn", second))
 
 
+@float64_default
 def planar(x: Axis = (1.0, 0.0, 0.0), y: Axis = (0.0, 0.0, 1.0), turn: Axis = (0.0, 1.0, 0.0)) -> Joint:
     """Two translations and a rotation; by default in the sagittal plane (x forward, z up)."""
     return screws(("slide", x), ("slide", y), ("turn", turn))
 
 
+@float64_default
 def ball() -> Joint:
     """Three rotations about the origin of the joint frame."""
     return Ball()
 
 
+@float64_default
 def free() -> Joint:
     """Six degrees of freedom."""
     return Free()

@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial.tree import Motion, Tree
 from jaxgait.mechanics.spatial.vectors import Vec3, cross
+from jaxgait.precision import float64_default
 
 
 class Points(NamedTuple):
@@ -31,6 +32,7 @@ class Momentum(NamedTuple):
     """Angular momentum about the centre of mass, kg m^2/s."""
 
 
+@float64_default
 def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], Float[Array, "m 3"]]:
     """Positions in m and velocities in m/s of points, in the world."""
     place = jnp.asarray(points.place)
@@ -40,6 +42,7 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
     return position, _turn(R, v + jnp.cross(w, place))
 
 
+@float64_default
 def point_wrenches(
     motion: Motion, points: Points, position: Float[Array, "m 3"], force: Float[Array, "m 3"]
 ) -> Float[Array, "n 6"]:
@@ -59,6 +62,7 @@ def point_wrenches(
     return total.at[np.asarray(points.body)].add(wrench)
 
 
+@float64_default
 def momentum(tree: Tree, motion: Motion) -> Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass."""
     mass, com, inertia = (jnp.asarray(x) for x in (tree.mass, tree.com, tree.inertia))
@@ -74,6 +78,7 @@ def momentum(tree: Tree, motion: Motion) -> Momentum:
     return Momentum(total, centre, linear, angular)
 
 
+@float64_default
 def energy(tree: Tree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
     """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0."""
     inertias = tree.inertias()

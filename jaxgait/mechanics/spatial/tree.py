@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, Vec6, cross_motion, rigid_inertia
+from jaxgait.precision import float64_default
 
 
 class Link(NamedTuple):
@@ -31,6 +32,7 @@ class Link(NamedTuple):
     rotation: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
+@float64_default
 class Tree(eqx.Module):
     """A tree of n bodies, each behind its parent in the list; numbers are leaves, topology is static."""
 
@@ -135,6 +137,7 @@ class Motion(NamedTuple):
     """Acceleration in the parent at zero joint accelerations: velocity products."""
 
 
+@float64_default
 def kinematics(tree: Tree, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Motion:
     """One outward pass over the tree.
 
@@ -159,6 +162,7 @@ def kinematics(tree: Tree, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Mo
     return motion
 
 
+@float64_default
 def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> None:
     """Refuses a mass or inertia tensor that no rigid body has.
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.precision import float64_default
+
 Vec3 = Float[Array, "3"]
 Mat3 = Float[Array, "3 3"]
 Vec6 = Float[Array, "6"]
@@ -14,6 +16,7 @@ Mat6 = Float[Array, "6 6"]
 Quaternion = Float[Array, "4"]
 
 
+@float64_default
 class Placement(NamedTuple):
     """Where a frame (the child) sits in another (the parent)."""
 
@@ -47,47 +50,55 @@ class Placement(NamedTuple):
         return X.T @ inertia @ X
 
 
+@float64_default
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """Cross product; three lines of scalar code fuse better than `jnp.cross`."""
     return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
+@float64_default
 def skew(a: Vec3) -> Mat3:
     """Matrix of the cross product: ``skew(a) @ b == cross(a, b)``."""
     o = jnp.zeros_like(a[0])
     return jnp.stack([jnp.stack([o, -a[2], a[1]]), jnp.stack([a[2], o, -a[0]]), jnp.stack([-a[1], a[0], o])])
 
 
+@float64_default
 def cross_motion(m: Vec6, other: Vec6) -> Vec6:
     """Spatial cross product of a twist with a motion vector: how the latter changes when carried along."""
     w, v = m[:3], m[3:]
     return jnp.concatenate([cross(w, other[:3]), cross(w, other[3:]) + cross(v, other[:3])])
 
 
+@float64_default
 def cross_force(m: Vec6, f: Vec6) -> Vec6:
     """Spatial cross product of a twist with a wrench or momentum."""
     w, v = m[:3], m[3:]
     return jnp.concatenate([cross(w, f[:3]) + cross(v, f[3:]), cross(w, f[3:])])
 
 
+@float64_default
 def rigid_inertia(mass: Float[Array, ""], com: Vec3, inertia: Mat3) -> Mat6:
     """Spatial inertia at the body's origin from mass in kg, centre of mass in m and inertia about it in kg m^2."""
     c = skew(com)
     return jnp.block([[inertia - mass * (c @ c), mass * c], [-mass * c, mass * jnp.eye(3, dtype=c.dtype)]])
 
 
+@float64_default
 def rotation_about(axis: Vec3, angle: Float[Array, ""]) -> Mat3:
     """Rotation matrix about a unit axis by an angle in rad (Rodrigues)."""
     K = skew(axis)
     return jnp.eye(3, dtype=K.dtype) + jnp.sin(angle) * K + (1.0 - jnp.cos(angle)) * (K @ K)
 
 
+@float64_default
 def quaternion_about(axis: Vec3, angle: Float[Array, ""]) -> Quaternion:
     """Unit quaternion (w, x, y, z) of a rotation about a unit axis by an angle in rad."""
     half = 0.5 * angle
     return jnp.concatenate([jnp.cos(half)[None], jnp.sin(half) * axis])
 
 
+@float64_default
 def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
     """Rotation matrix of a quaternion (w, x, y, z), which need not be of unit length."""
     q = quaternion / jnp.sqrt(jnp.sum(quaternion * quaternion))
@@ -96,6 +107,7 @@ def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
     return jnp.eye(3, dtype=K.dtype) + 2.0 * (w * K + K @ K)
 
 
+@float64_default
 def quaternion_rate(quaternion: Quaternion, w_body: Vec3) -> Quaternion:
     """Time derivative of a unit quaternion whose frame turns with `w_body` in rad/s, in its own axes."""
     w, u = quaternion[0], quaternion[1:]
