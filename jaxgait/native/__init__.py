@@ -9,7 +9,9 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
     blocks      the program as straight-line blocks, without calls and repetitions
     regions     which parts of a block become a kernel
     kernel      such a part as a loop over the members, in LLVM's language
-    calls       its machine code, and how XLA calls it
+    machine     its machine code
+    calls       how XLA calls it
+    primitives  what JAX's loops, branches and calls are made of, in all its versions
     expansions  functions that processors lack, in arithmetic
     program     all of it together
     once        values that XLA shall not compute again, in programs that do not come here

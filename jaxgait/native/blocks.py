@@ -12,9 +12,8 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native.expansions import expanded
 from jaxgait.native.kernel import SUPPORTED
-
-CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
-"""Calls that are replaced by what they call, and where that is found. (Derivatives have been taken already.)"""
+from jaxgait.native.once import ONCE
+from jaxgait.native.primitives import CALLS, Call, read
 
 COMMUTATIVE = frozenset(["add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"])
 
@@ -45,12 +44,6 @@ class Block:
         self.constants: dict[int, Any] = {}
         self.avals: list[Any] = []
         self._known: dict[Any, Any] = {}
-        self._numbers: dict[int, float] = {}
-        """Arrays that hold one known number everywhere."""
-        self._true: set[int] = set()
-        """Values ``x == x``."""
-        self._ones: set[int] = set()
-        """Ones that are hidden from XLA, see `jaxgait.native.once`."""
         self.arguments = [self._value(v.aval) for v in program.jaxpr.invars]
         self.results = self._inline(program, self.arguments)
         self._drop_unused()
@@ -73,7 +66,6 @@ class Block:
         key = (np.asarray(literal.val).tobytes(), str(literal.aval))
         if key not in self._known:
             self._known[key] = self._constant(literal.val, literal.aval)
-            self._numbers[self._known[key]] = np.asarray(literal.val).item()
         return self._known[key]
 
     def _constant(self, value: Any, aval: Any) -> int:
@@ -94,29 +86,18 @@ class Block:
 
     def _append(self, equation: Any, inputs: tuple[int, ...]) -> Sequence[int]:
         name, avals = equation.primitive.name, [v.aval for v in equation.invars]
-        if name in CALLS:
-            inner = equation.params[CALLS[name]]
-            return self._inline(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), inputs)
-        if name == "div" and inputs[1] in self._ones and avals[0].shape == equation.outvars[0].aval.shape:
-            return inputs[:1]
+        called = read(name, equation.params, len(inputs)) if name in CALLS else None
+        if isinstance(called, Call):  # (derivatives have been taken already)
+            return self._inline(called.program, inputs)
+        if equation.primitive is ONCE:  # as everything is here
+            return inputs
         simpler = _simpler(equation, avals)
         if simpler is not None:
             return self._inline(jax.make_jaxpr(simpler)(*avals), inputs)
         function = expanded(name, avals) if self._expand else None
         if function is not None:
             return self._inline(function, inputs)
-        outputs = self._new(equation, inputs)
-        self._note(name, inputs, outputs)
-        return outputs
-
-    def _note(self, name: str, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Recognises the ones of `jaxgait.native.once`: ``select(x == x, 1, 2)``."""
-        if name == "broadcast_in_dim" and inputs[0] in self._numbers:
-            self._numbers[outputs[0]] = self._numbers[inputs[0]]
-        if name == "eq" and inputs[0] == inputs[1]:
-            self._true.update(outputs)
-        if name == "select_n" and inputs[0] in self._true and [self._numbers.get(v) for v in inputs[1:]] == [2.0, 1.0]:
-            self._ones.update(outputs)
+        return self._new(equation, inputs)
 
     def _new(self, equation: Any, inputs: tuple[int, ...]) -> Sequence[int]:
         """The equation's results: those of an equal one, if there is any."""

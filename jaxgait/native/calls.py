@@ -12,29 +12,32 @@ import hashlib
 import pathlib
 import re
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import llvmlite.binding as llvm
 
+from jaxgait.native import machine
 from jaxgait.native.kernel import Kernel, assembly
 
+SIZE = 0
+"""Offset of the size in every structure."""
 FRAME = {"extension": 8, "stage": 32, "arguments": 72, "results": 112}
 """Offsets in XLA_FFI_CallFrame; the last two of the tables of pointers to buffers."""
 BUFFER_DATA = 24
 """Offset of the data in XLA_FFI_Buffer."""
-METADATA = 24
-"""Offset in XLA_FFI_Metadata_Extension."""
-VERSION, TRAITS = (24, 28), 32
+EXTENSION = {"type": 8, "next": 16, "metadata": 24}
+"""Offsets in XLA_FFI_Extension_Base; the last one in XLA_FFI_Metadata_Extension."""
+METADATA_TYPE = 1
+"""XLA_FFI_Extension_Metadata."""
+METADATA = {"major": 24, "minor": 28, "traits": 32}
 """Offsets in XLA_FFI_Metadata."""
 EXECUTE = 3
 """The stage in which buffers are there."""
 
-OPTIMISATION = 2
-
-_engines: dict[str, Any] = {}
+_known: set[str] = set()
 _lock = threading.Lock()
 
 
@@ -47,31 +50,46 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
         inputs: its inputs.
 
     Returns:
-        Its outputs.
+        Its outputs, in memory of their own: the last vector of members overlaps the one before and reads inputs again.
     """
     name = _registered(assembly(kernel, [*_head(), *_pointers(kernel)]))
     results = [jax.ShapeDtypeStruct(avals[v].shape, avals[v].dtype) for v in kernel.outputs]
     arrays = [jnp.asarray(x, avals[v].dtype) for v, x in zip(kernel.inputs, inputs, strict=True)]
-    return jax.ffi.ffi_call(name, results)(*arrays)
+    return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
 
 
 def _head() -> list[str]:
-    """Beginning of the function: XLA may also ask it for its version, or call it in stages that it does not need."""
-    major, minor = _version()
-    fields = [(VERSION[0], major), (VERSION[1], minor), (TRAITS, 0)]
-    described = [
-        line
-        for at, x in fields
-        for line in (f"  %at{at} = getelementptr i8, ptr %metadata, i64 {at}", f"  store i32 {x}, ptr %at{at}")
-    ]
+    """Beginning of the function: XLA may also ask it for its version, or call it in stages that it does not need.
+
+    It asks by an extension of the call frame, one of a list. Those of unknown type or size are left alone.
+    """
+    version = _version()
+    assert version is not None
     return [
         'define ptr @KERNEL(ptr %frame) "prefer-vector-width"="512" {',
-        *_field("extension", "%frame", FRAME["extension"]),
-        "  %asked = icmp ne ptr %extension, null",
-        "  br i1 %asked, label %describe, label %work",
+        *_field("first", "%frame", FRAME["extension"]),
+        "  br label %look",
+        "look:",
+        "  %extension = phi ptr [ %first, %0 ], [ %following, %other ]",
+        "  %none = icmp eq ptr %extension, null",
+        "  br i1 %none, label %work, label %check",
+        "check:",
+        *_field("type", "%extension", EXTENSION["type"], "i32"),
+        *_field("size", "%extension", SIZE, "i64"),
+        f"  %asked = icmp eq i32 %type, {METADATA_TYPE}",
+        f"  %whole = icmp uge i64 %size, {EXTENSION['metadata'] + 8}",
+        "  %both = and i1 %asked, %whole",
+        "  br i1 %both, label %measure, label %other",
+        "other:",
+        *_field("following", "%extension", EXTENSION["next"]),
+        "  br label %look",
+        "measure:",
+        *_field("metadata", "%extension", EXTENSION["metadata"]),
+        *_field("room", "%metadata", SIZE, "i64"),
+        f"  %fits = icmp uge i64 %room, {METADATA['traits'] + 4}",
+        "  br i1 %fits, label %describe, label %later",
         "describe:",
-        *_field("metadata", "%extension", METADATA),
-        *described,
+        *(line for field in zip(METADATA, (*version, 0), strict=True) for line in _written(*field)),
         "  ret ptr null",
         "work:",
         *_field("stage", "%frame", FRAME["stage"], "i32"),
@@ -80,6 +98,14 @@ def _head() -> list[str]:
         "later:",
         "  ret ptr null",
         "run:",
+    ]
+
+
+def _written(field: str, x: int) -> list[str]:
+    """Stores a field of the metadata."""
+    return [
+        f"  %{field} = getelementptr i8, ptr %metadata, i64 {METADATA[field]}",
+        f"  store i32 {x}, ptr %{field}",
     ]
 
 
@@ -105,12 +131,10 @@ def _registered(text: str) -> str:
     """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process."""
     name = "jaxgait_" + hashlib.sha256(text.encode()).hexdigest()[:32]
     with _lock:
-        if name not in _engines:
-            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text.replace("KERNEL", name)), _machine())
-            engine.finalize_object()
-            address = engine.get_function_address(name)
-            jax.ffi.register_ffi_target(name, _capsule(address), platform="cpu")
-            _engines[name] = engine  # keeps the code
+        if name not in _known:
+            found = machine.address(name, text.replace("KERNEL", name))
+            jax.ffi.register_ffi_target(name, _capsule(found), platform="cpu")
+            _known.add(name)
     return name
 
 
@@ -121,20 +145,25 @@ def _capsule(address: int) -> Any:
 
 
 @functools.cache
-def _version() -> tuple[int, int]:
-    header = (pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text()
-    major, minor = (re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR"))
-    if major is None or minor is None or int(major[1]) != 0:
-        raise RuntimeError(
-            f"jax {jax.__version__} has another foreign function interface than version 0, which jaxgait knows"
+def available() -> bool:
+    """Whether XLA's foreign function interface is one that is known here; warns once if it is not."""
+    version = _version()
+    if version is None or version[0] != 0:
+        known = "an unknown version" if version is None else f"version {version[0]}.{version[1]}"
+        warnings.warn(
+            f"jax {jax.__version__} has {known} of XLA's foreign function interface, jaxgait knows version 0: programs "
+            "are left to XLA alone, which is right but slower",
+            RuntimeWarning,
+            stacklevel=2,
         )
-    return int(major[1]), int(minor[1])
+        return False
+    return True
 
 
 @functools.cache
-def _machine() -> llvm.TargetMachine:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=OPTIMISATION, jit=True
-    )
+def _version() -> tuple[int, int] | None:
+    """Major and minor version of the interface, None if JAX does not tell."""
+    path = pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    header = path.read_text() if path.is_file() else ""
+    major, minor = (re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR"))
+    return None if major is None or minor is None else (int(major[1]), int(minor[1]))

@@ -99,13 +99,13 @@ BINARY = {
     "mul": {"f": "fmul", "i": "mul", "u": "mul", "b": "and"},
     "or": {"i": "or", "u": "or", "b": "or"},
     "rem": {"f": "frem"},
-    "shift_left": {"i": "shl", "u": "shl"},
-    "shift_right_arithmetic": {"i": "ashr", "u": "ashr"},
-    "shift_right_logical": {"i": "lshr", "u": "lshr"},
     "sub": {"f": "fsub", "i": "sub", "u": "sub"},
     "xor": {"i": "xor", "u": "xor", "b": "xor"},
 }
 """Instructions by kind of dtype."""
+
+SHIFTS = {"shift_left": "shl", "shift_right_arithmetic": "ashr", "shift_right_logical": "lshr"}
+"""Instructions, for integers."""
 
 COMPARISONS = {
     "eq": {"f": "fcmp oeq", "i": "icmp eq", "u": "icmp eq", "b": "icmp eq"},
@@ -131,7 +131,7 @@ REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "r
 
 OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
 
-SUPPORTED = ALIASES | set(BINARY) | set(COMPARISONS) | set(INTRINSICS) | LIBRARY | REAL | OTHERS
+SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINSICS) | LIBRARY | REAL | OTHERS
 """Names of the operations that a kernel may hold; see `supports` for their dtypes."""
 
 
@@ -142,6 +142,8 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
     kinds = "".join(d.kind for d in dtypes)
     if name in BINARY or name in COMPARISONS:
         return kinds[0] in {**BINARY, **COMPARISONS}[name]
+    if name in SHIFTS:
+        return kinds[0] in "iu"
     if name == "nextafter":  # of doubles: others go through them
         return all(d.itemsize == 8 for d in dtypes)
     if name in INTRINSICS or name in REAL or name in LIBRARY:
@@ -247,6 +249,8 @@ class _Scope:
             return self.w.emit(f"{BINARY[name][dtype.kind]}{fused} {vector} {x[0]}, {x[1]}")
         if name in COMPARISONS:
             return self.w.emit(f"{COMPARISONS[name][dtype.kind]} {vector} {x[0]}, {x[1]}")
+        if name in SHIFTS:
+            return self._shift(name, dtype, *x)
         if name in INTRINSICS:
             return self._intrinsic(INTRINSICS[name], dtype, x[0])
         if name in LIBRARY:
@@ -294,6 +298,16 @@ class _Scope:
         first = self.w.emit(f"fcmp {'ogt' if name == 'max' else 'olt'} {vector} {a}, {b}")
         undefined = self.w.emit(f"fcmp uno {vector} {a}, {a}")
         return self._select(undefined, dtype, a, self._select(first, dtype, a, b))
+
+    def _shift(self, name: str, dtype: np.dtype, x: str, by: str) -> str:
+        """Shifts by the width and beyond (as unsigned numbers) leave zeros, or copies of the sign."""
+        vector, bits = self.type(dtype), 8 * dtype.itemsize
+        within = self.w.emit(f"icmp ult {vector} {by}, {self.constant(bits, dtype)}")
+        far = self.constant(bits - 1 if name == "shift_right_arithmetic" else 0, dtype)
+        shifted = self.w.emit(f"{SHIFTS[name]} {vector} {x}, {self._select(within, dtype, by, far)}")
+        if name == "shift_right_arithmetic":
+            return shifted
+        return self._select(within, dtype, shifted, self.constant(0, dtype))
 
     def _negative(self, x: str, dtype: np.dtype) -> str:
         vector = self.type(dtype)

@@ -5,7 +5,8 @@ this repeats whole subexpressions, each of which repeats others: the 1.2 MB prog
 became 28 MB and took minutes to compile (jaxlib 0.10; `optimization_barrier` has no effect on CPUs). Only operations
 that count as expensive are never repeated, and a division is the cheapest of them.
 
-Solvers use it where they know what is shared, for whoever compiles them with XLA alone; `native` takes it out again.
+Solvers use it where they know what is shared, for whoever compiles them with XLA alone; `native` takes it out again. It
+is a primitive of its own, the identity for every transformation; only what it becomes on a CPU is a division.
 """
 
 from __future__ import annotations
@@ -14,28 +15,38 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 T = TypeVar("T")
+
+ONCE = Primitive("computed_once")
+"""The value itself, to be computed once and stored."""
+ONCE.def_impl(lambda x: x)
+ONCE.def_abstract_eval(lambda x: x)
+ad.deflinear2(ONCE, lambda cotangent, _: [computed_once(cotangent)])
+batching.defvectorized(ONCE)
+
+
+def _divided(x: jax.Array) -> jax.Array:
+    """The value over a one made of itself: 2 for NaN, so that the compiler must leave it."""
+    one = jax.lax.select(x == x, jnp.full_like(x, 1.0), jnp.full_like(x, 2.0))  # noqa: PLR0124
+    return x / one
+
+
+mlir.register_lowering(ONCE, mlir.lower_fun(lambda x: x, multiple_results=False))
+mlir.register_lowering(ONCE, mlir.lower_fun(_divided, multiple_results=False), platform="cpu")
 
 
 def computed_once(tree: T) -> T:
     """Returns the same values, which the compiled program will compute once and store.
 
-    On a CPU every leaf is divided by a one of which the compiler cannot know that it is one; elsewhere nothing is done.
-    Derivatives pass through (and are computed once, too).
+    Derivatives pass through (and are computed once, too). Only CPUs need it: elsewhere nothing is done.
 
     Args:
         tree: arrays; those that are not of floating point are left alone.
     """
-    if jax.default_backend() != "cpu":
-        return tree
-    return jax.tree.map(lambda x: x / _one(x) if jnp.issubdtype(x.dtype, jnp.inexact) else x, tree)
-
-
-def _one(x: jax.Array) -> jax.Array:
-    """One, made of `x` itself: 2 for NaN, so that the compiler must leave it; a broadcast one it would move about."""
-    x = jax.lax.stop_gradient(x)
-    return jax.lax.select(x == x, jnp.full_like(x, 1.0), jnp.full_like(x, 2.0))  # noqa: PLR0124
+    return jax.tree.map(lambda x: ONCE.bind(x) if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else x, tree)
 
 
 def derivatives_once(tree: T) -> T:
@@ -56,7 +67,4 @@ def _stored_if_differentiated(leaves: list[jax.Array]) -> list[jax.Array]:
 
 @_stored_if_differentiated.defjvp
 def _(primals: Any, tangents: Any) -> Any:
-    # A tangent is divided by its primal's one: the division is linear in it, which reverse mode wants.
-    hidden = jax.default_backend() == "cpu"
-    push = lambda x, dx: dx / _one(x) if hidden else dx
-    return computed_once(primals[0]), jax.tree.map(push, primals[0], tangents[0])
+    return computed_once(primals[0]), computed_once(tangents[0])

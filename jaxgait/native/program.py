@@ -12,22 +12,24 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native.blocks import Block, Equation
-from jaxgait.native.calls import call
+from jaxgait.native.calls import available, call
 from jaxgait.native.kernel import Kernel
+from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, warn
 from jaxgait.native.regions import partition
 
 
-def compiled(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], *args: Any, **options: Any) -> Callable[..., Any]:
     """Compiles a function for arguments of given shapes, with `native`.
 
     Args:
         function: of arrays and pytrees of arrays.
         args: arguments, or their shapes.
+        options: keyword arguments, likewise.
 
     Returns:
         The compiled program, to be called with arguments of the same shapes and dtypes.
     """
-    return jax.jit(native(function)).lower(*args).compile()
+    return jax.jit(native(function)).lower(*args, **options).compile()
 
 
 def native(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,14 +44,23 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
-        if jax.default_backend() != "cpu":
-            return function(*args)
-        arrays, rest = eqx.partition(args, eqx.is_array)
+    def run(*args: Any, **options: Any) -> Any:
+        if jax.default_backend() != "cpu" or not available():
+            return function(*args, **options)
+        arrays, rest = eqx.partition((args, options), eqx.is_array)
         leaves, structure = jax.tree.flatten(arrays)
-        flat = lambda *leaves: function(*eqx.combine(jax.tree.unflatten(structure, leaves), rest))
+
+        def flat(*leaves: Any) -> Any:
+            args, options = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
+            return function(*args, **options)
+
         program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
-        return jax.tree.unflatten(jax.tree.structure(shapes), _evaluate(program, leaves))
+        try:
+            results = _evaluate(program, leaves)
+        except Unfamiliar as operation:
+            warn(str(operation))
+            return function(*args, **options)
+        return jax.tree.unflatten(jax.tree.structure(shapes), results)
 
     return run
 
@@ -71,36 +82,36 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
 def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
     """One equation; the blocks inside of loops and branches are treated likewise."""
-    params = equation.params
     inside: Callable[[Any], Any] = lambda jaxpr: lambda *args: tuple(_evaluate(jaxpr, args))
-    if equation.primitive.name == "while":
-        n, m = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
-        going, body = inside(params["cond_jaxpr"]), inside(params["body_jaxpr"])
+    found = read(equation.primitive.name, equation.params, len(inputs))
+    if isinstance(found, While):
+        n, m = found.constants
+        going, body = inside(found.condition), inside(found.body)
         still = lambda c: going(*inputs[:n], *c)[0]
-        advance = lambda c: body(*inputs[n:m], *c)
-        return jax.lax.while_loop(lambda c: jnp.any(still(c)), _masked(advance, still, params), tuple(inputs[m:]))
-    if equation.primitive.name == "scan":
-        n, carried = params["num_consts"], params["num_carry"]
-        body = inside(params["jaxpr"])
-
-        def step(carry: Any, x: Any) -> Any:
-            found = body(*inputs[:n], *carry, *x)
-            return found[:carried], found[carried:]
-
-        carry, xs = tuple(inputs[n : n + carried]), tuple(inputs[n + carried :])
-        options = {name: params[name] for name in ("length", "reverse", "unroll")}
-        last, ys = jax.lax.scan(step, carry, xs, **options)
-        return [*last, *ys]
-    if equation.primitive.name == "cond":
-        return jax.lax.switch(inputs[0], [inside(branch) for branch in params["branches"]], *inputs[1:])
-    found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(params))
-    return found if equation.primitive.multiple_results else [found]
+        advance = lambda c: body(*inputs[n : n + m], *c)
+        step = _masked(advance, still) if found.condition.out_avals[0].shape else advance
+        return jax.lax.while_loop(lambda c: jnp.any(still(c)), step, tuple(inputs[n + m :]))
+    if isinstance(found, Scan):
+        return _scanned(found, inside(found.body), inputs)
+    if isinstance(found, Branches):
+        return jax.lax.switch(inputs[0], [inside(branch) for branch in found.branches], *inputs[1:])
+    return bind(equation.primitive, inputs, equation.params)
 
 
-def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any], params: dict[str, Any]) -> Callable[[Any], Any]:
-    """The body of a loop: under `vmap` it may have a condition for each member, which stands still when it is done."""
-    if not params["cond_jaxpr"].out_avals[0].shape:
-        return advance
+def _scanned(scan: Scan, body: Callable[..., Any], inputs: list[Any]) -> Sequence[Any]:
+    n, carried = scan.constants, scan.carried
+
+    def step(carry: Any, x: Any) -> Any:
+        found = body(*inputs[:n], *carry, *x)
+        return found[:carried], found[carried:]
+
+    carry, xs = tuple(inputs[n : n + carried]), tuple(inputs[n + carried :])
+    last, ys = jax.lax.scan(step, carry, xs, **scan.options)
+    return [*last, *ys]
+
+
+def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The body of a loop that under `vmap` has a condition for each member, which stands still when it is done."""
 
     def body(carry: Any) -> Any:
         going = still(carry)

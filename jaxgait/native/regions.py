@@ -58,12 +58,12 @@ def layout(block: Block) -> Layout:
     sizes = Counter(
         math.prod(block.avals[e.outputs[0]].shape) for e in block.equations if e.primitive.name in SUPPORTED
     )
-    sizes.pop(1, None)
+    sizes -= Counter({0: sizes[0], 1: sizes[1]})  # empty arrays and single numbers
     members = max(sizes, key=lambda n: (sizes[n], n), default=1)
     spread: Counter[tuple[tuple[int, ...], int]] = Counter()
     for e in block.equations:
-        if e.primitive.name in SUPPORTED:
-            to = block.avals[e.outputs[0]].shape
+        to = block.avals[e.outputs[0]].shape if e.outputs else ()
+        if e.primitive.name in SUPPORTED and math.prod(to):
             axes = {_axis(e, block.avals[v].shape, to, n=members) for v in e.inputs}
             spread.update((_squeezed(to), axis) for axis in axes if axis is not None)
     if not spread:
@@ -98,6 +98,7 @@ def partition(block: Block) -> list[Equation | Kernel]:
     computed: set[int] = set()  # values that kernels compute
     inside: dict[int, list[Equation]] = defaultdict(list)
     outside: dict[int, list[Equation]] = defaultdict(list)
+    latest = 0  # stage of the last equation with an effect: the next one comes after it
     for e in block.equations:
         if _fits(block, e, shapes, computed):
             computed.update(e.outputs)
@@ -105,6 +106,7 @@ def partition(block: Block) -> list[Equation | Kernel]:
             inside[own].append(e)
         else:
             own = max((stage[v] + (v in computed) for v in e.inputs), default=0)
+            own = latest = max(own, latest) if e.effects else own
             outside[own].append(e)
         stage.update(dict.fromkeys(e.outputs, own))
     wanted = set(block.results).union(*(e.inputs for group in outside.values() for e in group))

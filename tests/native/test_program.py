@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import io_callback
 
 from jaxgait.models.bungee import Bungee
 from jaxgait.native import compiled, native
@@ -121,11 +122,6 @@ def test_what_hides_values_from_xla_is_left_out():
     assert [e.primitive.name for e in block.equations] == ["mul", "add"]
 
 
-def test_guards_against_nan_are_not_taken_for_that():
-    guarded = lambda x: tower(x) / jnp.where(x == x, 3.0, 1.0) + x / jnp.where(x == x, 2.0, 1.0)  # noqa: PLR0124
-    np.testing.assert_allclose(compiled(guarded, X)(X), guarded(X), rtol=1e-12)
-
-
 def test_derivatives_of_hidden_values_have_their_shapes():
     run = jax.vmap(jax.jacfwd(lambda p: jnp.sum(computed_once(p * p)) * computed_once(p[0] + 0.0 * p[1])))
     points = jnp.stack([X, 2.0 * X], axis=1)
@@ -162,6 +158,71 @@ def test_effects_are_kept():
     jax.block_until_ready(compiled(told, X)(X))
     jax.effects_barrier()
     assert seen == pytest.approx([float(X.sum())])
+
+
+def told(said, where):
+    return lambda x: said.append((where, float(x)))
+
+
+def in_order(x, said):
+    """Says something before and after a kernel, in a loop and without any need of the kernel."""
+    tell = lambda where, x: io_callback(told(said, where), None, x, ordered=True)
+    tell("begin", x[0])
+    y = tower(x)
+    tell("tower", y[0])
+    tell("constant", jnp.asarray(7.0))
+    jax.lax.fori_loop(0, 2, lambda i, z: (tell("loop", z[0]), tower(z))[1], 0.1 * y)
+    tell("end", x[1])
+    return y
+
+
+def test_ordered_effects_keep_their_order():
+    found, expected = [], []
+    jax.block_until_ready(compiled(lambda x: in_order(x, found), X)(X))
+    jax.block_until_ready(jax.jit(lambda x: in_order(x, expected))(X))
+    jax.effects_barrier()
+    assert [where for where, _ in found] == ["begin", "tower", "constant", "loop", "loop", "end"]
+    assert found == [(where, pytest.approx(x)) for where, x in expected]
+
+
+def test_ordered_prints_keep_their_order(capfd):
+    def talks(x):
+        jax.debug.print("first {}", tower(x)[0], ordered=True)
+        jax.debug.print("second", ordered=True)
+        return tower(x)
+
+    jax.block_until_ready(compiled(talks, X)(X))
+    jax.effects_barrier()
+    assert [line.split()[0] for line in capfd.readouterr().out.splitlines()] == ["first", "second"]
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (16, 0)])
+def test_empty_batches_come_out_empty(shape):
+    x = jnp.zeros(shape)
+    for function in (tower, each_its_own_loop) if len(shape) == 1 else (tower, lambda x: tower(x).sum(axis=0)):
+        found, expected = compiled(function, x)(x), jax.jit(function)(x)
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(a, b)
+            assert a.shape == b.shape and a.dtype == b.dtype
+
+
+def test_empty_parts_do_not_disturb_the_others():
+    def both(x, none):
+        return tower(x), tower(none), tower(x)[:, None] * none
+
+    none = jnp.zeros((X.size, 0))
+    found, expected = compiled(both, X, none)(X, none), jax.jit(both)(X, none)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), found, expected)
+
+
+def test_keyword_arguments_pass():
+    def run(x, *, scale, shift=1.0, name="tower"):
+        return {name: tower(x) * scale + shift}
+
+    a = jnp.asarray(2.0)
+    found = jax.jit(native(run), static_argnames="name")(X, scale=a, name="other")
+    np.testing.assert_allclose(found["other"], tower(X) * 2.0 + 1.0, rtol=1e-12)
+    np.testing.assert_allclose(compiled(run, X, scale=a, shift=a)(X, scale=a, shift=a)["tower"], tower(X) * 2 + 2)
 
 
 def test_transformations_belong_inside():

@@ -1,0 +1,53 @@
+"""Machine code of functions in LLVM's assembly language, in memory for as long as the process runs.
+
+One target machine makes object code, and one linker loads it (an engine for each function would have to have a target
+machine of its own: it releases it). XLA cannot be told to forget a function, so that none is ever released.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+
+OPTIMISATION = 2
+
+_loaded: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+def address(name: str, text: str) -> int:
+    """The address of a function, compiled and loaded at most once.
+
+    Args:
+        name: of the function, another one for every text.
+        text: a module in LLVM's assembly language that defines it. It may call functions of the C library.
+    """
+    with _lock:
+        if name not in _loaded:
+            library = llvm.JITLibraryBuilder().add_object_img(_object_code(text)).add_current_process()
+            _loaded[name] = library.export_symbol(name).link(_linker(), name)
+        return _loaded[name][name]
+
+
+def _object_code(text: str) -> bytes:
+    machine = _machine()
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    return machine.emit_object(module)
+
+
+@functools.cache
+def _machine() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=OPTIMISATION, jit=True
+    )
+
+
+@functools.cache
+def _linker() -> llvm.LLJIT:
+    return llvm.create_lljit_compiler()

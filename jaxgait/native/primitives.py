@@ -1,0 +1,150 @@
+"""What JAX's loops, branches and calls are made of.
+
+Names and forms of their parameters change with JAX's versions; they are read here and nowhere else. What comes in
+another form than those known is left to XLA as it is, with one warning.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax.extend.core import ClosedJaxpr
+
+CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
+"""Calls of a program by another, and where that is found."""
+
+
+class While(NamedTuple):
+    """A loop with a condition; its inputs are constants of both, then the initial values."""
+
+    condition: ClosedJaxpr
+    body: ClosedJaxpr
+    constants: tuple[int, int]
+    """How many inputs only the condition, and only the body, has as constants."""
+
+
+class Scan(NamedTuple):
+    """A loop over arrays; its inputs are constants, initial values and arrays."""
+
+    body: ClosedJaxpr
+    constants: int
+    carried: int
+    options: dict[str, Any]
+    """Of `jax.lax.scan`."""
+
+
+class Branches(NamedTuple):
+    """One of several programs, chosen by the first input."""
+
+    branches: tuple[ClosedJaxpr, ...]
+
+
+class Call(NamedTuple):
+    """A call that does what its program does."""
+
+    program: ClosedJaxpr
+
+
+class Unfamiliar(Exception):
+    """JAX has another form than those known here."""
+
+
+def read(name: str, params: Mapping[str, Any], inputs: int) -> While | Scan | Branches | Call | None:
+    """What a loop, branch or call is made of; None for other operations, and for those of an unknown form.
+
+    Args:
+        name: of the primitive.
+        params: its parameters.
+        inputs: how many inputs it has.
+    """
+    reader = READERS.get(name)
+    if reader is None:
+        return None
+    found = reader(name, params)
+    if found is None or not _agrees(found, inputs):
+        warn(name)
+        return None
+    return found
+
+
+def bind(primitive: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """Applies an operation with the parameters of an equation; returns all its results.
+
+    Raises:
+        Unfamiliar: where this JAX makes parameters of an equation's in an unknown way.
+    """
+    found = primitive.get_bind_params(params)
+    functions, params = found if isinstance(found, tuple) else ((), found)  # up to jax 0.9 functions are apart
+    if not isinstance(params, dict):
+        raise Unfamiliar(primitive.name)
+    results = primitive.bind(*functions, *inputs, **params)
+    return results if primitive.multiple_results else [results]
+
+
+def _while(_: str, params: Mapping[str, Any]) -> While | None:
+    names = ("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts")
+    if not params.keys() >= set(names):
+        return None
+    condition, body, *counts = (params[name] for name in names)
+    return While(_closed(condition), _closed(body), (counts[0], counts[1]))
+
+
+def _scan(_: str, params: Mapping[str, Any]) -> Scan | None:
+    if not params.keys() >= {"jaxpr", "length", "reverse", "unroll"}:
+        return None
+    options = {name: params[name] for name in ("length", "reverse", "unroll")}
+    if params.keys() >= {"num_consts", "num_carry"}:
+        return Scan(_closed(params["jaxpr"]), params["num_consts"], params["num_carry"], options)
+    groups = getattr(params.get("ft_in"), "unpack", tuple)()  # from jax 0.12: constants, initial values, arrays
+    if len(groups) != 3:
+        return None
+    return Scan(_closed(params["jaxpr"]), len(list(groups[0])), len(list(groups[1])), options)
+
+
+def _cond(_: str, params: Mapping[str, Any]) -> Branches | None:
+    return Branches(tuple(map(_closed, params["branches"]))) if "branches" in params else None
+
+
+def _call(name: str, params: Mapping[str, Any]) -> Call | None:
+    return Call(_closed(params[CALLS[name]])) if CALLS[name] in params else None
+
+
+READERS: dict[str, Callable[[str, Mapping[str, Any]], Any]] = {
+    **{"while": _while, "scan": _scan, "cond": _cond},
+    **dict.fromkeys(CALLS, _call),
+}
+
+
+def _closed(jaxpr: Any) -> ClosedJaxpr:
+    return jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ())
+
+
+def _agrees(found: While | Scan | Branches | Call, inputs: int) -> bool:
+    """Whether the programs found take as many inputs, and give as many results, as what was read says."""
+    if isinstance(found, While):
+        n, m = found.constants
+        carried = inputs - n - m
+        takes = (len(found.condition.in_avals), len(found.body.in_avals), len(found.body.out_avals))
+        return takes == (n + carried, m + carried, carried)
+    if isinstance(found, Scan):
+        initial, results = found.body.in_avals[found.constants :][: found.carried], found.body.out_avals
+        same = [a.shape == b.shape and a.dtype == b.dtype for a, b in zip(initial, results, strict=False)]
+        return len(found.body.in_avals) == inputs and len(same) == found.carried and all(same)
+    if isinstance(found, Branches):
+        return all(len(branch.in_avals) == inputs - 1 for branch in found.branches)
+    return len(found.program.in_avals) == inputs
+
+
+@functools.cache
+def warn(name: str) -> None:
+    """Says once that an operation has an unknown form."""
+    warnings.warn(
+        f"jax {jax.__version__} has another form of {name!r} than those that jaxgait knows: what is inside is left to "
+        "XLA, which is right but slower",
+        RuntimeWarning,
+        stacklevel=2,
+    )

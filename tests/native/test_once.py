@@ -1,0 +1,71 @@
+"""Values computed once: the identity to every transformation, and nothing else is taken for it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.native import compiled
+from jaxgait.native.once import computed_once, derivatives_once
+
+X = jnp.linspace(0.1, 2.0, 7)
+
+
+def long(x):
+    """Enough operations for a kernel."""
+    for _ in range(10):
+        x = x * x - 0.5 * x + 0.1
+    return x
+
+
+@pytest.mark.parametrize("one", [1, 1.0])
+@pytest.mark.parametrize("other", [2, 2.0, 3.0])
+def test_what_users_divide_by_is_left_alone(one, other):
+    def guarded(x, y):
+        z = x + 0.0 * long(y)
+        return z / jnp.where(y == y, one, other), long(x)  # noqa: PLR0124
+
+    x, y = jnp.full(16, 10.0), jnp.full(16, jnp.nan).at[::2].set(1.0)
+    found, expected = compiled(guarded, x, y)(x, y), jax.jit(guarded)(x, y)
+    np.testing.assert_array_equal(found[0], expected[0])
+    plain = lambda x, y: (x / jnp.where(y == y, one, other), long(x))  # noqa: PLR0124
+    np.testing.assert_array_equal(compiled(plain, x, y)(x, y)[0], np.where(np.isnan(y), 10.0 / other, 10.0))
+
+
+@pytest.mark.parametrize("function", [computed_once, derivatives_once])
+def test_it_is_the_identity(function):
+    x = jnp.asarray([0.0, -0.0, 1.5, -jnp.inf, jnp.nan, 1e-310, 1e308])
+    np.testing.assert_array_equal(function(x), x)
+    np.testing.assert_array_equal(jax.jit(function)(x[:5]), x[:5])
+    np.testing.assert_array_equal(jax.vmap(function)(X), X)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(function, in_axes=1, out_axes=1))(X[None]), X[None])
+    primal, tangent = jax.jvp(function, (X,), (2.0 * X,))
+    np.testing.assert_array_equal(primal, X)
+    np.testing.assert_array_equal(tangent, 2.0 * X)
+    (cotangent,) = jax.vjp(function, X)[1](3.0 * X)
+    np.testing.assert_array_equal(cotangent, 3.0 * X)
+    np.testing.assert_array_equal(jax.jit(jax.hessian(lambda x: jnp.sum(function(x) ** 3)))(X), jnp.diag(6.0 * X))
+
+
+def test_it_is_linear():
+    (transposed,) = jax.linear_transpose(lambda x: 2.0 * computed_once(x), X)(X)
+    np.testing.assert_array_equal(transposed, 2.0 * X)
+
+
+def test_trees_keep_what_is_no_number_of_floating_point():
+    tree = {
+        "x": X,
+        "n": jnp.arange(3),
+        "flag": jnp.asarray(True),
+        "single": X.astype(jnp.float32),
+        "z": jax.lax.complex(X, X),
+    }
+    found = jax.jit(computed_once)(tree)
+    jax.tree.map(np.testing.assert_array_equal, found, tree)
+    assert {n: x.dtype for n, x in found.items()} == {n: x.dtype for n, x in tree.items()}
+
+
+def test_only_cpus_need_a_division():
+    text = lambda platform: jax.jit(computed_once).trace(X).lower(lowering_platforms=(platform,)).as_text()
+    assert "stablehlo.divide" in text("cpu")
+    assert "stablehlo.divide" not in text("cuda")
