@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 Value = float | int | str | bool | None
 
@@ -111,6 +112,20 @@ class Report:
         """Adds a picture (a file in the report's folder) with its caption."""
         self.pictures.append((path.name, caption))
 
+    def data(self, path: pathlib.Path, results: xr.Dataset) -> None:
+        """Stores results as NetCDF beside the report.
+
+        Raises:
+            ValueError: a variable, or a coordinate that is more than a count or a name, lacks its unit or its long name.
+        """
+        for name, variable in results.variables.items():
+            if name in results.coords and variable.dtype.kind != "f":
+                continue
+            lacking = [key for key in ("units", "long_name") if key not in variable.attrs]
+            if lacking:
+                raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}")
+        results.to_netcdf(path, engine="h5netcdf")
+
     def write(self, out: pathlib.Path) -> pathlib.Path:
         """Writes `figures.json` and `report.md` into `out` and returns the path of the latter."""
         out.mkdir(parents=True, exist_ok=True)
@@ -160,6 +175,11 @@ class Report:
         parts += [f"## {heading}\n\n{body}" for heading, body in self.sections]
         parts += [f"## All figures\n\n{_table(self.figures)}", f"Machine: {machine()}."]
         return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def labels(unit: str, long_name: str) -> dict[str, str]:
+    """The attributes of a labelled variable."""
+    return {"units": unit, "long_name": long_name}
 
 
 def machine() -> str:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 import jaxgait
 from jaxgait import precision
 from jaxgait.analysis.bungee import clearance, critical_value, lowest_point
+from jaxgait.measure import Measure
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.parameters import with_parameters
 from jaxgait.plot.style import BLUE, ORANGE, RED, axis_label, save, style
@@ -72,7 +73,7 @@ def _figures(report: Report, out: pathlib.Path) -> None:
 
 def _path(report: Report, out: pathlib.Path) -> None:
     run = jaxgait.simulate(Bungee(), duration=60.0, samples=1200)
-    run.to_netcdf(out / "path.nc", engine="h5netcdf")
+    report.data(out / "path.nc", run)
     at_ten = float(run.x.sel(time=10.0, method="nearest", tolerance=1e-9))
     report.figure("x-10", "position after 10 s", "m", at_ten, expected=38.090567, tolerance=1e-5)
     with style():
@@ -92,11 +93,11 @@ def _map(report: Report, out: pathlib.Path) -> None:
         {"mass": MASSES, "stiffness": ROPES},
         duration=20.0,
         samples=400,
-        observe=lambda run: {"clearance": run["height"].min()},
+        observe=Measure("clearance", lambda run: run["height"].min(), "m", "clearance"),
         rtol=1e-7,
         atol=1e-7,
     )
-    scan.to_netcdf(out / "safety_map.nc", engine="h5netcdf")
+    report.data(out / "safety_map.nc", scan)
     report.figure("map", "jumps on the safety map", "1", int(scan.clearance.size))
     report.figure("map-failed", "of which failed", "1", int((scan.status != 0).sum()), expected=0)
     with style():

@@ -74,7 +74,7 @@ def table(report: Report, out: pathlib.Path) -> xr.Dataset:
     _other_laws(report)
     _grip(report)
     assert default is not None
-    default.to_netcdf(out / "axial.nc", engine="h5netcdf")
+    report.data(out / "axial.nc", default)
     return default
 
 

@@ -18,7 +18,7 @@ from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.creeper_chain import CreeperChain, Manoeuvre, SoftExtension
 from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, axis_label, save, style
-from jaxgait.report import Report
+from jaxgait.report import Report, labels
 
 FORCE, CORIOLIS = 1e-4, 1e-6  # N: tolerances of the specification
 MANOEUVRES: tuple[Manoeuvre, ...] = ("straight", "steer", "yaw")
@@ -38,8 +38,10 @@ def figure_5(report: Report, out: pathlib.Path) -> None:
     for name, force in forces.items():
         side = CORIOLIS if name == "yaw" else FORCE
         found = force[:, 0].max(), force[:, 0].min(), force[:, 1].max()
-        labels = "largest along x", "smallest along x", "largest along y"
-        for label, value, expected, tolerance in zip(labels, found, EXPECTED[name], (FORCE, FORCE, side), strict=True):
+        extremes = "largest along x", "smallest along x", "largest along y"
+        for label, value, expected, tolerance in zip(
+            extremes, found, EXPECTED[name], (FORCE, FORCE, side), strict=True
+        ):
             what = f"{name}: drive force, {label}"
             id = f"drive-{name}-{label.replace(' ', '-')}"
             paper = "a curve without values (Figure 5)" if name == "steer" else None
@@ -49,11 +51,16 @@ def figure_5(report: Report, out: pathlib.Path) -> None:
         "soft-peak", "steer, front unit on springs: largest drive force along x", "N", float(soft.drive_x.max())
     )
     stack = np.stack(list(forces.values()))
-    attrs = {"units": "N", "long_name": "force of the actuator unit on its shaft, in its axes"}
-    xr.Dataset(
-        {"drive_force": (("manoeuvre", "time", "axis"), stack, attrs)},
-        {"manoeuvre": list(forces), "time": ("time", t, {"units": "s"}), "axis": list("xyz")},
-    ).to_netcdf(out / "drive.nc", engine="h5netcdf")
+    force = labels("N", "force of the actuator unit on its shaft, in its axes")
+    data = xr.Dataset(
+        {"drive_force": (("manoeuvre", "time", "axis"), stack, force)},
+        {
+            "manoeuvre": list(forces),
+            "time": ("time", t, labels("s", "time")),
+            "axis": list("xyz"),
+        },
+    )
+    report.data(out / "drive.nc", data)
     _draw(report, out, t, forces, soft)
 
 

@@ -38,7 +38,7 @@ def speed_scans(report: Report, out: pathlib.Path, progress: bool) -> None:
     robot = Creeper()
     grip, heart, gap = _three_scans(robot, progress)
     for name, data in (("grip", grip), ("heart", heart), ("clearance", gap)):
-        data.to_netcdf(out / f"scan_{name}.nc", engine="h5netcdf")
+        report.data(out / f"scan_{name}.nc", data)
     static = float(grip_threshold(robot))
     simulated = _threshold(grip)
     report.figure(

@@ -19,10 +19,21 @@ from jaxgait.models.exoskeleton import five_links
 from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walking import joined_amplitudes
 from jaxgait.plot.style import BLUE, axis_label, save, style
-from jaxgait.report import Report
+from jaxgait.report import Report, labels
 from jaxgait.run import Run
 
 MEMBERS = 1000
+COLUMNS = {
+    "mass_scale": ("1", "scale of the masses"),
+    "length_scale": ("1", "scale of the lengths"),
+    "amplitude": ("rad", "amplitude"),
+    "stride_time": ("s", "stride time"),
+    "stretch": ("1", "stretch of the telescopes"),
+    "speed": ("m/s", "speed"),
+    "ankle": ("N m", "largest ankle moment"),
+    "work_per_metre": ("J/m", "positive work per metre"),
+}
+"""Unit and long name of what is stored of each walker."""
 
 
 def samples(seed: int = 0) -> dict[str, np.ndarray]:
@@ -91,10 +102,10 @@ def add(report: Report, out: pathlib.Path) -> None:
     start = time.perf_counter()
     runs = disturbed()
     seconds = time.perf_counter() - start
-    columns = {"speed": step.speed, "ankle": step.ankle, "work_per_metre": step.work_per_metre}
-    data = xr.Dataset({k: ("member", np.asarray(v)) for k, v in {**drawn, **columns}.items()})
-    data.to_netcdf(out / "walkers.nc", engine="h5netcdf")
-    runs.to_netcdf(out / "disturbed.nc", engine="h5netcdf")
+    columns = {**drawn, "speed": step.speed, "ankle": step.ankle, "work_per_metre": step.work_per_metre}
+    data = xr.Dataset({k: ("member", np.asarray(v), labels(*COLUMNS[k])) for k, v in columns.items()})
+    report.data(out / "walkers.nc", data)
+    report.data(out / "disturbed.nc", runs)
     firm = runs.error.where(runs.tracking > 60)
     report.figure("members_finite", f"walkers of {MEMBERS} with finite figures", "", int(np.isfinite(step.ankle).sum()))
     report.figure("disturbed_completed", f"disturbed runs of {MEMBERS} completed", "", int((runs.status == 0).sum()))

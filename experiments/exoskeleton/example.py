@@ -46,8 +46,8 @@ def add(report: Report, out: pathlib.Path) -> None:
     """Inverse dynamics of one stride (literal mode) and of the walk (gait mode), with pictures and data."""
     literal = histories(five_links(), samples=SAMPLES)
     walk = histories(five_links(mode="gait"), strides=2, samples=400)
-    literal.to_netcdf(out / "stride.nc", engine="h5netcdf")
-    walk.to_netcdf(out / "walk.nc", engine="h5netcdf")
+    report.data(out / "stride.nc", literal)
+    report.data(out / "walk.nc", walk)
     _extremes(report, literal)
     _step(report, literal.isel(time=slice(0, SAMPLES // 2 + 1)))
     _pictures(report, out, literal, walk)
@@ -147,7 +147,7 @@ def add_forward(report: Report, out: pathlib.Path) -> None:
     """Plays the moments and forces back: a whole stride with tracking, and how fast open loop runs away."""
     exo = Exoskeleton()
     run = simulate(exo, strides=1, samples=100, rtol=1e-10, atol=1e-12)
-    run.to_netcdf(out / "forward.nc", engine="h5netcdf")
+    report.data(out / "forward.nc", run)
     report.figure(
         "tracking", "forward run of a stride with tracking: largest error", "m", float(run.tracking_error.max()),
         expected=0.0, tolerance=1e-9,

@@ -78,14 +78,14 @@ def posture(report: Report, out: pathlib.Path) -> None:
 def robot(report: Report, out: pathlib.Path) -> None:
     """The jumping robot of four bars, same equations, other numbers."""
     scan = jaxgait.ensemble(JumpingRobot(), {"trunk_mass": np.linspace(3.0, 12.0, 10)}, observe=MEASURES, **FAST)
-    scan.to_netcdf(out / "robot.nc", engine="h5netcdf")
+    report.data(out / "robot.nc", scan)
     middle = scan.sel(trunk_mass=6.0)
     report.figure("robot-height", "jump height of the four-bar robot", "m", float(middle.height))
     report.figure("robot-peak", "its peak force / body weight", "1", float(middle.peak_force))
 
 
 def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> None:
-    scan.to_netcdf(out / f"scan_{name}.nc", engine="h5netcdf")
+    report.data(out / f"scan_{name}.nc", scan)
     report.figure(f"{name}-jumps", f"jumps in the scan of the {name}", "1", int(scan.status.size))
     report.figure(f"{name}-failed", "of which failed", "1", int((scan.status != 0).sum()), expected=0)
     for observable, unit in (("height", "m"), ("peak_force", "1"), ("angular_momentum", "kg m^2/s")):

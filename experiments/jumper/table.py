@@ -93,7 +93,7 @@ def figures(report: Report, out: pathlib.Path) -> None:
     """All rows of the table for both profiles, the ground reaction and the sole."""
     runs = {name: run(model) for name, model in PROFILES.items()}
     for column, (profile, data) in enumerate(runs.items()):
-        data.to_netcdf(out / f"{profile}.nc", engine="h5netcdf")
+        report.data(out / f"{profile}.nc", data)
         jump = jump_of(data)
         for name, what, unit, *expected, tolerance in ROWS:
             value = float(getattr(jump, name))

@@ -71,8 +71,8 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     _numbers(report, one, other, scan)
     tune.describe(report, best, check)
     for name, data in {"histories_R2": one, "histories_R3": other, "scan_R2": scan, "scan_R3": windows}.items():
-        data.to_netcdf(out / f"{name}.nc", engine="h5netcdf")
-    best.history.to_netcdf(out / "optimisation.nc", engine="h5netcdf")
+        report.data(out / f"{name}.nc", data)
+    report.data(out / "optimisation.nc", best.history)
     best.to_json(out / "optimisation.json")
     rows = "\n".join(f"| {part} | {seconds:.0f} |" for part, seconds in clock.seconds.items())
     report.section("Time", f"| part (compilation included) | s |\n|---|---|\n{rows}")
@@ -132,10 +132,9 @@ def _pictures(
     regular = {"set R2, k = 18000 N/m": one_run(one, 4), "set R3, k = 16000 N/m": one_run(other, 4)}
     add("figure_10_histories", pictures.knee_curves(regular, period), "Period-one gait (Figure 10, left)")
     add("figure_10_spectra", pictures.spectra(regular, 12, 100), "Its spectrum (Figure 10, right): no subharmonics")
-    frequency = np.arange(runs.LINES) / runs.RESOLVED
     add(
         "figure_11_windows",
-        pictures.waterfall(K_R3, frequency, windows.amplitude.isel(ratio=0).values),
+        pictures.waterfall(K_R3, windows.frequency.values, windows.amplitude.isel(ratio=0).values),
         "Spectra against k at c/k = 0.05 s, set R3 (Figure 11)",
     )
     critical = {r: gait.critical_value(K, _orders(scan, r))[0] for r in (0.03, 0.05, 0.07, 0.1)}

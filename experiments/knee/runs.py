@@ -14,6 +14,7 @@ from jaxgait.analysis.knee import MEASURES, curves
 from jaxgait.ensemble import zipped
 from jaxgait.measure import Measure
 from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.report import labels
 
 STRIDES = 20
 """As in the paper."""
@@ -42,9 +43,10 @@ AMPLITUDE = Measure(
     "amplitude",
     _amplitude,
     "deg",
-    "amplitude spectrum of the knee, in twelfths of the stride frequency",
+    "amplitude spectrum of the knee",
     strides=RESOLVED,
     samples_per_stride=2 * LINES // RESOLVED,
+    dims=("frequency",),
 )
 
 
@@ -70,4 +72,7 @@ def scan(leg: Prosthesis, k: np.ndarray, ratio: np.ndarray, progress: bool) -> x
         "rtol": RTOL,
         "batch": BATCH,
     }
-    return ensemble(leg, grid(k, ratio), strides=STRIDES, progress=progress, **options)
+    data = ensemble(leg, grid(k, ratio), strides=STRIDES, progress=progress, **options)
+    data["k"].attrs |= labels("N/m", "stiffness of the damper")
+    data["ratio"].attrs |= labels("s", "c/k of the damper")
+    return data.assign_coords(frequency=("frequency", np.arange(LINES) / RESOLVED, labels("1/stride", "frequency")))

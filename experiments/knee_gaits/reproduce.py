@@ -16,7 +16,7 @@ from tqdm import tqdm
 from jaxgait import precision
 from jaxgait.analysis import gait
 from jaxgait.analysis.families import Crossing, Gaits
-from jaxgait.report import Report
+from jaxgait.report import Report, labels
 
 from . import branches, pictures
 from .branches import DOUBLED, LINE, RATIOS, START
@@ -71,7 +71,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         ):
             report.picture(pictures.save(figure, out / f"{name}.png"), caption)
         stage("done")
-    store(one, out / "period_one.nc")
+    store(report, one, out / "period_one.nc")
     report.write(out)
     plt.close("all")
     return report
@@ -235,14 +235,24 @@ def agreement(report: Report, over: xr.Dataset, one: Gaits, largest: np.ndarray)
     )
 
 
-def store(one: Gaits, path: pathlib.Path) -> None:
+def store(report: Report, one: Gaits, path: pathlib.Path) -> None:
     """The followed gaits as NetCDF."""
-    dims = ("k", "ratio")
+    dims, (angle, foot, angle_rate, foot_rate) = ("k", "ratio"), np.moveaxis(one.z[:, :, 0], -1, 0)
     data = {
-        "state": ((*dims, "component"), one.z[:, :, 0], {"long_name": "theta_b, beta_1 (rad) and rates (rad/s)"}),
-        "multiplier_real": ((*dims, "index"), np.real(one.multipliers), {"units": "1"}),
-        "multiplier_imag": ((*dims, "index"), np.imag(one.multipliers), {"units": "1"}),
-        "residual": (dims, np.where(np.isfinite(one.residual), one.residual, np.nan)),
+        "theta_b": (dims, angle, labels("rad", "angle of the posterior link at heel strike")),
+        "beta_1": (dims, foot, labels("rad", "angle of the foot at heel strike")),
+        "theta_b_rate": (dims, angle_rate, labels("rad/s", "its rate")),
+        "beta_1_rate": (dims, foot_rate, labels("rad/s", "its rate")),
+        "multiplier_real": ((*dims, "index"), np.real(one.multipliers), labels("1", "real part of the multipliers")),
+        "multiplier_imag": ((*dims, "index"), np.imag(one.multipliers), labels("1", "their imaginary part")),
+        "residual": (
+            dims,
+            np.where(np.isfinite(one.residual), one.residual, np.nan),
+            labels("rad or rad/s", "largest distance of the mapped point from the gait before the last correction"),
+        ),
     }
-    coords = {"k": ("k", one.parameter[:, 0], {"units": "N/m"}), "ratio": ("ratio", RATIOS, {"units": "s"})}
-    xr.Dataset(data, coords).to_netcdf(path, engine="h5netcdf")
+    coords = {
+        "k": ("k", one.parameter[:, 0], labels("N/m", "stiffness of the damper")),
+        "ratio": ("ratio", RATIOS, labels("s", "c/k of the damper")),
+    }
+    report.data(path, xr.Dataset(data, coords))

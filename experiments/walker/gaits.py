@@ -20,7 +20,7 @@ from jaxgait.models.parameters import with_parameters
 from jaxgait.models.walker_rigid import RollingWalker
 from jaxgait.plot.style import BLUE, RED, axis_label, save, style
 from jaxgait.plot.walker import basin_map, branches
-from jaxgait.report import Report
+from jaxgait.report import Report, labels
 from jaxgait.solve.hybrid import HybridSettings
 from jaxgait.solve.periodic import PoincareMap
 
@@ -74,13 +74,14 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
         below.set(xlabel=axis_label("slope", "rad"), ylabel=axis_label("Lyapunov exponent", "1/step"), ylim=(-1.2, 0.6))
         report.picture(save(figure, out / "bifurcation_diagram.png"), "Period doublings on steep slopes")
     _doubling_curve(report, doubling, out)
-    xr.Dataset(
+    walks = xr.Dataset(
         {
-            "stance_angle": (("slope", "stride"), points[:, :, 0], {"units": "rad"}),
-            "lyapunov_exponent": ("slope", exponents, {"units": "1/step"}),
+            "stance_angle": (("slope", "stride"), points[:, :, 0], labels("rad", "stance angle after heel strike")),
+            "lyapunov_exponent": ("slope", exponents, labels("1/step", "largest Lyapunov exponent")),
         },
-        coords={"slope": ("slope", np.asarray(values), {"units": "rad"})},
-    ).to_netcdf(out / "bifurcation_diagram.nc", engine="h5netcdf")
+        coords={"slope": ("slope", np.asarray(values), labels("rad", "inclination of the ground"))},
+    )
+    report.data(out / "bifurcation_diagram.nc", walks)
 
 
 def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -195,7 +196,15 @@ def basin_picture(report: Report, out: pathlib.Path) -> None:
             title="Basin of the gait (swing rate -1 rad/s)",
         )
         report.picture(save(figure, out / "basin.png"), "Starts that reach the periodic gait: a narrow band")
-    xr.Dataset(
-        {"outcome": (("angle", "rate"), result.outcome), "strides": (("angle", "rate"), result.strides)},
-        coords={"angle": ("angle", angle, {"units": "rad"}), "rate": ("rate", rate, {"units": "rad/s"})},
-    ).to_netcdf(out / "basin.nc", engine="h5netcdf")
+    outcome = labels("1", f"how the walk ends ({REACHED}: it reaches the gait)")
+    starts = xr.Dataset(
+        {
+            "outcome": (("angle", "rate"), result.outcome, outcome),
+            "strides": (("angle", "rate"), result.strides, labels("1", "strides walked")),
+        },
+        coords={
+            "angle": ("angle", angle, labels("rad", "stance angle at the start")),
+            "rate": ("rate", rate, labels("rad/s", "stance rate at the start")),
+        },
+    )
+    report.data(out / "basin.nc", starts)

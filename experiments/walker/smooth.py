@@ -73,7 +73,7 @@ def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
         axes[2].set(xlabel=axis_label("time", "s"), ylabel=axis_label("energy", "mJ"), title="Where the energy goes")
         axes[2].legend()
         report.picture(save(figure, out / "smooth_forces.png"), "Smooth walker: forces, contact, energy balance")
-    late.isel(time=slice(None, None, 4)).to_netcdf(out / "smooth.nc", engine="h5netcdf")
+    report.data(out / "smooth.nc", late.isel(time=slice(None, None, 4)))
 
 
 def animation(report: Report, out: pathlib.Path) -> None:

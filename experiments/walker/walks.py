@@ -15,10 +15,11 @@ import xarray as xr
 from jaxgait import precision
 from jaxgait.analysis.walker import WalkStatistics, losses, walk, walk_statistics
 from jaxgait.models.parameters import with_parameters
+from jaxgait.models.walker import OBSERVABLES
 from jaxgait.models.walker_rigid import RigidWalker
 from jaxgait.plot.style import BLUE, FAILED, ORANGE, RED, axis_label, save, style
 from jaxgait.plot.walker import contact_strip, phase_portrait
-from jaxgait.report import Report
+from jaxgait.report import Report, labels
 from jaxgait.solve.time_stepping import Step, march
 
 TABLE_2 = {
@@ -205,7 +206,7 @@ def figures_4_to_6(report: Report, runs: dict[str, Step], out: pathlib.Path) -> 
         with style():
             figure = draw(run, observed)
             report.picture(save(figure, out / f"{name}.png"), _CAPTIONS[name])
-        _store(run, observed, out / f"{name}.nc")
+        _store(report, run, observed, out / f"{name}.nc")
 
 
 _CAPTIONS = {
@@ -284,10 +285,12 @@ def _figure_6(run: Step, observed: dict[str, np.ndarray]) -> Any:
     return figure
 
 
-def _store(run: Step, observed: dict[str, np.ndarray], path: pathlib.Path) -> None:
+def _store(report: Report, run: Step, observed: dict[str, np.ndarray], path: pathlib.Path) -> None:
     """The dense record as NetCDF, every tenth step; impulses as sums over ten steps."""
     columns = {**run.y._asdict(), **observed}
-    data: dict[str, Any] = {k: ("time", np.asarray(v)[9::10]) for k, v in columns.items()}
-    for name, values in zip(("normal_1", "tangent_1", "normal_2", "tangent_2"), run.impulses, strict=True):
-        data[f"impulse_{name}"] = ("time", np.asarray(values).reshape(-1, 10).sum(axis=1), {"units": "N s"})
-    xr.Dataset(data, coords={"time": ("time", run.t[9::10], {"units": "s"})}).to_netcdf(path, engine="h5netcdf")
+    data: dict[str, Any] = {k: ("time", np.asarray(v)[9::10], labels(*OBSERVABLES[k][:2])) for k, v in columns.items()}
+    for i, values in enumerate(run.impulses):
+        direction, foot = ("normal", "tangent")[i % 2], 1 + i // 2
+        attributes = labels("N s", f"{direction} impulse on foot {foot} over ten steps")
+        data[f"impulse_{direction}_{foot}"] = ("time", np.asarray(values).reshape(-1, 10).sum(axis=1), attributes)
+    report.data(path, xr.Dataset(data, coords={"time": ("time", run.t[9::10], labels("s", "time"))}))

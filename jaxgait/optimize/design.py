@@ -247,7 +247,14 @@ class _Search:
         names = self.box.names
         best = dict(zip(names, map(float, self.box.physical(self.steps[i]["x"][j])), strict=True))
         start = {n: self.box.physical(self.first)[:, k].tolist() for k, n in enumerate(names)}
-        return Optimum(with_parameters(model, best), start, best, float(values[i, j]), self.why, self.history())
+        return Optimum(
+            with_parameters(model, best),
+            start,
+            best,
+            float(values[i, j]),
+            self.why,
+            _labelled(self.history(), model, names),
+        )
 
     def history(self) -> xr.Dataset:
         dims = ("start", "iteration")
@@ -259,3 +266,15 @@ class _Search:
             data[name] = (dims, points[:, :, k])
             data[f"objective_gradient[{name}]"] = (dims, slopes[:, :, k])
         return xr.Dataset(data)
+
+
+def _labelled(history: xr.Dataset, model: Model, names: Sequence[str]) -> xr.Dataset:
+    """The history with units and long names."""
+    history["objective"].attrs |= {"units": "1", "long_name": "objective, in its own unit"}
+    history["status"].attrs |= {"units": "1", "long_name": "how the trajectory ended (0: completed)"}
+    for name in names:
+        info = parameter_info(model, name)
+        slope = {"units": f"per {info.unit}", "long_name": f"slope of the objective over {name}"}
+        history[name].attrs |= {"units": info.unit, "long_name": info.doc}
+        history[f"objective_gradient[{name}]"].attrs |= slope
+    return history
