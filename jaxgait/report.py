@@ -116,7 +116,7 @@ class Report:
         """Stores results as NetCDF beside the report.
 
         Raises:
-            ValueError: a variable, or a coordinate that is more than a count or a name, lacks its unit or its long name.
+            ValueError: a variable, or a coordinate beyond counts and names, lacks its unit or its long name.
         """
         for name, variable in results.variables.items():
             if name in results.coords and variable.dtype.kind != "f":
