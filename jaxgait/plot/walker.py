@@ -70,6 +70,9 @@ def animate(
                 axis.set(xlim=(here - REACH, here + REACH), ylim=(below - 0.06, below + 0.46))
             return []
 
+        draw(0)
+        figure.canvas.draw()
+        figure.set_layout_engine("none")  # laid out once: else the panels shake with the width of the numbers
         movie = FuncAnimation(figure, draw, frames=states[0].shape[1], blit=False)
         movie.save(path, writer=PillowWriter(fps=round(0.5 / frame_step)), dpi=dpi)
         plt.close(figure)
