@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
+import pathlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["count", "flag", "one_of", "positive"]
+__all__ = ["count", "fits_in_memory", "flag", "free_memory", "one_of", "positive"]
+
+UNKNOWN_MEMORY = 4 << 30
+"""Bytes that count as free where a platform does not tell."""
 
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
@@ -58,6 +64,34 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
     if value not in known:
         raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
     return value
+
+
+def fits_in_memory(what: str, need: int, advice: str) -> None:
+    """Finds out before anything is allocated whether it fits in the free memory.
+
+    Args:
+        what: what is to be held.
+        need: bytes.
+        advice: what to do if it does not fit.
+
+    Raises:
+        MemoryError: if it does not.
+    """
+    free = free_memory()
+    if need > free:
+        raise MemoryError(f"{what} need {need / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free: {advice}")
+
+
+def free_memory() -> int:
+    """Memory of this machine in bytes that can be had without swapping, `UNKNOWN_MEMORY` where it does not tell."""
+    try:
+        found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
+    except OSError:
+        found = None
+    if found:
+        return int(found[1]) * 1024
+    known = "SC_AVPHYS_PAGES" in os.sysconf_names
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else UNKNOWN_MEMORY
 
 
 def _real(value: Any) -> float | None:

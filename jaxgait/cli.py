@@ -1,25 +1,40 @@
-"""The command line: thin functions over the Python API. `jaxgait --help` lists them."""
+"""The command line: thin functions over the Python API. `jaxgait --help` lists them.
+
+Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
+which no member completed, a search without a result, a reproduction with unmet figures); 2, bad input or usage, said in
+one line; 130, interrupted. Results computed by then are written.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import pathlib
 import sys
+import warnings
 from typing import Annotated, Any, Literal
 
+import jax
 import numpy as np
 import tyro
+import xarray as xr
 
+from jaxgait import arguments as typed
 from jaxgait.ensemble.store import StoreError
+from jaxgait.measure import Measure, Measures, known
 from jaxgait.models.catalogue import model
-from jaxgait.models.parameters import ParameterError, parameter_info, parameters, with_parameters
+from jaxgait.models.parameters import parameters, with_parameters
 from jaxgait.precision import Precision
+from jaxgait.run import Sampling, state_variables
+from jaxgait.solve.status import COMPLETED, COMPLETED_TEXT, NoResult
 
 ModelName = Literal["bungee", "creeper", "exoskeleton", "jumper", "knee", "walker"]
 Experiment = Literal["knee", "knee-gaits", "walker", "exoskeleton", "creeper", "jumper", "bungee", "all"]
 EXPERIMENTS = ("knee", "knee-gaits", "walker", "exoskeleton", "creeper", "jumper", "bungee")
 Positional = tyro.conf.Positional
+NOT_ALL, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,33 +51,37 @@ class Run:
     """Strides to run (models with a period)."""
     duration: float | None = None
     """Seconds to run."""
+    samples: int | None = None
+    """Samples per stride (100) of a run counted in strides, or in all (1000)."""
+    rtol: float | None = None
+    """Relative tolerance."""
     out: pathlib.Path | None = None
     """NetCDF file to write."""
     precision: Precision = "float64"
     list: bool = False
-    """Only list the model's parameters with their units."""
+    """Only list the model's parameters, variables and measures with their units."""
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         """Runs it."""
         from jaxgait.solve.simulate import simulate
 
+        typed.to_write(self.out)
         chosen = _model(self.model, self.set, self.motion)
         if self.list:
-            for name, info in parameters(chosen).items():
-                print(f"{name:28} {info.value!s:>24} {info.unit:10} {info.doc}")
-            return
+            print(listing(chosen))
+            return 0
         data = simulate(
             chosen,
             strides=self.strides,
             duration=self.duration,
+            samples=self.samples,
+            rtol=self.rtol,
             precision=self.precision,
             progress=sys.stderr.isatty(),
         )
         print(data)
-        if self.out is not None:
-            _writable(self.out)
-            data.to_netcdf(self.out, engine="h5netcdf")
-            print(f"wrote {self.out}")
+        _save(data, self.out)
+        return 0 if data.attrs["status"] == COMPLETED else NOT_ALL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,10 +97,18 @@ class Scan:
     """NetCDF file to write at the end."""
     set: tuple[str, ...] = ()
     """Fixed parameters, as name=value."""
+    observe: tuple[str, ...] = ()
+    """Measures by name, as `jaxgait run MODEL --list` shows them: rho,order. All that the sampling allows if none."""
     motion: str | None = None
     """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
     strides: int | None = None
+    """Strides to run (models with a period)."""
     duration: float | None = None
+    """Seconds to run."""
+    samples: int | None = None
+    """Samples per stride (100) of runs counted in strides, or in all (1000)."""
+    rtol: float | None = None
+    """Relative tolerance."""
     trajectories: bool = False
     """Keep whole time histories."""
     cluster: str | None = None
@@ -90,23 +117,25 @@ class Scan:
     """Run blocks of the store again whose files were damaged."""
     precision: Precision = "float64"
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         """Runs it."""
         from jaxgait.ensemble import ensemble, summary
 
+        typed.to_write(self.out)
+        typed.apart(self.set, self.over)
         chosen = _model(self.model, self.set, self.motion)
-        members = dict(_axis(text) for text in self.over)
-        options: dict[str, Any] = {"strides": self.strides, "duration": self.duration, "precision": self.precision}
-        options |= {"trajectories": self.trajectories, "observe": _observe(self.model, self.strides)}
+        members = typed.axes(self.over)
+        sampling: dict[str, Any] = {"strides": self.strides, "duration": self.duration, "samples": self.samples}
+        observe = typed.names(self.observe) or _possible_measures(chosen, sampling, self.trajectories)
+        options: dict[str, Any] = {"rtol": self.rtol, "precision": self.precision, "trajectories": self.trajectories}
         options |= {"store": self.store, "cluster": self.cluster, "repair": self.repair}
-        data = ensemble(chosen, members, **options)
-        for outcome, count in summary(data).items():
+        data = ensemble(chosen, members, observe=observe, **sampling, **options)
+        ended = summary(data)
+        for outcome, count in ended.items():
             print(f"{count:8d}  {outcome}")
         print(data)
-        if self.out is not None:
-            _writable(self.out)
-            data.to_netcdf(self.out, engine="h5netcdf")
-            print(f"wrote {self.out}")
+        _save(data, self.out)
+        return 0 if COMPLETED_TEXT in ended else NOT_ALL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,18 +155,19 @@ class Optimize:
     json: pathlib.Path | None = None
     """File for start, best, objective, history, why_stopped."""
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         """Runs it."""
         from jaxgait.analysis.knee import correlation
         from jaxgait.optimize import optimize
 
+        typed.to_write(self.json)
+        typed.apart(self.set, self.over)
         # A touch-down layer of 0.1 mm instead of 1 micrometre: tangents need steps that resolve it.
         chosen = _model(self.model, ("ground.steepness=1e4", *self.set), self.motion)
-        box = {name: (values[0], values[-1]) for name, values in map(_axis, self.over)}
         found = optimize(
             chosen,
             maximize=correlation,
-            over=box,
+            over=typed.box(self.over),
             strides=self.strides,
             starts=self.starts,
             iterations=self.iterations,
@@ -147,8 +177,9 @@ class Optimize:
         for i, why in enumerate(found.why_stopped):
             print(f"  start {i}: {why}")
         if self.json is not None:
-            _writable(self.json)
             found.to_json(self.json)
+            print(f"wrote {self.json}")
+        return 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,13 +215,21 @@ class Reproduce:
     out: pathlib.Path = pathlib.Path("out")
     """Folder for the results; each experiment writes into a folder of its own name."""
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         """Runs it."""
-        for name in EXPERIMENTS if self.name == "all" else (self.name,):
-            folder = self.out / name if self.name == "all" else self.out
-            _writable(folder / "report.md")
+        chosen = EXPERIMENTS if self.name == "all" else (self.name,)
+        folders = {name: self.out / name if self.name == "all" else self.out for name in chosen}
+        for folder in folders.values():
+            typed.folder_to_write(folder)
+            typed.to_write(folder / "report.md")
+        unmet = 0
+        for name, folder in folders.items():
             report = experiment(name).reproduce(folder, progress=True)
             print(f"{name}: {report.counts()}; see {folder / 'report.md'}")
+            unmet += len(report.unmet)
+            if report.unmet:
+                _say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")
+        return NOT_ALL if unmet else 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,40 +243,43 @@ class Bench:
     quick: bool = False
     """Small sizes: a minute instead of half an hour."""
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         """Runs it."""
         for path in (self.json, self.page):
-            if path is not None:
-                _writable(path)
+            typed.to_write(path)
         experiment("benchmarks", "bench").bench(self.json, quick=self.quick, page_path=self.page)
+        return 0
 
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Show a saved result: its variables, how its trajectories ended, and a picture of its curves."""
+    """Show a saved result: its variables, how its trajectories ended, and a picture.
+
+    A run is drawn over time. A scan, which has no time, is drawn over its one or two parameters: measures as curves or
+    maps, without the members that did not complete.
+    """
 
     file: Positional[pathlib.Path]
     """NetCDF file or Zarr store."""
     variables: tuple[str, ...] = ()
-    """Variables to draw against time."""
+    """Variables to draw; the first few if none."""
     out: pathlib.Path | None = None
-    """Picture to write (PNG, PDF); without it only the text is shown."""
+    """Picture to write (PNG, PDF, SVG); without it only the text is shown."""
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         """Shows it."""
-        import xarray as xr
+        from jaxgait.plot.histories import picture
+        from jaxgait.plot.style import kinds, save
 
-        if not self.file.exists():
-            raise FileNotFoundError(f"{self.file}: no such file")
-        data = xr.open_zarr(self.file) if self.file.is_dir() else xr.open_dataset(self.file, engine="h5netcdf")
+        typed.to_write(self.out, kinds=kinds())
+        data = saved(self.file)
+        for outcome, count in _outcomes(data).items():
+            print(f"{count:8d}  {outcome}")
         print(data)
         if self.out is not None:
-            from jaxgait.plot.histories import histories
-            from jaxgait.plot.style import save
-
-            _writable(self.out)
-            save(histories(data, self.variables), self.out)
+            save(picture(data, typed.names(self.variables)), self.out)
             print(f"wrote {self.out}")
+        return 0
 
 
 Command = (
@@ -252,14 +294,40 @@ Command = (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of the `jaxgait` command: errors that a user can mend are one line, without a traceback."""
-    command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
+    """Entry point of the `jaxgait` command; see the module for its exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: _say(message)
+        code = _exit_code(given)
+    if code:
+        sys.exit(code)
+
+
+def _exit_code(arguments: list[str]) -> int:
+    """Runs a command; an error that a user can mend is one line on stderr, without a traceback."""
     try:
-        command()
-    except (ValueError, FileNotFoundError, PermissionError, ModuleNotFoundError, MemoryError, StoreError) as error:
-        sys.exit(f"jaxgait: {error}")
+        typed.once(arguments)
+        command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
+        code = command() or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError, ModuleNotFoundError, MemoryError, StoreError) as error:
+        _say(error)
+        return BAD_INPUT
+    except NoResult as error:
+        _say(error)
+        return NOT_ALL
     except KeyboardInterrupt as interruption:
-        sys.exit(f"jaxgait: {interruption or 'interrupted'}")
+        _say(interruption if interruption.args else "interrupted")
+        return INTERRUPTED
+
+
+def _say(message: object) -> None:
+    """One line on stderr."""
+    print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def experiment(name: str, module: str = "reproduce") -> Any:
@@ -273,16 +341,77 @@ def experiment(name: str, module: str = "reproduce") -> Any:
     return importlib.import_module(f"experiments.{name}.{module}")
 
 
-def _model(name: str, settings: tuple[str, ...], motion: str | None = None) -> Any:
+def listing(chosen: Any) -> str:
+    """The parameters of a model, its states and outputs, and its measures, one a line, with units."""
+    rows = [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(chosen).items()]
+    states = state_variables(jax.eval_shape(chosen.initial_state))
+    rows += ["", "states and outputs:"]
+    for name, variable in chosen.variables.items():
+        rows.append(f"{name:53} {variable.unit:10} {variable.long_name}{' (state)' if name in states else ''}")
+    rows += ["", "measures:"] if (brought := known(chosen)) else []
+    rows += [f"{m.name:53} {m.unit:10} {m.long_name}{_needs(m)}" for m in brought.values()]
+    return "\n".join(rows)
+
+
+def _short(value: Any) -> str:
+    return str(value) if np.ndim(value) == 0 else np.array2string(np.asarray(value), precision=4, max_line_width=10**6)
+
+
+def _needs(measure: Measure) -> str:
+    """What a measure needs of a run, in brackets."""
+    strides = f"{measure.strides} strides or more" if measure.strides else ""
+    samples = f"{measure.samples_per_stride} samples per stride" if measure.samples_per_stride else ""
+    needs = ", ".join(need for need in (strides, samples) if need)
+    return f" (needs {needs})" if needs else ""
+
+
+def saved(path: pathlib.Path) -> xr.Dataset:
+    """A result from its file.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: for a file of another kind.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+    except Exception as error:  # what these readers raise for a file of another kind is not theirs to choose
+        kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
+        raise ValueError(f"{path} is no result that can be shown: it is no readable {kind} ({error})") from error
+
+
+def _outcomes(data: xr.Dataset) -> dict[str, int]:
+    """How the trajectories of a result ended; of other files nothing is known."""
+    from jaxgait.ensemble import summary
+
+    return summary(data) if "status" in data and "status_legend" in data.attrs else {}
+
+
+def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
+    if out is not None:
+        data.to_netcdf(out, engine="h5netcdf")
+        print(f"wrote {out}")
+
+
+def _possible_measures(chosen: Any, request: dict[str, Any], trajectories: bool) -> Measures | None:
+    """All measures of a model that a run sampled as requested allows; says which it leaves out, and why."""
+    sampling = Sampling.of(chosen, **request)
+    brought = tuple(known(chosen).values())
+    possible = Measures(brought).possible(sampling).members
+    taken = {*chosen.variables} if trajectories else set()
+    kept = tuple(m for m in possible if m.name not in taken)
+    for measure in brought:
+        if measure not in possible:
+            _say(f"left out: {measure.name}{_needs(measure)}; runs are of {sampling}")
+        elif measure not in kept:
+            _say(f"left out: {measure.name}, whose name the trajectories use")
+    return Measures(kept) if kept else None
+
+
+def _model(name: str, texts: tuple[str, ...], motion: str | None = None) -> Any:
     chosen = model(name) if motion is None else _driven(model(name), motion)
-    values = {}
-    for text in settings:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ParameterError(f"--set wants name=value, got {text!r}")
-        unit = parameter_info(chosen, key).unit
-        values[key] = _number(value, f"{key} (in {unit})")
-    return with_parameters(chosen, values)
+    return with_parameters(chosen, typed.settings(chosen, texts))
 
 
 def _driven(chosen: Any, motion: str) -> Any:
@@ -294,48 +423,6 @@ def _driven(chosen: Any, motion: str) -> Any:
     drive, height = driven.drive, driven.height_offset
     print(f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s, height_offset = {height:.4f} m")
     return driven
-
-
-def _axis(text: str) -> tuple[str, np.ndarray]:
-    name, equals, span = text.partition("=")
-    if not equals or not span:
-        raise ParameterError(f"--over wants name=low:high:count or name=a,b,c, got {text!r}")
-    if ":" not in span:
-        return name, np.array([_number(v, name) for v in span.split(",")])
-    low, high, *count = span.split(":")
-    return name, np.linspace(_number(low, name), _number(high, name), int(_number(count[0], name)) if count else 2)
-
-
-def _number(text: str, label: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ParameterError(f"{label}: {text!r} is not a number") from error
-
-
-def _observe(name: str, strides: int | None) -> Any:
-    """What a scan reads off each trajectory by default."""
-    if name == "knee" and (strides is None or strides >= 9):
-        from jaxgait.analysis.knee import measures
-
-        return measures
-    return None
-
-
-def _writable(path: pathlib.Path) -> None:
-    """Finds out before the work whether its result can be written.
-
-    Raises:
-        PermissionError: if not.
-    """
-    folder = path.parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".{path.name}.probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise PermissionError(f"cannot write {path}: {error}") from error
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The command line as a user types it."""
 
-import sys
+import re
 
+import numpy as np
 import pytest
 import xarray as xr
 
 from jaxgait import cli
+from jaxgait.models.bungee import Bungee
 from jaxgait.models.catalogue import MODELS, model
 
 
@@ -18,10 +20,14 @@ def test_run_and_view(tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
 
 
-def test_list_shows_units(capsys):
+def test_list_shows_parameters_variables_and_measures_with_units(capsys):
     cli.main(["run", "knee", "--list"])
     shown = capsys.readouterr().out
     assert "damper.k" in shown and "N s/m" in shown
+    assert re.search(r"^knee_angle +rad +knee flexion", shown, re.MULTILINE)
+    assert re.search(
+        r"^peak_flexion +deg +peak knee flexion.*\(needs 1 strides or more, 50 samples", shown, re.MULTILINE
+    )
 
 
 def test_scan_over_two_parameters(tmp_path):
@@ -30,6 +36,33 @@ def test_scan_over_two_parameters(tmp_path):
     cli.main(["scan", "bungee", *over, "--duration", "2", "--out", str(out)])
     data = xr.open_dataset(out, engine="h5netcdf")
     assert dict(data.sizes)["mass"] == 3 and data.sizes["stiffness"] == 2
+
+
+def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, capsys):
+    out, map_ = tmp_path / "scan.nc", tmp_path / "map.png"
+    over = ["--over", "mass=50,70", "stiffness=20,27", "--duration", "12", "--samples", "20", "--rtol", "1e-4"]
+    cli.main(["scan", "bungee", *over, "--observe", "clearance", "--out", str(out)])
+    data = xr.load_dataset(out, engine="h5netcdf")
+    assert data.clearance.attrs == {
+        "units": "m",
+        "long_name": "smallest height above the ground (negative: he hits it)",
+    }
+    assert "peak_rope_force" not in data and data.attrs["rtol"] == 1e-4
+    cli.main(["view", str(out), "--out", str(map_)])
+    assert map_.stat().st_size > 5000
+    assert "4  completed" in capsys.readouterr().out
+
+
+def test_measures_that_the_sampling_forbids_are_named(capsys):
+    from jaxgait.cli import _possible_measures
+
+    found = _possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
+    assert found is not None and [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
+    assert "order" not in [m.name for m in found.members]
+    said = capsys.readouterr().err
+    assert said.startswith("jaxgait: left out: order (needs 9 strides or more") and said.count("\n") == 1
+    assert said.endswith("runs are of 3 strides of 100 samples\n")
+    assert _possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
 
 
 def test_motion_lists_sources(capsys):
@@ -49,20 +82,71 @@ def test_motion_lists_sources(capsys):
         (["motion", "nowhere.csv"], "nowhere.csv"),
         (["view", "nowhere.nc"], "no such file"),
         (["optimize", "--over", "damper.k=4e4:1e4"], "low < high"),
+        (["optimize", "--json", "."], "is a folder"),
+        (["run", "bungee", "--out", "."], "is a folder"),
+        (["scan", "bungee", "--over", "mass=1,2", "--out", "/dev/null"], "no ordinary file"),
+        (["reproduce", "bungee", "--out", "/dev/null"], "cannot write"),
+        (["scan", "bungee", "--over", "mass=1:2:3", "--set", "mass=2"], "--set and to --over"),
+        (["scan", "bungee", "--over", "mass=1:2:3", "--over", "ground=1:2:3"], "--over is given twice"),
+        (["scan", "bungee", "--over", "mass=40:100:1e6", "stiffness=15:40:1e6"], "GB are free"),
+        (["scan", "bungee", "--over", "mass=1,2", "--observe", "clearence"], "did you mean 'clearance'"),
+        (["run", "bungee", "--samples", "0"], "samples must be at least 1"),
+        (["run", "bungee", "--rtol", "10"], "below 1"),
+        (["run", "unicycle"], "unicycle"),
+        (["run", "bungee", "--strides", "2.7"], "2.7"),
     ],
 )
-def test_mistakes_are_one_clear_line(arguments, message):
+def test_mistakes_are_one_clear_line(arguments, message, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)
-    assert message in str(stop.value.code)
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and message in said
+    assert said.count("\n") == 1 or "helptext" in said  # what tyro says is framed
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="paths")
-def test_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
-    (tmp_path / "file").write_text("")
+@pytest.mark.parametrize("content", [b"", b"not a file of numbers", b"\x89HDF\r\n\x1a\n"])
+def test_view_of_other_files_is_one_clear_line(content, tmp_path, capsys):
+    file = tmp_path / "other.nc"
+    file.write_bytes(content)
+    for path in (file, tmp_path):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["view", str(path)])
+        said = capsys.readouterr().err
+        assert stop.value.code == 2 and "no result that can be shown" in said and said.count("\n") == 1
+
+
+def test_what_does_not_reach_its_end_is_written_and_exits_with_1(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run.nc"
+    monkeypatch.setattr(Bungee, "numerics", Bungee.numerics._replace(max_steps=20))
+    stiff = ["bungee", "--set", "gravity=9.81", "--duration", "40", "--samples", "5", "--out", str(out)]
     with pytest.raises(SystemExit) as stop:
-        cli.main(["reproduce", "bungee", "--out", str(tmp_path / "file" / "out")])
-    assert "cannot write" in str(stop.value.code)
+        cli.main(["run", *stiff])
+    assert stop.value.code == 1 and out.exists()
+    assert re.search(r"^jaxgait: Bungee gave up: .*, \d\.\d+ s into the run$", capsys.readouterr().err, re.MULTILINE)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["scan", *stiff, "--over", "mass=60,70"])
+    assert stop.value.code == 1 and np.isnan(xr.load_dataset(out, engine="h5netcdf").clearance).all()
+    assert "jaxgait: 0 of 2 trajectories of Bungee completed" in capsys.readouterr().err
+
+
+def test_unmet_figures_exit_with_1(tmp_path, monkeypatch, capsys):
+    from jaxgait.report import Report
+
+    report = Report("r")
+    report.figure("a", "the answer", "1", 42, expected=42)
+    experiment = type("Experiment", (), {"reproduce": staticmethod(lambda folder, progress: report)})
+    monkeypatch.setattr(cli, "experiment", lambda name: experiment)
+    cli.main(["reproduce", "bungee", "--out", str(tmp_path)])
+    report.figure("b", "the question", "1", 41, expected=42)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["reproduce", "bungee", "--out", str(tmp_path)])
+    assert stop.value.code == 1 and "jaxgait: bungee: unmet: the question\n" in capsys.readouterr().err
+
+
+def test_help_tells_the_exit_codes(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--help"])
+    assert stop.value.code == 0 and "Exit codes" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", MODELS)

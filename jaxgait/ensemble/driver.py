@@ -25,7 +25,6 @@ from jaxgait.ensemble.plan import (
     bytes_per_member,
     default_workers,
     failures,
-    free_memory,
     ladder,
     result_shapes,
 )
@@ -115,9 +114,10 @@ def ensemble(
         jaxgait.models.parameters.ParameterError: for impossible names, shapes and values; nothing has run then.
         jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
         ValueError: for impossible settings.
-        MemoryError: for results that do not fit in memory; nothing has run then.
+        MemoryError: for members or results that do not fit in memory; nothing has run then.
+        ConnectionError: if no scheduler answers at the address of a cluster.
         jaxgait.ensemble.store.StoreError: if the store cannot be made, continued or written.
-        RuntimeError: if a block cannot run at all; the blocks before it are kept in the store.
+        jaxgait.solve.status.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
     """
     plan = make_plan(
         model,
@@ -186,12 +186,11 @@ def _into_store(
 
 def _check_memory(plan: Plan) -> None:
     """Finds out before the work whether its results fit in the free memory."""
-    need, free = plan.members.size * plan.result_bytes, free_memory()
-    if need > free:
-        raise MemoryError(
-            f"{plan.members.size} members need {need / 1e9:.3g} GB for their results and {free / 1e9:.3g} GB are free: "
-            "give store=..., or observe measures instead of keeping trajectories"
-        )
+    checks.fits_in_memory(
+        f"{plan.members.size} members with their results",
+        plan.members.size * plan.result_bytes,
+        "give store=..., or observe measures instead of keeping trajectories",
+    )
 
 
 def make_plan(
@@ -237,7 +236,18 @@ def make_plan(
         batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
     rungs = ladder(chosen, precision) if retry else ()
     blocks = block_shape(chosen_members.shape, batch)
-    return Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, known)
+    plan = Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, known)
+    _check_names(plan)
+    return plan
+
+
+def _check_names(plan: Plan) -> None:
+    """Finds out before the work whether a dimension or label of the members has the name of a result."""
+    labels = {*plan.members.dims, *plan.members.labels}
+    for name, described in descriptions(plan).items():
+        for clash in labels & {name, *described.dims}:
+            what = "is a result" if clash == name else f"is a dimension of the result {name!r}"
+            raise ParameterError(f"the members have the label {clash!r}, which {what}: give it another name")
 
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from typing import Any, TypeAlias
 import jax
 import numpy as np
 
-from jaxgait.models.base import Model
+from jaxgait import checks
+from jaxgait.models.base import Model, as_model
 from jaxgait.models.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
@@ -109,7 +110,7 @@ def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
     """
     from scipy.stats import qmc
 
-    box = _box(ranges, samples)
+    box = _box(ranges, samples, seed)
     return _sampled(box, qmc.LatinHypercube(len(box), rng=seed).random(samples))
 
 
@@ -123,7 +124,7 @@ def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
     """
     from scipy.stats import qmc
 
-    box = _box(ranges, samples)
+    box = _box(ranges, samples, seed)
     power = max(0, math.ceil(math.log2(samples)))  # a power of two keeps the points balanced
     return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:samples])
 
@@ -139,18 +140,24 @@ def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members
         seed: the same seed gives the same cloud.
 
     Raises:
-        ParameterError: for unknown components and spreads that cannot be.
+        ParameterError: for unknown components, and for impossible spreads, counts and seeds.
+        TypeError: for anything but a model.
+        MemoryError: for more samples than fit in memory.
     """
-    centre = _initial_components(model)
-    rng = np.random.default_rng(seed)
+    centre = _initial_components(as_model(model))
+    named = _named(spread)
+    _count("samples", samples)
+    rng = np.random.default_rng(_count("seed", seed, 0))
     values = {}
-    for name, sigma in _named(spread).items():
+    for name, sigma in named.items():
         component = name.removeprefix(INITIAL)
         _known_component(model, component, centre)
-        if not (np.isfinite(sigma) and sigma >= 0):
-            raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {sigma!r}")
+        width = _spread(name, sigma)
+        if INITIAL + component in values:
+            raise ParameterError(f"the spread of {component!r} is given twice")
         middle = np.asarray(centre[component], dtype=float)
-        values[INITIAL + component] = middle + sigma * rng.standard_normal((_count(samples), *middle.shape))
+        _check_memory((samples,), [middle.size] * len(named), made=2)
+        values[INITIAL + component] = middle + width * rng.standard_normal((samples, *middle.shape))
     return _along(("start",), (samples,), values)
 
 
@@ -159,7 +166,13 @@ def product(*sets: Members) -> Members:
 
     Raises:
         ParameterError: if two sets share a dimension or a parameter.
+        MemoryError: if their combinations do not fit in memory; nothing has been allocated then.
     """
+    for s in sets:
+        if not isinstance(s, Members):
+            raise ParameterError(f"a product is of sets such as grid({{...}}), got {_shown(s)}")
+    if not sets:
+        raise ParameterError("a product needs at least one set")
     dims = tuple(d for s in sets for d in s.dims)
     names = [n for s in sets for n in s.values]
     for kind, all_names in (("dimension", dims), ("parameter", names)):
@@ -167,6 +180,7 @@ def product(*sets: Members) -> Members:
         if twice:
             raise ParameterError(f"{kind} given twice: {', '.join(map(repr, twice))}")
     shape = tuple(n for s in sets for n in s.shape)
+    _check_memory(shape, [math.prod(x.shape[1:]) for s in sets for x in s.values.values()])
     values = {}
     before = 1
     for s in sets:
@@ -179,7 +193,11 @@ def product(*sets: Members) -> Members:
 
 
 def as_members(given: Members | Mapping[str, Any]) -> Members:
-    """A dict of arrays means their full grid."""
+    """A dict of arrays means their full grid.
+
+    Raises:
+        ParameterError: for anything else.
+    """
     return given if isinstance(given, Members) else grid(given)
 
 
@@ -238,8 +256,14 @@ def _initial_components(model: Model) -> dict[str, Any]:
 
 
 def _named(axes: Axes) -> dict[str, Any]:
-    pairs: list[Any] = list(axes.items() if isinstance(axes, Mapping) else axes)
+    try:
+        pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"give a dict of values by parameter name, got {_shown(axes)}") from error
     names = [name for name, _ in pairs]
+    strange = [name for name in names if not (isinstance(name, str) and name)]
+    if strange:
+        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {_shown(strange[0])}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
@@ -257,7 +281,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
     if x.dtype.kind not in "fiu":
-        raise ParameterError(f"the values of {name!r} must be real numbers, got {x.dtype} ({values!r})")
+        raise ParameterError(f"the values of {name!r} must be real numbers, got {_shown(values)}")
     if x.ndim == 0:
         raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
     if x.size == 0:
@@ -265,10 +289,39 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     return x.astype(np.float64)
 
 
-def _count(samples: int) -> int:
-    if samples < 1:
-        raise ParameterError(f"samples must be at least 1, got {samples}")
-    return samples
+def _count(name: str, value: Any, least: int = 1) -> int:
+    try:
+        return checks.count(name, value, least=least)
+    except ValueError as error:
+        raise ParameterError(str(error)) from error
+
+
+def _spread(name: str, sigma: Any) -> float:
+    """A standard deviation: one number, not negative."""
+    number = _numbers(name, [sigma])
+    if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
+        raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {_shown(sigma)}")
+    return float(number[0])
+
+
+def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> None:
+    """Finds out whether members fit in memory.
+
+    Args:
+        shape: members along each dimension.
+        entries: numbers per member of each parameter.
+        made: how often all the values exist at the same time while they are made.
+    """
+    size = math.prod(shape)
+    box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
+    need = 8 * size * (made * sum(entries) + max(entries) + 1)  # one copy while they are made, and their order
+    checks.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
+
+
+def _shown(value: Any) -> str:
+    """What was given, short enough for a sentence."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
@@ -289,14 +342,16 @@ def _agree(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str
             raise ParameterError(f"the axis {name!r} does not label the values given for {name!r}")
 
 
-def _box(ranges: Axes, samples: int) -> dict[str, tuple[float, float]]:
-    _count(samples)
+def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]]:
+    _count("samples", samples)
+    _count("seed", seed, 0)
     box = {}
     for name, pair in _named(ranges).items():
         bounds = _numbers(name, pair)
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
-            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {pair!r}")
+            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {_shown(pair)}")
         box[name] = (float(bounds[0]), float(bounds[1]))
+    _check_memory((samples,), [1] * len(box), made=3)  # points in the unit box, scaled, and their labels
     return box
 
 

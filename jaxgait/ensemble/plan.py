@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from jaxgait import precision as precisions
+from jaxgait.checks import UNKNOWN_MEMORY, free_memory
 from jaxgait.ensemble.batch import Job, run_batch, shapes
 from jaxgait.ensemble.members import Members
 from jaxgait.models.base import Model, Variable
@@ -37,7 +38,6 @@ _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
 _STAGES = 40  # copies of the state that a solver holds while it steps
 _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
-_UNKNOWN_MEMORY = 4 << 30  # bytes; where a platform does not tell
 _TIGHTER = 1e-2
 _BLOCK_OUTCOME = ("first_status", "rung")
 
@@ -259,13 +259,7 @@ def _free_bytes(platform: str, devices: int) -> int:
     if platform == "cpu":
         return free_memory()
     stats = jax.devices()[0].memory_stats() or {}
-    return devices * (stats.get("bytes_limit", _UNKNOWN_MEMORY) - stats.get("bytes_in_use", 0))
-
-
-def free_memory() -> int:
-    """Free memory of this machine in bytes, 4 GiB where it does not tell."""
-    known = "SC_AVPHYS_PAGES" in os.sysconf_names
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else _UNKNOWN_MEMORY
+    return devices * (stats.get("bytes_limit", UNKNOWN_MEMORY) - stats.get("bytes_in_use", 0))
 
 
 def default_workers(devices: int) -> int:

@@ -256,9 +256,8 @@ def _same_scan(place: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
     wanted = json.loads(json.dumps(fingerprint(plan)))
     different = differences(stored, wanted)
     if different:
-        listed = "\n  ".join(different)
         raise StoreError(
-            f"{place} holds another scan; to start this one, give another place. What differs:\n  {listed}"
+            f"{place} holds another scan; to start this one, give another place. What differs: {'; '.join(different)}"
         )
     return plan
 

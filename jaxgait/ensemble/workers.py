@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import logging
 import pickle
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -14,9 +16,12 @@ import numpy as np
 
 from jaxgait.ensemble.extra import store_library
 from jaxgait.ensemble.plan import Plan, Task, default_workers, run_task, task_of
+from jaxgait.solve.status import NoResult
 
 Results: TypeAlias = dict[str, np.ndarray]
 
+_PATIENCE = 10
+"""Seconds that a scheduler has to answer."""
 _AHEAD = 2
 """Blocks handed to each thread of a cluster at a time: none idles, and results do not pile up."""
 
@@ -33,7 +38,8 @@ def run_blocks(
         cluster: address of a Dask scheduler or a `dask.distributed.Client`; None: this process.
 
     Raises:
-        RuntimeError: if a block cannot run, with its cause; blocks yielded before are good.
+        jaxgait.solve.status.NoResult: if a block cannot run, with its cause; blocks yielded before are good.
+        ConnectionError: if no scheduler answers.
     """
     if cluster is None:
         return _on_threads(plan, blocks, workers or default_workers(plan.job.devices))
@@ -53,8 +59,8 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
 
 def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tuple[int, Results]]:
     """A worker that dies costs the blocks it was running: Dask hands them to another."""
-    distributed, cloudpickle = (store_library(name) for name in ("distributed", "cloudpickle"))
-    client = cluster if isinstance(cluster, distributed.Client) else distributed.Client(cluster)
+    cloudpickle = store_library("cloudpickle")
+    distributed, client = store_library("distributed"), connected(cluster)
     threads: Any = client.nthreads()
     ahead = _AHEAD * max(1, sum(threads.values()))
     remaining = iter(blocks)
@@ -78,6 +84,39 @@ def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tup
             client.close()
 
 
+def connected(cluster: Any) -> Any:
+    """The client of a cluster, from its scheduler's address or as it is.
+
+    Raises:
+        ConnectionError: if no scheduler answers there.
+        TypeError: for something else.
+    """
+    distributed = store_library("distributed")
+    if isinstance(cluster, distributed.Client):
+        return cluster
+    if not isinstance(cluster, str):
+        raise TypeError(f"cluster must be an address such as 'tcp://host:8786' or a dask Client, got {cluster!r}")
+    try:
+        with _quiet("distributed"):
+            return distributed.Client(cluster, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"no Dask scheduler answered at {cluster!r} within {_PATIENCE} s: start one with `dask scheduler` and give "
+            "its address as tcp://host:port"
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet(logger: str) -> Iterator[None]:
+    """Without a library's log of what is said again, shorter, by an exception."""
+    log = logging.getLogger(logger)
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
 def _run_remotely(common: bytes, values: dict[str, np.ndarray]) -> Results:
     return run_task(replace(_unpacked(common), values=values))
 
@@ -95,4 +134,4 @@ def _result(plan: Plan, block: int, future: Any) -> Results:
     except Exception as error:
         region = zip(plan.members.dims, plan.region(block), strict=True)
         place = ", ".join(f"{dim} {part.start}..{part.stop - 1}" for dim, part in region)
-        raise RuntimeError(f"block {block} of {plan.size} ({place}) could not run: {error}") from error
+        raise NoResult(f"block {block} of {plan.size} ({place}) could not run: {error}") from error

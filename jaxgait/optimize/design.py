@@ -30,6 +30,7 @@ from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.run import Run
+from jaxgait.solve.status import NoResult
 
 Objective = Callable[[Run], Any]
 Box = Mapping[str, tuple[float, float]]
@@ -91,7 +92,7 @@ def optimize(
 
     Raises:
         ParameterError: for unknown parameters, bounds that are no interval, starts outside them.
-        RuntimeError: if every trajectory of every start failed.
+        jaxgait.solve.status.NoResult: if every trajectory of every start failed.
     """
     box = _Box(model, over)
     x = box.points(model, starts, seed)
@@ -242,7 +243,7 @@ class _Search:
         values = np.array([s["objective"] for s in self.steps])
         if not np.isfinite(values).any():
             codes = sorted({int(c) for s in self.steps for c in s["status"]})
-            raise RuntimeError(f"every trajectory of every start failed (status codes {codes}): try other bounds")
+            raise NoResult(f"every trajectory of every start failed (status codes {codes}): try other bounds")
         i, j = np.unravel_index(np.nanargmax(values), values.shape)
         names = self.box.names
         best = dict(zip(names, map(float, self.box.physical(self.steps[i]["x"][j])), strict=True))

@@ -1,17 +1,33 @@
-"""Time histories of any labelled result, one panel per variable."""
+"""Pictures of any labelled result: time histories of runs, curves and maps of scans, one panel per variable."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jaxgait.plot.style import axis_label, style
+from jaxgait.plot.style import FAILED, axis_label, style
 
 MOST = 8
 """Panels drawn when no variables are named."""
+_OUTCOME = ("status", "first_status", "rung", "steps", "rejected_steps", "t_end")
+
+
+def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
+    """Draws a result: over time where it has one, otherwise over the parameters that were scanned.
+
+    Args:
+        data: a result of `simulate` or `ensemble`.
+        variables: which; the first few if none are named.
+
+    Raises:
+        ValueError: for unknown variables, or if there is nothing to draw.
+    """
+    return histories(data, variables) if "time" in data.dims else scanned(data, variables)
 
 
 def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
@@ -24,18 +40,83 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
     """
-    unknown = [v for v in variables if v not in data]
-    if unknown:
-        raise ValueError(f"no variable {unknown[0]!r}; there are {', '.join(map(str, data.data_vars))}")
-    chosen = list(variables) or [str(n) for n, x in data.data_vars.items() if x.dims == ("time",)][:MOST]
-    if not chosen:
-        raise ValueError("nothing to draw: no variable over time alone; name some")
+    members = data["status"].dims if "status" in data else ()
+    own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
+    chosen = _chosen(data, variables, own, ("time",))
     with style():
-        figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
-        for ax, name in zip(axes[:, 0], chosen, strict=True):
+        figure, axes = _panels(chosen)
+        for ax, name in zip(axes, chosen, strict=True):
             x = data[name]
             ax.plot(data["time"], x.transpose("time", ...).values.reshape(len(data["time"]), -1), lw=1)
             ax.set_ylabel(axis_label(name, x.attrs.get("units")), fontsize=8)
             ax.set_title(x.attrs.get("long_name", ""), fontsize=8, loc="left")
-        axes[-1, 0].set_xlabel(axis_label("time", "s"))
+        axes[-1].set_xlabel(axis_label("time", "s"))
     return figure
+
+
+def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
+    """Draws variables of a scan over its one or two dimensions; members without a value are grey or left out.
+
+    Args:
+        data: a result of `ensemble` without time histories.
+        variables: which; the first few measures if none are named, otherwise how the members ended.
+
+    Raises:
+        ValueError: for unknown variables, more than two dimensions, or if there is nothing to draw.
+    """
+    if "status" not in data:
+        raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status for every member")
+    dims = tuple(str(d) for d in data["status"].dims)
+    if len(dims) not in (1, 2):
+        raise ValueError(f"a scan over {', '.join(dims)} has {len(dims)} dimensions: one or two can be drawn")
+    plain = [str(n) for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"]
+    measures = [n for n in plain if n not in _OUTCOME and not n.endswith("_end")]
+    chosen = _chosen(data, variables, measures or [n for n in plain if n == "status"], dims)
+    with style():
+        figure, axes = _panels(chosen)
+        for ax, name in zip(axes, chosen, strict=True):
+            (_curve if len(dims) == 1 else _map)(ax, data[name])
+            ax.set_title(data[name].attrs.get("long_name", name), fontsize=8, loc="left")
+        axes[-1].set_xlabel(_axis_name(data, dims[0]))
+    return figure
+
+
+def _panels(chosen: Sequence[str]) -> tuple[Figure, Any]:
+    figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
+    return figure, axes[:, 0]
+
+
+def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tuple[str, ...]) -> list[str]:
+    """The variables to draw: those that the user names, or the first few of our own choice."""
+    unknown = [v for v in named if v not in data]
+    if unknown:
+        raise ValueError(f"no variable {unknown[0]!r}; there are {', '.join(map(str, data.data_vars))}")
+    short = [v for v in named if not set(dims) <= set(data[v].dims)]
+    if short:
+        raise ValueError(f"{short[0]!r} has the dimensions {data[short[0]].dims}: it does not run along {dims}")
+    chosen = list(named) or list(own)[:MOST]
+    if not chosen:
+        raise ValueError(f"nothing to draw: no variable runs along {dims} alone; name some")
+    return chosen
+
+
+def _axis_name(data: xr.Dataset, dim: str) -> str:
+    return axis_label(dim, data[dim].attrs.get("units") if dim in data.coords else None)
+
+
+def _curve(ax: Any, x: xr.DataArray) -> None:
+    dim = str(x.dims[0])
+    ax.plot(x[dim], x.transpose(dim, ...).values.reshape(x.sizes[dim], -1), ".-", lw=1)
+    ax.set_ylabel(axis_label(str(x.name), x.attrs.get("units")), fontsize=8)
+
+
+def _map(ax: Any, x: xr.DataArray) -> None:
+    if x.ndim != 2:
+        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: only single numbers per member make a map")
+    first, second = map(str, x.dims)
+    ax.set_facecolor(FAILED)
+    mesh = ax.pcolormesh(
+        x[first], x[second], np.ma.masked_invalid(x.transpose(second, first).values), shading="nearest"
+    )
+    ax.set_ylabel(axis_label(second, x[second].attrs.get("units")), fontsize=8)
+    ax.figure.colorbar(mesh, ax=ax, label=axis_label(str(x.name), x.attrs.get("units")))

@@ -67,6 +67,11 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
     return quantity if unit in (None, "", "1") else f"{quantity} ({unit})"
 
 
+def kinds() -> tuple[str, ...]:
+    """Endings of the names of pictures that can be written."""
+    return tuple(sorted(Figure().canvas.get_supported_filetypes()))
+
+
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
     """Saves a figure, closes it and returns its path."""
     import matplotlib.pyplot as plt

@@ -24,6 +24,10 @@ class IncompleteRun(UserWarning):
     """A trajectory did not reach its end."""
 
 
+class NoResult(RuntimeError):
+    """The work was begun, and nothing came of it: the input is valid, the computation failed."""
+
+
 def sentence(model: Model, code: int) -> str:
     """What a status code means, for example "folded" for a model that can fold."""
     if code in _SENTENCES:

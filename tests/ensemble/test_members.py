@@ -81,6 +81,10 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
         (lambda: zipped({"mass": [1.0, 2.0]}, axes={"mass": [1.0, 3.0]}), "does not label"),
         (lambda: latin_hypercube({"mass": (2.0, 1.0)}, 4), "lowest, highest"),
         (lambda: sobol({"mass": (1.0, 2.0)}, 0), "at least 1"),
+        (lambda: latin_hypercube({"mass": (1.0, 2.0)}, 4, seed=-1), "seed must be at least 0"),
+        (product, "at least one set"),
+        (lambda: cloud(Oscillator(), {"x": [1.0, 2.0]}, 4), "must be a finite number"),
+        (lambda: cloud(Oscillator(), {"x": 1.0, "initial.x": 2.0}, 4), "given twice"),
         (lambda: cloud(Oscillator(), {"x": -1.0}, 4), "spread"),
         (lambda: cloud(Oscillator(), {"y": 1.0}, 4), "no component 'y'.*'initial.x'"),
     ],
@@ -88,6 +92,34 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
 def test_impossible_sets_are_refused(build, message):
     with pytest.raises(ParameterError, match=message):
         build()
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_anything_is_allocated(monkeypatch):
+    from jaxgait import checks
+
+    monkeypatch.setattr(checks, "free_memory", lambda: 30_000_000)
+    values = np.linspace(1.0, 2.0, 1001)
+    for make in (
+        lambda: grid({"mass": values, "stiffness": values}),  # 32 MB
+        lambda: sobol({"mass": (1.0, 2.0)}, 1 << 20),
+        lambda: latin_hypercube({"mass": (1.0, 2.0)}, 1 << 20),
+        lambda: cloud(Oscillator(), {"x": 1.0}, 1 << 20),
+    ):
+        with pytest.raises(MemoryError, match=r"10\d+ members.* need .* GB of memory and 0.03 GB are free"):
+            make()
+    assert grid({"mass": values, "stiffness": values[:900]}).size == 900_900
+
+
+def test_a_label_with_the_name_of_a_result_is_refused_before_the_work():
+    from jaxgait.ensemble import ensemble
+
+    for name in ("status", "t_end"):
+        labelled = zipped({"mass": [1.0, 2.0]}, axes={name: [1.0, 2.0]})
+        with pytest.raises(ParameterError, match=f"label '{name}', which is a result"):
+            ensemble(Oscillator(), labelled, duration=1.0)
+    labelled = zipped({"mass": [1.0, 2.0]}, axes={"time": [1.0, 2.0]})
+    with pytest.raises(ParameterError, match="label 'time', which is a dimension of the result"):
+        ensemble(Oscillator(), labelled, duration=1.0, trajectories=True)
 
 
 @pytest.mark.parametrize(
