@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import diffrax
+import jax
 import jax.numpy as jnp
+import numpy as np
 import optimistix
 from jaxtyping import Array, Float
+from scipy import optimize
 
 from jaxgait import precision
 from jaxgait.analysis import extremes
 from jaxgait.measure import Measure, table
 from jaxgait.models.bungee import Bungee
-from jaxgait.models.parameters import get_parameter, with_parameters
+from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
 
 __all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
 
+SPAN = 100.0
+"""`critical_value` looks from the present value over this number to the present value times this number."""
+SCANNED = 121
+"""At so many values in between: 8 % apart."""
 _LATEST = 1e3  # s: by then any jumper has turned; a rope softer than that is no rope
 
 
@@ -80,18 +88,46 @@ def clearance(bungee: Bungee) -> Float[Array, ""]:
 
 @float64_default
 def critical_value(bungee: Bungee, name: str) -> float:
-    """Value of one parameter at which the clearance is exactly zero, by Newton's method through the solve (float64).
+    """Value of one parameter at which the clearance is exactly zero (float64).
+
+    The clearance is looked at from a hundredth to a hundred times the present value (`SPAN`), within the parameter's
+    bounds. Where it changes sign, Brent's method finds the root; of several the one nearest to the present value (in
+    ratio) counts.
 
     Args:
         bungee: where the search starts.
         name: the parameter, e.g. "stiffness" or "mass".
+
+    Raises:
+        jaxgait.models.parameters.ParameterError: for an unknown name, or a bungee that cannot be.
+        ValueError: if the clearance does not change sign there: no value makes the jump just safe.
     """
-
-    def residual(value: Float[Array, ""], _: None) -> Float[Array, ""]:
-        return clearance(with_parameters(bungee, {name: value}))
-
+    info = parameter_info(bungee, name)
+    if np.ndim(info.value) != 0:
+        raise ParameterError(f"{name} must be one number to search for, it has the shape {np.shape(info.value)}")
+    bungee.validate()
     with precision.use("float64"):
-        start = jnp.asarray(get_parameter(bungee, name), dtype=float)
-        newton = optimistix.Newton(rtol=1e-10, atol=1e-9)
-        found = optimistix.root_find(residual, newton, start, options={"autodiff_mode": "fwd"}, max_steps=32)
-        return float(found.value)
+        bungee = precision.cast(bungee)
+        start = abs(float(info.value)) or 1.0
+        at = functools.partial(_clearance_at, bungee, name)
+        values = start * np.geomspace(1.0 / SPAN, SPAN, SCANNED)
+        found = np.array([at(value) for value in values])
+        changes = np.flatnonzero(np.signbit(found[1:]) != np.signbit(found[:-1]))
+        changes = changes[np.isfinite(found[changes]) & np.isfinite(found[changes + 1])]
+        if not changes.size:
+            low, high = np.nanmin(found), np.nanmax(found)
+            raise ValueError(
+                f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
+                f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
+            )
+        i = min(changes, key=lambda i: abs(np.log(values[i] / start)))
+        return float(optimize.brentq(at, *values[i : i + 2], rtol=1e-12))
+
+
+def _clearance_at(bungee: Bungee, name: str, value: float) -> float:
+    return float(_with_value(bungee, name, jnp.asarray(value)))
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _with_value(bungee: Bungee, name: str, value: Float[Array, ""]) -> Float[Array, ""]:
+    return clearance(with_parameters(bungee, {name: value}))

@@ -24,7 +24,7 @@ from jaxgait.run import Run
 from jaxgait.solve import status
 from jaxgait.solve.checks import check_kind, check_number, is_concrete
 from jaxgait.solve.hybrid import hybrid
-from jaxgait.solve.periodic import FixedPoint, PoincareMap, fixed_point
+from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, fixed_point
 from jaxgait.solve.time_stepping import Step, march
 
 __all__ = [
@@ -58,9 +58,10 @@ STICTION = 1e-6
 
 
 class RollingGait(NamedTuple):
-    """The periodic gait of the rolling walker."""
+    """The periodic gait of the rolling walker; all numbers but those of `point` are NaN where none was found."""
 
     point: FixedPoint
+    """Its point just after a heel strike, with the status of the search."""
     period: Scalar
     """Time in s of one step."""
     step_length: Scalar
@@ -85,16 +86,30 @@ def rolling_gait(
         walker: its leaves may be traced.
         guess: section point near the gait; that of the paper's walker if None.
         return_map: integration settings.
+
+    Returns:
+        The gait. Look at `point.status` (see `jaxgait.solve.periodic.SENTENCES`): where it is not `CONVERGED`, there is
+        no gait near the guess, and period, velocity and so on are NaN.
+
+    Raises:
+        TypeError: for a walker of another form.
+        ValueError: for a guess that is not three finite numbers.
+        jaxgait.models.parameters.ParameterError: for a walker that cannot be, as far as its leaves are not traced.
     """
-    z0 = jnp.asarray(GAIT) if guess is None else guess
+    check_kind(walker, RollingWalker, "rolling feet, RollingWalker()")
+    if guess is not None and np.shape(guess) != (3,):
+        raise ValueError(
+            "guess must be one section point (stance angle in rad, stance rate and swing rate in rad/s), "
+            f"got the shape {np.shape(guess)}: use jax.vmap for many"
+        )
+    z0 = jnp.asarray(GAIT if guess is None else guess, dtype=float)
     point = fixed_point(return_map, walker, z0)
-    y0 = walker.on_section(point.z)
+    y0 = walker.on_section(jnp.where(point.status == CONVERGED, point.z, z0))
     run = hybrid(walker, events=1, t_end=return_map.longest, y0=y0, settings=return_map.settings)
     before = type(y0)(*(leaf[0] for leaf in run.before))
     strike = walker.heel_strike(before)
     length = before.x - y0.x
-    return RollingGait(
-        point,
+    numbers = (
         run.t_end,
         length,
         length / run.t_end,
@@ -103,6 +118,7 @@ def rolling_gait(
         strike.energy_lost,
         strike.trailing_rate,
     )
+    return RollingGait(point, *(jnp.where(point.status == CONVERGED, number, jnp.nan) for number in numbers))
 
 
 @float64_default

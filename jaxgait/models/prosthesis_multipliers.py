@@ -271,5 +271,5 @@ class ProsthesisMultipliers(Model):
             raise ValueError("ProsthesisMultipliers has no compliant socket: use Prosthesis")
 
     def terminations(self) -> Mapping[str, Any]:
-        """The linkage folds where A, C and D come into one line: links AD and CD parallel."""
-        return {}
+        """The linkage folds where A, C and D come into one line, as it does in `Prosthesis`."""
+        return self.leg.terminations()

@@ -13,6 +13,11 @@ changes the values by rounding errors only, but its derivative is that of the ev
 end time is an event like any other. First derivatives only; a guard that is touched but not crossed has none.
 
 Two zeros of one guard within a single step cancel and are missed: the longest step must resolve the mechanism's events.
+
+A guard fires when it falls from above zero. One that is zero (to rounding) just after an event is not above it: a
+transition without a reset, or whose reset leaves the state on the guard, fires once, and again only after its guard has
+been positive in between. Guards that fall through zero together with the one that fired are still due, and fire next at
+the same instant.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.models.base import Scalar, State
 from jaxgait.models.nonsmooth import HybridModel, Transition
 from jaxgait.precision import float64_default
+from jaxgait.solve.checks import check_count, check_kind, check_model, check_number, check_state, is_concrete
 
 __all__ = ["EVENT_LIMIT", "FAILED", "FIRST_ENDING", "TIME_UP", "HybridSettings", "HybridSolution", "hybrid", "sentence"]
 
@@ -38,7 +44,9 @@ TIME_UP = 0
 EVENT_LIMIT = 1
 """All the events asked for have happened."""
 FAILED = 2
-"""The state became NaN or infinite, or a segment needed too many steps."""
+"""The state became NaN or infinite, a segment needed too many steps, or an event could not be located."""
+POLISHING = 2
+"""Newton iterations in time that follow the secants: quadratic, and on one guard where the secants saw several."""
 FIRST_ENDING = 10
 """Statuses from here on: 10 + number of the transition that ended the trajectory."""
 
@@ -102,9 +110,23 @@ class _Point(NamedTuple):
 
     t: Array
     y: Any
+    guards: Float[Array, " guards"]
+    """Guard values there, those at zero settled to either side (see `_Engine._settled`)."""
     phase: Int[Array, ""]
     status: Int[Array, ""]
     """-1 while it runs."""
+
+
+class _Event(NamedTuple):
+    """A located event, before the jump."""
+
+    t: Array
+    y: Any
+    fired: Int[Array, ""]
+    rates: Float[Array, " guards"]
+    """Time derivatives of the guards."""
+    located: Bool[Array, ""]
+    """Whether its time is exact."""
 
 
 @float64_default
@@ -130,14 +152,17 @@ def hybrid(
         t0: start in s.
         samples: equally spaced samples to return of each segment (for pictures); none by default.
         settings: solver, step sizes.
+
+    Raises:
+        TypeError: for a model without phases and transitions.
+        ValueError: for counts, times, states and phases that cannot be (as far as they are not traced), and for
+            transitions between phases that the model does not have.
+        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
     """
-    start = _Point(
-        jnp.asarray(t0, dtype=float),
-        jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0),
-        jnp.asarray(phase, jnp.int32),
-        jnp.asarray(-1, jnp.int32),
-    )
+    y0 = _checked(model, events, t_end, y0, phase, t0, samples)
     engine = _Engine(model, jnp.asarray(t_end, dtype=float), settings, samples)
+    t, y = jnp.asarray(t0, dtype=float), jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
+    start = _Point(t, y, engine.guards(t, y), jnp.asarray(phase, jnp.int32), jnp.asarray(-1, jnp.int32))
     end, records = jax.lax.scan(lambda point, _: engine.segment(point), start, length=events)
     ts, transitions, before, after, samples_t, sampled = records
     status = jnp.where(end.status < 0, EVENT_LIMIT, end.status)
@@ -145,12 +170,38 @@ def hybrid(
     return HybridSolution(ts, transitions, before, after, samples_t, sampled, end.t, end.y, end.phase, count, status)
 
 
+def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, samples: Any) -> State:
+    """The state at the start, after a look at everything that is not traced; see `hybrid`."""
+    check_kind(model, HybridModel, "phases and transitions, such as RollingWalker()")
+    check_model(model)
+    check_count("events", events)
+    check_count("samples", samples, least=0)
+    check_number("t0", t0, "s")
+    check_number("t_end", t_end, "s")
+    if is_concrete((t0, t_end)) and not t_end > t0:
+        raise ValueError(f"t_end must be later than t0 = {t0:g} s, got {t_end:g} s")
+    own = model.initial_state()
+    check_state("y0", own if y0 is None else y0, own)
+    phases = len(model.phases())
+    if is_concrete(phase) and check_count("phase", phase, least=0) >= phases:
+        raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
+    for name, transition in model.transitions().items():
+        for end in ("source", "target"):
+            if not 0 <= getattr(transition, end) < phases:
+                raise ValueError(
+                    f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
+                    f"0 to {phases - 1}, got {getattr(transition, end)}"
+                )
+    return own if y0 is None else y0
+
+
 def sentence(model: HybridModel, code: int) -> str:
     """What a status code means."""
     known = {
         TIME_UP: "completed: the end time was reached",
         EVENT_LIMIT: "completed: all events asked for have happened",
-        FAILED: "gave up: the state became NaN or infinite, or a segment needed too many steps",
+        FAILED: "gave up: the state became NaN or infinite, a segment needed too many steps (max_steps), or an event "
+        "could not be located (iterations)",
     }
     return known.get(code) or f"ended early: {list(model.transitions())[code - FIRST_ENDING]}"
 
@@ -161,28 +212,41 @@ class _Engine:
 
     def __init__(self, model: HybridModel, t_end: Array, settings: HybridSettings, samples: int) -> None:
         self.transitions: Sequence[Transition] = tuple(model.transitions().values())
-        self.fields = tuple(model.phases())
+        self.fields = tuple(_hashable(phase) for phase in model.phases())
         self.t_end, self.settings, self.samples = t_end, settings, samples
 
     def segment(self, point: _Point) -> tuple[_Point, tuple]:
         """From one event to the next; a trajectory that has ended stays where it is."""
         running = point.status < 0
         bracket = self._search(point)
-        t, y, fired = self._locate(bracket, point.phase)
+        event = self._locate(bracket, point.phase)
+        t, y, fired = event.t, event.y, event.fired
         y_after, phase, status = self._jump(t, y, point.phase, fired)
-        status = jnp.where(bracket.failed | ~_finite(y_after), FAILED, status)
-        end = _select(running, _Point(t, y_after, phase, status), point)
+        status = jnp.where(bracket.failed | ~event.located | ~_finite(y_after), FAILED, status)
+        guards = self._settled(bracket, event, self.guards(t, y_after))
+        end = _select(running, _Point(t, y_after, guards, phase, status), point)
         happened = running & (status != FAILED) & (fired < len(self.transitions))
         events = _blank((t, y, y_after), happened)
         samples = _blank(self._sample(point, t), running & (status != FAILED))
         return end, (events[0], jnp.where(happened, fired, -1), *events[1:], *samples)
+
+    def _settled(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
+        """Guard values just after an event, without those that only rounding tells from zero.
+
+        Of these, one that was to fire in the same step is still due: just above zero. The others are at zero, whatever
+        their rounded value: the one that fired, and those that the jump has put there.
+        """
+        near = jnp.abs(guards) <= jnp.abs(event.rates) * _instant(bracket, event.t)
+        due = bracket.fell & (jnp.arange(guards.shape[0]) != event.fired)
+        zero = jnp.where(due, jnp.maximum(guards, float(jnp.finfo(guards.dtype).tiny)), 0.0)
+        return jax.lax.stop_gradient(jnp.where(near, zero, guards))
 
     def _field(self, phase: Array) -> Callable[[Scalar, State], State]:
         if len(self.fields) == 1:
             return self.fields[0]
         return lambda t, y: jax.lax.switch(phase, self.fields, t, y)
 
-    def _guards(self, t: Scalar, y: State) -> Array:
+    def guards(self, t: Scalar, y: State) -> Array:
         """All guard values; the last one is the end time."""
         return jnp.stack([*(jnp.asarray(tr.guard(t, y)) for tr in self.transitions), jnp.asarray(self.t_end - t)])
 
@@ -214,7 +278,7 @@ class _Engine:
             keep, t0, t1, _, control, _ = settings.controller.adapt_step_size(
                 b.t, t, b.y, y, None, error, order, b.control
             )
-            guards = self._guards(t, y)
+            guards = self.guards(t, y)
             keep = jnp.asarray(keep)
             fell = (b.guards > 0.0) & (guards <= 0.0) & self._armed(t, y, point.phase) & keep
             found = jnp.any(fell)
@@ -224,7 +288,7 @@ class _Engine:
             before = after._replace(t=b.t, y=b.y, dt=jnp.where(found, b.dt, dt), guards=b.guards)
             return _select(keep & ~found & ~failed, after, before)
 
-        guards = self._guards(point.t, point.y)
+        guards = point.guards
         nothing = jnp.zeros(guards.shape, dtype=bool)
         start = _Bracket(
             point.t,
@@ -241,23 +305,39 @@ class _Engine:
         kind = "lax" if settings.mode == "forward" else "checkpointed"
         return eqxi.while_loop(unfinished, advance, start, max_steps=settings.max_steps, kind=kind)
 
-    def _locate(self, b: _Bracket, phase: Array) -> tuple[Array, State, Array]:
-        """Time, state and number of the first guard to fall within the bracketed step."""
+    def _locate(self, b: _Bracket, phase: Array) -> _Event:
+        """The first guard to fall within the bracketed step."""
         still = jax.lax.stop_gradient((b.t, b.y))
+        started = jnp.where(b.fell, b.guards, 1.0)
 
         def lowest(guards: Array) -> Array:
-            return jax.lax.stop_gradient(jnp.min(jnp.where(b.fell, guards, jnp.inf)))
+            """Of all that fall, each relative to its value at the start: guards have units of their own."""
+            return jax.lax.stop_gradient(jnp.min(jnp.where(b.fell, guards / started, jnp.inf)))
 
         def after(dt: Array) -> Array:
-            return lowest(self._guards(still[0] + dt, self._try(still[0], dt, still[1], phase)[0]))
+            return lowest(self.guards(still[0] + dt, self._try(still[0], dt, still[1], phase)[0]))
+
+        def nearer(_: Any, dt: Array) -> Array:
+            t, y = still[0] + dt, self._try(still[0], dt, still[1], phase)[0]
+            shift = self._next(b, t, y, phase)[1]
+            return jnp.clip(dt + jax.lax.stop_gradient(shift), 0.0, b.dt)
 
         dt = _illinois(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.settings.iterations)
+        dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING, nearer, dt), 0.0)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
-        fired = jnp.argmin(jnp.where(b.fell, self._guards(t, y), jnp.inf))
+        fired, shift, velocity, value, rates = self._next(b, t, y, phase)
+        located = (jnp.abs(shift) <= _instant(b, t)) | (jnp.abs(value / started)[fired] <= _instant(b, t) / b.dt)
+        y = jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
+        return _Event(t + shift, y, fired, rates, located)
+
+    def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
+        """The guard that is the next to fall (or fell last), when, the velocity, all guards and their rates."""
         velocity = self._field(phase)(t, y)
-        value, rate = jax.jvp(self._guards, (t, y), (jnp.ones_like(t), velocity))
-        shift = jnp.where(b.found, -(value / jax.lax.stop_gradient(rate))[fired], 0.0)
-        return t + shift, jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity), fired
+        value, rate = jax.jvp(self.guards, (t, y), (jnp.ones_like(t), velocity))
+        falling = jnp.where(rate < 0.0, -value / rate, b.dt)
+        fired = jnp.argmin(jax.lax.stop_gradient(jnp.where(b.fell, falling, jnp.inf)))
+        slope = jax.lax.stop_gradient(jnp.where(b.found, rate[fired], 1.0))
+        return fired, jnp.where(b.found, -value[fired] / slope, 0.0), velocity, value, rate
 
     def _jump(self, t: Array, y: State, phase: Array, fired: Array) -> tuple[State, Array, Array]:
         """State, phase and status after the event."""
@@ -316,6 +396,21 @@ def _illinois(f: Callable[[Array], Array], right: Array, f_left: Array, f_right:
 
     start = (jnp.zeros_like(right), f_left, right, f_right)
     return jax.lax.fori_loop(0, iterations, improve, start)[2]
+
+
+def _instant(bracket: _Bracket, t: Array) -> Array:
+    """Time in s below which two events near time t are one: what is left of a step's digits, and rounding of t."""
+    eps = float(jnp.finfo(t.dtype).eps)
+    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(bracket.dt) + 8.0 * eps * jnp.abs(t))
+
+
+def _hashable(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, State], State]:
+    """A phase as a plain function: `jax.lax.switch` hashes its branches, and bound methods hash their traced object."""
+
+    def move(t: Scalar, y: State) -> State:
+        return phase(t, y)
+
+    return move
 
 
 def _select(condition: Array, yes: Any, no: Any) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
@@ -30,6 +31,7 @@ from jaxgait.models.base import Model, State
 from jaxgait.models.nonsmooth import HybridModel
 from jaxgait.precision import float64_default
 from jaxgait.solve import status as statuses
+from jaxgait.solve.checks import check_count, check_model, check_number, is_concrete
 from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
 from jaxgait.solve.integrate import Settings, integrate
 
@@ -119,14 +121,17 @@ class StroboscopicMap:
 
 
 class FixedPoint(NamedTuple):
-    """A periodic orbit; under `vmap` every field gets a leading axis."""
+    """A periodic orbit; under `vmap` every field gets a leading axis.
+
+    Where none was found, point and Jacobian are NaN.
+    """
 
     z: Float[Array, " n"]
     """Its point on the section."""
     jacobian: Float[Array, "n n"]
     """Derivative of the (iterated) return map there; its eigenvalues are the Floquet multipliers."""
     residual: Float[Array, ""]
-    """Largest component of ``P(z) - z``."""
+    """Largest component of ``P(z) - z`` where the search ended."""
     iterations: Int[Array, ""]
     status: Int[Array, ""]
     """`CONVERGED`, `NO_GAIT` or `NO_RETURN` (see `SENTENCES`)."""
@@ -198,7 +203,15 @@ def fixed_point(
         order: the orbit repeats after this many applications of the map.
         tolerance: largest component of the residual at which it is converged, in the units of the point.
         max_iterations: evaluations of the map and its Jacobian after which it is given up.
+
+    Returns:
+        The orbit, if `status` is `CONVERGED`; otherwise NaN and how far off the search ended.
+
+    Raises:
+        ValueError: for a guess, counts or a tolerance that cannot be (as far as they are not traced).
+        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
     """
+    z0 = _checked(model, z0, order, tolerance, max_iterations)
     repeated = iterated(return_map, order)
     frozen = jax.lax.stop_gradient(model)
     z0 = jax.lax.stop_gradient(z0)
@@ -219,11 +232,24 @@ def fixed_point(
     z, jacobian = jax.lax.stop_gradient((last.z, last.jacobian))
     eye = jnp.eye(z.shape[0], dtype=z.dtype)
     z = z + jnp.linalg.solve(eye - jacobian, repeated(model, z) - z)
-    status = jnp.where(
-        last.residual <= tolerance, CONVERGED, jnp.where(jnp.isfinite(last.residual), NO_GAIT, NO_RETURN)
-    )
-
+    converged = last.residual <= tolerance
+    status = jnp.where(converged, CONVERGED, jnp.where(jnp.isfinite(last.residual), NO_GAIT, NO_RETURN))
+    z, jacobian = (jnp.where(converged, found, jnp.nan) for found in (z, jacobian))
     return FixedPoint(z, jacobian, last.residual, last.count, status)
+
+
+def _checked(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
+    """The first guess as an array, after a look at everything that is not traced; see `fixed_point`."""
+    check_model(model)
+    check_count("order", order)
+    check_count("max_iterations", max_iterations)
+    check_number("tolerance", tolerance, "the units of the point", above=0.0)
+    z0 = jnp.asarray(z0)
+    if z0.ndim != 1 or z0.size == 0:
+        raise ValueError(f"z0 must be one point, a vector, got the shape {z0.shape}: use jax.vmap for many")
+    if is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
+        raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
+    return z0 if jnp.issubdtype(z0.dtype, jnp.floating) else z0.astype(float)
 
 
 def _improve(return_map: ReturnMap, model: Any, it: _Iterate, tolerance: float, max_iterations: int) -> _Iterate:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from jaxgait import precision
-from jaxgait.analysis.walker import SWING, heel_strikes, losses, walk, walk_statistics
+from jaxgait.analysis.walker import SWING, heel_strikes, losses, rolling_gait, walk, walk_statistics
 from jaxgait.models.parameters import ParameterError, with_parameters
-from jaxgait.models.walker_rigid import RigidWalker
+from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
+from jaxgait.solve.periodic import CONVERGED
 from jaxgait.solve.time_stepping import march
 
 DT, DURATION, AFTER = 3e-4, 5.0, 2.0  # a step that divides neither a block nor the duration
@@ -132,3 +133,21 @@ def test_a_walk_validates_its_walker():
         jax.vmap(lambda mu: walk(RigidWalker(mass=-1.0, friction=mu), duration=0.1))(jnp.array([0.1, 0.2]))
     with pytest.raises(ValueError, match=r"friction has the shape \(2,\): use jax.vmap"):
         walk(with_parameters(RigidWalker(), {"friction": np.array([0.1, 0.2])}), duration=0.1)
+
+
+def test_where_there_is_no_rolling_gait_its_numbers_are_nan():
+    """Uphill nothing drives a walker: the iterate at which the search ended has a period all the same."""
+    gaits = jax.jit(jax.vmap(lambda slope: rolling_gait(with_parameters(RollingWalker(), {"slope": slope}))))(
+        jnp.array([0.01, -0.02])
+    )
+    assert gaits.point.status[0] == CONVERGED != gaits.point.status[1]
+    found = np.stack([gaits.period, gaits.velocity, gaits.step_length, gaits.normal_impulse, gaits.lift_off])
+    assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, 1]).all()
+    assert float(gaits.period[0]) == pytest.approx(0.41153258, abs=1e-7)
+
+
+def test_rolling_gaits_that_cannot_be_are_named():
+    with pytest.raises(ParameterError, match=r"RollingWalker\.gravity"):
+        rolling_gait(RollingWalker(gravity=-9.8))
+    with pytest.raises(ValueError, match="z0 must be finite"):
+        rolling_gait(RollingWalker(), jnp.array([0.2, jnp.nan, -1.0]))

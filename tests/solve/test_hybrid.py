@@ -84,13 +84,13 @@ def test_reverse_mode_agrees(bounced):
         HybridSettings(mode="reverse")
     settings = HybridSettings(diffrax.Dopri8(scan_kind="checkpointed"), mode="reverse", max_steps=256)
 
-    @jax.jit
-    @jax.grad
-    def backward(p):
-        run = hybrid(Bouncing(*p), events=4, t_end=2.4, settings=settings)
-        return run.ts[-1] + run.y_end.v
+    def backward(events, observed):
+        return jax.jit(jax.grad(lambda p: observed(hybrid(Bouncing(*p), events=events, t_end=2.4, settings=settings))))
 
-    np.testing.assert_allclose(backward(p), jacobian[3] + jacobian[5], atol=1e-8)
+    found = backward(4, lambda run: run.ts[-1] + run.y_end.v)(p)
+    np.testing.assert_allclose(found, jacobian[3] + jacobian[5], atol=1e-8)
+    early = backward(7, lambda run: run.ts[3])(p)  # segments that are not needed any more take no part
+    np.testing.assert_allclose(early, jacobian[3], atol=1e-8)
 
 
 def test_the_end_time_is_an_event(bounced):
@@ -143,3 +143,119 @@ def test_adaptive_steps_locate_the_same_events():
     omega, v = np.sqrt(400.0), np.sqrt(2 * 9.8)
     stay = 2 * (np.pi - np.arctan(omega * v / 9.8)) / omega
     assert float(solution.ts[1] - solution.ts[0]) == pytest.approx(stay, rel=1e-8)
+
+
+class Swinging(eqx.Module):
+    """A pendulum whose phases and guards are bound methods, as a user writes them; two phases of the same motion."""
+
+    gravity: Scalar = 9.8
+    mark: Scalar = 0.5
+
+    def initial_state(self):
+        return Ball(1.0, 0.0)
+
+    def swing(self, t, y):
+        return Ball(y.v, -self.gravity * jnp.sin(y.h))
+
+    def back(self, t, y):
+        return self.swing(t, y)
+
+    def phases(self):
+        return self.swing, self.back
+
+    def passing(self, t, y):
+        return y.h**3 - self.mark
+
+    def bottom(self, t, y):
+        return y.h
+
+    def transitions(self):
+        return {"passing": Transition(0, 0, self.passing), "bottom": Transition(0, 1, self.bottom)}
+
+
+def many(model, marks, **options):
+    """One run for each position of the mark, in one compilation."""
+    runs = jax.jit(jax.vmap(lambda mark: hybrid(model(mark=mark), t_end=1.0, **options)))(marks)
+    return jax.tree.map(np.asarray, runs)
+
+
+MARKS = jnp.linspace(0.01, 0.9, 50)
+
+
+def test_phases_may_be_bound_methods_under_jit():
+    """They hash their object, whose leaves are traced."""
+    runs = many(Swinging, MARKS, events=3)
+    np.testing.assert_array_equal(runs.transitions, [[0, 1, -1]] * 50)
+    alone = hybrid(Swinging(mark=MARKS[7]), events=3, t_end=1.0)
+    np.testing.assert_allclose(alone.ts[:2], runs.ts[7, :2], atol=EXACT)
+    assert (runs.status == TIME_UP).all() and (runs.phase == 1).all()
+
+
+class Twice(Swinging):
+    """Two guards of other scales that fall through zero together, where the lower one has a kink."""
+
+    def transitions(self):
+        return {
+            "one": Transition(0, 0, self.passing),
+            "other": Transition(0, 0, lambda t, y: 30.0 * (y.h - jnp.cbrt(self.mark))),
+        }
+
+
+class Unmoved(Swinging):
+    """A reset that leaves the state on the guard, and a phase that has the same guard."""
+
+    def transitions(self):
+        same = lambda t, y: Ball(1.0 * y.h, 1.0 * y.v)
+        return {"passing": Transition(0, 1, self.passing, reset=same), "again": Transition(1, 0, self.passing)}
+
+
+@pytest.mark.parametrize(("model", "fired"), [(Twice, [0, 1]), (Unmoved, [0])])
+def test_a_transition_fires_once_at_an_instant(model, fired):
+    """Whatever side of zero rounding puts its guard on; one that falls through zero with it is not lost."""
+    runs = many(model, MARKS, events=4)
+    np.testing.assert_array_equal(np.sort(runs.transitions, axis=1)[:, ::-1][:, : len(fired)], [fired[::-1]] * 50)
+    np.testing.assert_array_equal(runs.count, len(fired))
+    np.testing.assert_allclose(runs.ts[:, : len(fired)], runs.ts[:, :1] * np.ones(len(fired)), atol=1e-9)
+    assert (runs.status == TIME_UP).all()
+
+
+class Free(Swinging):
+    def transitions(self):
+        return {"passing": Transition(0, 0, self.passing)}
+
+
+def test_a_transition_without_a_reset_fires_again_when_its_guard_has_been_positive():
+    """A swing passes the mark downward once in a period, 2.16 s from this height."""
+    ts = hybrid(Free(mark=0.3), events=8, t_end=6.0).ts
+    gaps = np.diff(ts[np.isfinite(ts)])
+    assert len(gaps) == 2 and np.ptp(gaps) < 1e-9 and 2.1 < gaps[0] < 2.2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"events": 0}, "events must be a whole number, at least 1, got 0"),
+        ({"samples": -1}, "samples must be a whole number, at least 0, got -1"),
+        ({"t_end": 0.0}, "t_end must be later than t0 = 0 s, got 0 s"),
+        ({"t_end": 1.0, "t0": 2.0}, "t_end must be later than t0 = 2 s, got 1 s"),
+        ({"t_end": np.nan}, "t_end must be one number in s, finite, got nan"),
+        ({"y0": Ball(np.nan, 0.0)}, r"y0\.h must be finite, got nan"),
+        ({"y0": (1.0, 0.0)}, r"y0 must have the structure of the model's initial_state\(\)"),
+        ({"phase": 2}, "phase must be one of the model's 2, 0 to 1, got 2"),
+        ({"phase": -1}, "phase must be a whole number, at least 0, got -1"),
+    ],
+    ids=str,
+)
+def test_runs_that_cannot_be_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        hybrid(Trampoline(), **({"events": 2, "t_end": 1.0} | change))
+
+
+class Astray(Trampoline):
+    def transitions(self):
+        return {"land": Transition(0, 2, lambda t, y: y.h)}
+
+
+def test_transitions_lead_to_phases_that_exist():
+    with pytest.raises(ValueError, match="the target of the transition 'land' must be one of the model's 2 phases"):
+        hybrid(Astray(), events=1, t_end=1.0)

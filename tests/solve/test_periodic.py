@@ -108,3 +108,25 @@ def test_linearised_gives_value_and_jacobian():
     value, jacobian = linearised(henon, {"a": 1.4, "b": 0.3}, jnp.array([0.1, 0.2]))
     np.testing.assert_allclose(value, [1.186, 0.03], atol=1e-15)
     np.testing.assert_allclose(jacobian, [[-0.28, 1.0], [0.3, 0.0]], atol=1e-15)
+
+
+def test_where_nothing_is_found_there_is_no_number():
+    """No fixed point (the Henon map with a < -(1 - b)^2 / 4), with a residual that looks like one and is none."""
+    point = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
+    assert int(point.status) == NO_GAIT and np.isfinite(point.residual)
+    assert np.isnan(point.z).all() and np.isnan(point.jacobian).all()
+
+
+@pytest.mark.parametrize(
+    ("z0", "options", "message"),
+    [
+        ([0.5, np.nan], {}, "z0 must be finite"),
+        ([0.5, 0.2], {"order": 0}, "order must be a whole number, at least 1, got 0"),
+        ([0.5, 0.2], {"max_iterations": -1}, "max_iterations must be a whole number"),
+        ([0.5, 0.2], {"tolerance": 0.0}, "tolerance must be one number"),
+    ],
+    ids=str,
+)
+def test_searches_that_cannot_be_are_named(z0, options, message):
+    with pytest.raises(ValueError, match=message):
+        fixed_point(henon, {"a": 0.2, "b": 0.3}, jnp.array(z0), **options)
