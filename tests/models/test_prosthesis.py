@@ -222,6 +222,21 @@ def test_energy_is_conserved_and_both_forms_agree_in_free_swing():
     assert jnp.linalg.norm(closure(leg, q)) < 1e-11
 
 
+def test_both_forms_fold_in_the_same_postures():
+    """The multiplier form walked through a linkage that cannot be assembled."""
+    redundant, start = ProsthesisMultipliers(KNEE), KNEE.initial_state()
+    assert list(redundant.terminations()) == list(KNEE.terminations()) == ["folded"]
+    here = redundant.state(0.0, start)
+    ends = [model.terminations()["folded"] for model in (KNEE, redundant)]
+    turns = jnp.linspace(-3.0, 3.0, 61)
+    minimal, full = (
+        jax.vmap(lambda turn, y=y, end=end: end(0.0, y._replace(theta_b=y.theta_b + turn)))(turns)
+        for y, end in zip((start, here), ends, strict=True)
+    )
+    np.testing.assert_array_equal(minimal, full)
+    assert full.any() and not full.all()
+
+
 def test_socket_becomes_the_rigid_hip_when_stiff():
     """With a very stiff socket whose displacement balances the load, the knee's acceleration is the rigid one."""
     t, y = 0.8, CHECKS[0.8]["y"]
