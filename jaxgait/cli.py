@@ -184,27 +184,36 @@ class Optimize:
 
 @dataclasses.dataclass(frozen=True)
 class Motion:
-    """List the embedded measured gaits, or check a CSV stride and show what drive it makes."""
+    """List the embedded measured gaits, or judge a stride: its figures, what is wrong, and whether it makes a drive."""
 
-    file: Positional[pathlib.Path | None] = None
-    """CSV with time_s, hip_x_m, hip_y_m, thigh_rad, knee_rad, ankle_rad; the embedded gaits are listed without it."""
+    file: Positional[str | None] = None
+    """CSV with time_s, hip_x_m, hip_y_m, thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N; or
+    an embedded gait. Without it the embedded gaits are listed."""
     speed: float | None = None
     """Walking speed in m/s, if the file does not say it."""
+    out: pathlib.Path | None = None
+    """Picture to write (PNG, PDF): every signal with its fit, beside measured walking."""
 
     def __call__(self) -> None:
         """Shows it."""
-        from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, read_drive
+        from jaxgait.motion.drive import named_stride
+        from jaxgait.motion.verdict import describe, judge
 
         if self.file is None:
-            for name in REFERENCE_GAITS:
-                record = gait_record(name)
-                print(f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}")
-                print(f"{'':26} {record['licence']}; {record['citation']}")
+            _list_gaits()
             return
-        drive: Any = read_drive(self.file, speed=self.speed)
-        knee = np.degrees([float(drive.knee_angle(t)) for t in np.linspace(0, float(drive.period), 101)])
-        print(f"{drive.name}: T = {float(drive.period):.4f} s, speed {float(drive.speed):.3f} m/s")
-        print(f"knee {knee.min():.1f} to {knee.max():.1f} deg, hip height {float(drive.hip_y.a0):.3f} m on average")
+        if self.out is not None:
+            _writable(self.out)
+        verdict = judge(named_stride(self.file, speed=self.speed))
+        print(describe(verdict))
+        if self.out is not None:
+            from jaxgait.plot.motion import stride
+            from jaxgait.plot.style import save
+
+            print(f"wrote {save(stride(verdict), self.out)}")
+        if not verdict.usable:
+            raise verdict.error()
+        print("\n".join(_heights(verdict)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -412,6 +421,28 @@ def _possible_measures(chosen: Any, request: dict[str, Any], trajectories: bool)
 def _model(name: str, texts: tuple[str, ...], motion: str | None = None) -> Any:
     chosen = model(name) if motion is None else _driven(model(name), motion)
     return with_parameters(chosen, typed.settings(chosen, texts))
+
+
+def _list_gaits() -> None:
+    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
+
+    for name in REFERENCE_GAITS:
+        record = gait_record(name)
+        print(f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}")
+        print(f"{'':26} {record['licence']}; {record['citation']}")
+    print("Any of them drives the knee: `jaxgait run knee --motion NAME` sets the hip's height to suit the leg.")
+
+
+def _heights(verdict: Any) -> list[str]:
+    """Where the prosthesis' hip goes with this stride, for every parameter set."""
+    from jaxgait.models.prosthesis import parameter_set, with_drive
+    from jaxgait.models.prosthesis_parameters import SETS
+    from jaxgait.motion.drive import verdict_drive
+
+    drive = verdict_drive(verdict)
+    offsets = {name: with_drive(parameter_set(name), drive).height_offset for name in SETS}
+    listed = ", ".join(f"{name} {offset:.4f} m" for name, offset in offsets.items())
+    return [f"height_offset that suits it (--motion sets it): {listed}"]
 
 
 def _driven(chosen: Any, motion: str) -> Any:

@@ -26,7 +26,7 @@ from jaxgait.mechanics.scalars import Scalar
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
-from jaxgait.motion.verdict import judge
+from jaxgait.motion.verdict import Verdict, judge
 from jaxgait.precision import float64_default
 
 
@@ -211,9 +211,15 @@ def stride_drive(stride: Stride, *, harmonics: int = 8, check: bool = True) -> G
     if check and not verdict.usable:
         raise verdict.error()
     for line in verdict.warnings() if check else ():
-        warnings.warn(line, MotionWarning, stacklevel=3)
+        warnings.warn(line, MotionWarning, stacklevel=5)  # past this function, its caller and their decorators
+    return verdict_drive(verdict)
+
+
+@float64_default
+def verdict_drive(verdict: Verdict) -> GaitDrive:
+    """The drive of a stride that has been judged, whatever the verdict."""
     series = {k: FourierSeries(*report.series) for k, report in verdict.signals.items()}
-    return _assemble(series, verdict.cycle.period, stride.speed, stride.name)
+    return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name)
 
 
 @float64_default

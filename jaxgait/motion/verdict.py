@@ -124,9 +124,9 @@ def _measured(stride: Stride, harmonics: int) -> Verdict:
 def _findings(v: Verdict) -> list[Finding]:
     """All findings; a check that needs sound units and signs is left out where they are not."""
     found = [*_clock(v), *_speed(v), *_count(v), *_copies(v), *_ranges(v)]
+    found += _closure(v, {f.signal for f in found if f.impossible})
     wrong = {f.signal for f in found if f.impossible}
-    found += _closure(v, wrong)
-    found += _outliers(v, wrong)
+    found += _outliers(v, wrong | {k for k in v.signals if _open(v, k) > GAP[0]})  # a jump rings on both of its sides
     if not any(f.impossible for f in found):
         found += [*_shape(v), *_reach(v)]
     return sorted(found, key=lambda f: not f.impossible)
@@ -162,7 +162,7 @@ def _count(v: Verdict) -> Iterator[Finding]:
     """The thigh swings once per stride, in any gait: its strongest harmonic counts the strides."""
     thigh = v.cycle.signals["thigh_rad"]
     strides = int(np.argmax(np.abs(np.fft.rfft(thigh)[1:]))) + 1
-    if strides > 1 and abs(v.cycle.gaps["thigh_rad"]) < 0.3 * np.ptp(thigh):
+    if strides > 1 and _open(v, "thigh_rad") < GAP[1]:
         samples = v.stride.time.size
         advice = f"cut out one, from heel strike to the next of the same foot (about {samples // strides} rows)"
         yield Finding(f"the thigh swings {strides} times: {strides} strides", advice, True, "thigh_rad")
@@ -211,7 +211,7 @@ def _recorded(v: Verdict, sample: int) -> int:
 
 
 def _closure(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
-    share = {k: abs(v.cycle.gaps[k]) / (np.ptp(x) or 1.0) for k, x in v.cycle.signals.items()}
+    share = {k: _open(v, k) for k in v.signals}
     last = v.stride.time.size - 1
     if "thigh_rad" not in wrong and share["thigh_rad"] > 0.5 and share["hip_y_m"] < 0.35:
         what = "the thigh ends at the other end of its swing: half a stride (or one and a half)"
@@ -223,7 +223,12 @@ def _closure(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
         advice = "record from heel strike to the next of the same foot"
         if k == "hip_x_m":
             advice = f"with speed_m_s={v.stride.speed + gap / v.cycle.period:.4g} it would"
-        yield Finding(what, advice, bool(share[k] > GAP[1]), k, last)
+        yield Finding(what, advice, share[k] > GAP[1], k, last)
+
+
+def _open(v: Verdict, signal: str) -> float:
+    """Gap between end and start as a share of the signal's range."""
+    return abs(v.cycle.gaps[signal]) / float(np.ptp(v.cycle.signals[signal]) or 1.0)
 
 
 def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:

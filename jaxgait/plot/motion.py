@@ -1,0 +1,104 @@
+"""A recorded stride beside its fit and beside measured walking: is it what it should be?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import matplotlib.pyplot as plt
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.stride import LOAD, UNITS, embedded_stride, sampled
+from jaxgait.motion.verdict import DISPLAY, Verdict
+from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
+
+NAMES = {
+    "hip_x_m": "hip position less speed x time",
+    "hip_y_m": "hip height",
+    "thigh_rad": "thigh angle, forward",
+    "knee_rad": "knee flexion",
+    "ankle_rad": "ankle dorsiflexion",
+    "ground_x_N": "ground reaction, forward",
+    "ground_y_N": "ground reaction, upward",
+}
+"""What people call the signals."""
+MOST = 5
+"""Findings that the picture has room for."""
+
+
+def stride(verdict: Verdict) -> Figure:
+    """Draws every signal of a stride: samples, Fourier fit, the embedded measured gaits as a band, and how it closes.
+
+    The band of the hip's height is moved to the stride's own mean: heights differ by the length of legs.
+    """
+    signals = [k for k in UNITS if k in verdict.signals]
+    rows = len(signals) // 2 + 1
+    with style():
+        figure, axes = plt.subplots(rows, 2, figsize=(8.5, 2.2 * rows + 0.6), sharex=True)
+        for ax, k in zip(axes.flat, signals, strict=False):
+            _panel(ax, verdict, k)
+        for ax in (axes[-1, 0], axes[-2, 1]):
+            ax.tick_params(labelbottom=True)
+            ax.set_xlabel(axis_label("stride", "%"))
+        figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        axes[-1, 1].axis("off")
+        axes[-1, 1].text(0.0, 0.8, _summary(verdict), transform=axes[-1, 1].transAxes, fontsize=7.5, va="top")
+        figure.suptitle(_title(verdict), fontsize=10, color="black" if verdict.usable else RED)
+    return figure
+
+
+def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
+    unit, factor = DISPLAY[UNITS[signal]]
+    report, samples = verdict.signals[signal], verdict.cycle.signals[signal]
+    percent, count = np.linspace(0.0, 100.0, 201), samples.size
+    if signal not in LOAD:
+        low, high = _band(signal, report.mean)
+        ax.fill_between(
+            percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits"
+        )
+    ax.plot(100.0 * np.arange(count) / count, factor * samples, ".", color=BLUE, ms=3, label="samples")
+    ax.plot(percent, factor * _closed(sampled(report.series, 200)), color=GREEN, lw=1.2, label="fit")
+    ends = factor * np.array([samples[0], samples[0] + report.gap])
+    ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="gap between end and start")
+    ax.set_ylabel(axis_label(NAMES[signal], unit), fontsize=7.5)
+    ax.set_title(
+        f"fit within {factor * report.residual:.2g} {unit} (rms), gap {factor * abs(report.gap):.2g} {unit}", fontsize=8
+    )
+
+
+def _band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.ndarray, " 201"]]:
+    """Smallest and largest values of the embedded gaits over a stride."""
+    curves = np.array(list(_curves(signal, mean)))
+    return curves.min(axis=0), curves.max(axis=0)
+
+
+def _curves(signal: str, mean: float) -> Iterator[np.ndarray]:
+    for name in REFERENCE_GAITS:
+        curve = embedded_stride(name).signals[signal]
+        shift = mean - curve[:-1].mean() if signal == "hip_y_m" else 0.0
+        yield np.interp(np.linspace(0.0, 1.0, 201), np.linspace(0.0, 1.0, curve.size), curve + shift)
+
+
+def _closed(curve: np.ndarray) -> np.ndarray:
+    return np.append(curve, curve[0])
+
+
+def _title(verdict: Verdict) -> str:
+    good = "good for a drive" if verdict.usable else "not good for a drive"
+    return f"{verdict.stride.name}: {good}"
+
+
+def _summary(verdict: Verdict) -> str:
+    v = verdict
+    found = [f"{'wrong' if f.impossible else 'unusual'}: {f.signal or v.stride.name}: {f.what}" for f in v.findings]
+    lines = [
+        f"stride time {v.cycle.period:.4f} s, speed {v.stride.speed:.3f} m/s, stride length {v.stride_length:.3f} m",
+        f"{v.stride.time.size} samples, {v.harmonics} harmonics",
+        *found[:MOST],
+        *([f"and {len(found) - MOST} more"] if len(found) > MOST else []),
+    ]
+    return "\n".join(textwrap.fill(line, 64, subsequent_indent="  ") for line in lines)

@@ -1,0 +1,127 @@
+"""The verdict on a stride: what is measured of it, what is impossible, what is only unusual, what is not said."""
+
+import numpy as np
+import pytest
+
+from jaxgait.motion import norms
+from jaxgait.motion.drive import fit_drive
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion.stride import SIGNALS, Stride, close, embedded_stride, fourier, read_stride, sampled
+from jaxgait.motion.verdict import describe, judge
+from tests.motion.bad_strides import BAD, GOOD, columns
+
+PERIOD, SPEED = 1.127, 1.2562
+
+
+def stride(speed=SPEED, period=PERIOD, **changes):
+    """The reference stride with some signals computed from themselves."""
+    signals = {k: changes.get(k, lambda x: x)(x) for k, x in columns().items() if k != "time_s"}
+    return Stride("mine", np.linspace(0.0, period, 101), signals, speed)
+
+
+def said(verdict, impossible):
+    return [f"{f.signal}: {f.what}; {f.advice}" for f in verdict.findings if f.impossible == impossible]
+
+
+@pytest.mark.parametrize("gait", REFERENCE_GAITS)
+def test_measured_walking_is_good_and_nothing_is_said(gait):
+    verdict = judge(embedded_stride(gait))
+    assert verdict.usable and verdict.findings == ()
+    assert "good for a drive: yes" in describe(verdict)
+    # Residuals of the README of the measured gaits: below 0.33 deg at the knee with 8 harmonics.
+    assert np.degrees(verdict.signals["knee_rad"].residual) < 0.34
+    assert all(report.gap == pytest.approx(0.0, abs=1e-6) for report in verdict.signals.values())
+
+
+def test_what_is_measured():
+    verdict = judge(stride(knee_rad=lambda x: x + np.linspace(0.0, 0.02, 101)))
+    knee, table = verdict.signals["knee_rad"], columns()["knee_rad"]
+    assert knee.gap == pytest.approx(0.02)
+    assert knee.lowest == pytest.approx(table.min(), abs=0.02) and knee.highest == pytest.approx(table.max(), abs=0.02)
+    assert verdict.stride_length == pytest.approx(PERIOD * SPEED)
+    assert verdict.cycle.closed
+
+
+UNUSUAL = {
+    "slow": (dict(period=2.2, speed=0.45), "time_s: a stride of 2.2 s is unusual"),
+    "very slow": (dict(period=1.6, speed=0.35, thigh_rad=lambda x: 0.6 * x), "a walking speed of 0.35 m/s is unusual"),
+    "stiff knee": (dict(knee_rad=lambda x: 0.4 * x), "knee_rad: highest value 0.4448 rad; walking has 0.698 to"),
+    "hyperextension": (dict(knee_rad=lambda x: x - 0.3), "knee_rad: lowest value -0.3724 rad; walking has"),
+    "crouch": (dict(knee_rad=lambda x: 0.6 * x + 0.6), "knee_rad: lowest value 0.5565 rad"),
+    "a child": (dict(hip_y_m=lambda y: 0.55 * y), "hip_y_m: mean 0.506 m; walking has 0.7 to 1.15 m"),
+    "a limp": (dict(hip_y_m=lambda y: y + 0.06 * np.cos(np.linspace(0, 2 * np.pi, 101))), "hip_y_m: range 0."),
+    "drift": (dict(hip_y_m=lambda y: y + np.linspace(0, 0.007, 101)), "hip_y_m: the stride does not close: a gap of"),
+    "a late start": (
+        {k: lambda x: np.append(np.roll(x[:-1], -20), x[20]) for k in SIGNALS},
+        "the record starts at about 20 % of the stride",
+    ),
+    "backward sway": (dict(hip_x_m=lambda x: np.roll(x[:-1], 30)[np.arange(101) % 100]), "hip_x_m: moves against"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_a_pathological_gait_is_a_warning(name):
+    changes, message = UNUSUAL[name]
+    verdict = judge(stride(**changes))
+    assert verdict.usable, said(verdict, True)
+    assert any(message in line for line in said(verdict, False)), said(verdict, False)
+    with pytest.warns(MotionWarning):
+        fit_drive(verdict.stride.signals, verdict.cycle.period, verdict.stride.speed)
+
+
+def test_a_rounded_speed_is_named():
+    drift = (1.3 - SPEED) * np.linspace(0.0, PERIOD, 101)
+    verdict = judge(stride(speed=1.3, hip_x_m=lambda x: x - drift))
+    assert said(verdict, True)[0].endswith("with speed_m_s=1.256 it would")
+
+
+def test_closure_is_decided_for_all_signals_together():
+    closed = stride()
+    last_off = stride(hip_y_m=lambda y: y + 0.003 * (np.arange(101) == 100))
+    without_last = Stride("mine", closed.time[:-1], {k: x[:-1] for k, x in closed.signals.items()}, SPEED)
+    for record, repeats in ((closed, True), (last_off, True), (without_last, False)):
+        cycle = close(record)
+        assert cycle.closed == repeats
+        assert cycle.period == pytest.approx(PERIOD, rel=1e-12)
+        assert cycle.signals["knee_rad"].size == 100
+
+
+def test_a_load_is_judged_too():
+    load = {"ground_x_N": lambda x: x, "ground_y_N": lambda x: x}
+    record = embedded_stride(REFERENCE_GAITS[0])
+    assert set(load) <= set(record.signals)
+    weights = dict(record.signals) | {k: record.signals[k] / 834.5 for k in load}
+    with pytest.raises(MotionFormatError, match=r"body weights\? multiply by the weight in N"):
+        fit_drive(weights, PERIOD, SPEED)
+
+
+def test_lines_of_the_file_are_named(tmp_path):
+    path = tmp_path / "my.csv"
+    path.write_bytes(BAD["an outlier"].raw)
+    verdict = judge(read_stride(path))
+    assert not verdict.usable
+    text = describe(verdict)
+    assert f"wrong: {path}, line 43, column thigh_rad" in text
+    assert "good for a drive: no" in text
+
+
+def test_the_speed_may_be_given(tmp_path):
+    path = tmp_path / "my.csv"
+    path.write_text(GOOD.replace("speed_m_s", "velocity"))
+    assert read_stride(path, speed=1.25).speed == 1.25
+    with pytest.raises(MotionFormatError, match="no walking speed"):
+        read_stride(path)
+
+
+def test_the_fit_is_the_nearest_series():
+    x = np.cos(2 * np.pi * np.arange(50) / 50) + 0.3 * np.sin(6 * np.pi * np.arange(50) / 50) + 2
+    series = fourier(x, 3)
+    np.testing.assert_allclose(sampled(series, 50), x, atol=1e-14)
+    np.testing.assert_allclose([series.a0, series.a[0], series.b[2]], [2.0, 1.0, 0.3], atol=1e-14)
+
+
+def test_usual_is_possible():
+    every = [*norms.SIGNAL_NORMS.values(), {"": norms.PERIOD}, {"": norms.SPEED}, {"": norms.REACH}]
+    for norm in (n for figures in every for n in figures.values()):
+        assert norm.possible[0] <= norm.usual[0] < norm.usual[1] <= norm.possible[1]
