@@ -196,20 +196,18 @@ class Motion:
 
     def __call__(self) -> None:
         """Shows it."""
-        from jaxgait.motion.drive import named_stride
-        from jaxgait.motion.verdict import describe, judge
-
         if self.file is None:
             _list_gaits()
             return
-        if self.out is not None:
-            _writable(self.out)
+        from jaxgait.motion.drive import named_stride
+        from jaxgait.motion.verdict import describe, judge
+        from jaxgait.plot.motion import stride
+        from jaxgait.plot.style import kinds, save
+
+        typed.to_write(self.out, kinds=kinds())
         verdict = judge(named_stride(self.file, speed=self.speed))
         print(describe(verdict))
         if self.out is not None:
-            from jaxgait.plot.motion import stride
-            from jaxgait.plot.style import save
-
             print(f"wrote {save(stride(verdict), self.out)}")
         if not verdict.usable:
             raise verdict.error()

@@ -461,15 +461,14 @@ def straight_ankle_height(leg: Prosthesis) -> float:
 
     Negative: a leg that walks is not straight all the time.
     """
-    with precision.use("float64"):
-        leg = precision.cast(leg)
-        k, s = leg.linkage, leg.segments
-        knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
-        shank = added(knee.CD, bolted(-k.gamma2))
-        # Of the ankle from the hip, in the frame of the thigh.
-        ankle = s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
-        height = lambda hip: hip.hip_y.value + added(down(hip.thigh.value), ankle).y
-        heights = jax.vmap(lambda t: height(leg.hip(t)))(jnp.linspace(0.0, leg.period, 200, endpoint=False))
+    leg = precision.cast(leg)
+    k, s = leg.linkage, leg.segments
+    knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
+    shank = added(knee.CD, bolted(-k.gamma2))
+    # Of the ankle from the hip, in the frame of the thigh.
+    ankle = s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
+    height = lambda hip: hip.hip_y.value + added(down(hip.thigh.value), ankle).y
+    heights = jax.vmap(lambda t: height(leg.hip(t)))(jnp.linspace(0.0, leg.period, 200, endpoint=False))
     return float(np.quantile(np.asarray(heights), LANDING_SHARE))
 
 

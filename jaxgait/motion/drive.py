@@ -9,6 +9,7 @@ Time is reduced modulo the period before any sine is taken, so that the hundredt
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import pathlib
 import warnings
@@ -242,7 +243,8 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
         MotionFormatError: if the file cannot be read.
     """
     if text in REFERENCE_GAITS:
-        return embedded_stride(text)
+        stride = embedded_stride(text)
+        return stride if speed is None else dataclasses.replace(stride, speed=speed)
     if not pathlib.Path(text).exists():
         raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
     return read_stride(text, speed=speed)
