@@ -48,7 +48,7 @@ def _draws(node: ast.AST, tools: set[str]) -> bool:
 def shown(notebook: nbformat.NotebookNode) -> list[int]:
     """How many pictures or films each code cell shows."""
     data = lambda cell: [output.get("data", {}) for output in cell.outputs]
-    film = lambda d: "class Animation" in d.get("text/html", "")
+    film = lambda d: "new Animation(" in d.get("text/html", "")
     return [sum("image/png" in d or film(d) for d in data(cell)) for cell in code_cells(notebook)]
 
 
