@@ -71,7 +71,9 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
         axis.set_title("Gaits of the rolling walker: long walks, and branches continued")
         below.axhline(0.0, color="black", lw=0.8)
         below.plot(values, exponents, color=BLUE, lw=1.0)
-        below.set(xlabel=axis_label("slope", "rad"), ylabel=axis_label("Lyapunov exponent", "1/step"), ylim=(-1.2, 0.6))
+        below.set(
+            xlabel=axis_label("slope", "rad"), ylabel=axis_label("Lyapunov\nexponent", "1/step"), ylim=(-1.2, 0.6)
+        )
         report.picture(save(figure, out / "bifurcation_diagram.png"), "Period doublings on steep slopes")
     _doubling_curve(report, doubling, out)
     walks = xr.Dataset(
