@@ -116,11 +116,9 @@ class Report:
         """Stores results as NetCDF beside the report.
 
         Raises:
-            ValueError: a variable, or a coordinate beyond counts and names, lacks its unit or its long name.
+            ValueError: a variable lacks its unit or its long name.
         """
-        for name, variable in results.variables.items():
-            if name in results.coords and variable.dtype.kind != "f":
-                continue
+        for name, variable in results.data_vars.items():
             lacking = [key for key in ("units", "long_name") if key not in variable.attrs]
             if lacking:
                 raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}")
