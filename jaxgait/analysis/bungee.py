@@ -121,7 +121,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
                 f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
             )
         i = min(changes, key=lambda i: abs(np.log(values[i] / start)))
-        return float(optimize.brentq(at, *values[i : i + 2], rtol=1e-12))
+        return float(optimize.root_scalar(at, method="brentq", bracket=tuple(values[i : i + 2]), rtol=1e-12).root)
 
 
 def _clearance_at(bungee: Bungee, name: str, value: float) -> float:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from jaxgait import precision as precisions
 from jaxgait.models.exoskeleton import Exoskeleton
 from jaxgait.precision import float64_default
+from jaxgait.solve.checks import check_count, check_kind, check_number
 
 _DIMENSIONS = {
     "torque": ("link", "axis"),
@@ -22,7 +23,7 @@ _DIMENSIONS = {
     "power": (),
     "energy": (),
 }
-_EXTRA = 1e-9  # keeps the last sample of a step inside that step
+_WHOLE = 1e-9  # by how much the number of samples may miss a whole number
 
 
 def histories(
@@ -30,21 +31,34 @@ def histories(
 ) -> xr.Dataset:
     """Inverse dynamics along the prescribed motion, labelled.
 
+    In the mode "gait" some variables jump where the feet are exchanged. A sample at that instant shows the step that
+    ends there, at that very time; the next one belongs to the step that begins.
+
     Args:
         exo: the mechanism; its `mode` decides between one fixed foot and alternating feet.
-        strides: how long, in strides of two steps.
+        strides: how long, in strides of two steps; fractions such as 0.5 or 1.5 are welcome.
         samples: samples per stride.
         precision: "float64" or "float32".
 
     Returns:
         A Dataset over `time` (s) with all variables of `Exoskeleton.prescribed`, by link (1..n) and axis.
+
+    Raises:
+        TypeError: for something else than an exoskeleton.
+        ValueError: for strides and samples that cannot be, or whose product is no whole number of samples.
+        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
     """
+    check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
+    count = _samples(strides, samples)
     exo.validate()
+    if np.ndim(exo.lengths) != 1 or np.ndim(exo.gait.stride_time) != 0:
+        raise ValueError("histories takes one exoskeleton, this one has a batch axis: use jax.vmap of its prescribed()")
+    index = np.arange(count + 1)
+    step = np.maximum((2 * index - 1) // samples, 0)  # in whole numbers: no rounding decides where a sample belongs
     with precisions.use(precision):
         cast = precisions.cast(exo)
-        count = round(strides * samples)
-        ts = jnp.arange(count + 1, dtype=float) * (cast.gait.stride_time / samples)
-        values = jax.device_get(jax.jit(jax.vmap(cast.prescribed))(ts * (1 - _EXTRA)))
+        ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
+        values = jax.device_get(jax.jit(jax.vmap(cast.prescribed))(ts, jnp.asarray(step, dtype=float)))
     axes = ["x", "y", "z"] if exo.dimension == 3 else ["x", "y"]
     coords = {
         "time": xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"}),
@@ -59,6 +73,17 @@ def histories(
         known = exo.variables[name]
         data[name] = xr.DataArray(x, dims=("time", *dims), attrs={"units": known.unit, "long_name": known.long_name})
     return xr.Dataset(data, coords=coords, attrs={"mode": exo.mode, "stride_time_s": float(exo.gait.stride_time)})
+
+
+def _samples(strides: float | int, samples: int) -> int:
+    """How many sample intervals there are."""
+    check_number("strides", strides, "strides", above=0.0)
+    exact = float(strides) * check_count("samples", samples)
+    if abs(exact - round(exact)) > _WHOLE * exact or exact < 0.5:
+        raise ValueError(
+            f"strides times samples must be a whole number of samples, got {strides:g} times {samples} = {exact:g}"
+        )
+    return round(exact)
 
 
 class Step(NamedTuple):
@@ -92,7 +117,14 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         exo: the mechanism; its leaves may be traced.
         samples: midpoints at which the step is sampled and integrated.
         rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
+
+    Raises:
+        ValueError: for a number of samples or a rounding that cannot be.
     """
+    check_count("samples", samples)
+    check_number("rounding", rounding, "W")
+    if rounding < 0.0:
+        raise ValueError(f"rounding must not be negative, got {rounding:g} W")
     duration = exo.gait.stride_time / 2
     part = jnp.asarray((np.arange(samples) + 0.5) / samples, dtype=jnp.asarray(exo.lengths).dtype)
     out = jax.vmap(exo.prescribed)(part * duration)

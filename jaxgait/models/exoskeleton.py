@@ -222,14 +222,19 @@ class Exoskeleton(Model):
         (q, rate), (_, acceleration) = jax.jvp(first, (t,), (jnp.ones_like(t),))
         return Motion(q, rate, acceleration)
 
-    def prescribed(self, t: Scalar) -> dict[str, Array]:
+    def prescribed(self, t: Scalar, step: Scalar | None = None) -> dict[str, Array]:
         """Inverse dynamics: everything the prescribed motion asks for at time `t` in s, by name (see `variables`).
 
         In the mode "gait" the links are those of the present step (1 is always the stance shank) and `joints` are
         places in the world; forces and points of pressure are seen from the present foot, y being mirrored on every
         other step.
+
+        Args:
+            t: time in s.
+            step: number of the step, counted from 0. At the instant of an exchange two steps meet: it tells from which
+                side to look. None: the step that begins there.
         """
-        step, local = self._step(t)
+        step, local = self._step(t, step)
         q, rate, acceleration = self.motion(local)
         moment = dynamics.joint_moments(
             self.chain, dynamics.inverse_dynamics(self.chain, q, rate, acceleration, self.gravity)
@@ -247,13 +252,13 @@ class Exoskeleton(Model):
             **seen,
         }
 
-    def _step(self, t: Scalar) -> tuple[Array, Array]:
+    def _step(self, t: Scalar, step: Scalar | None) -> tuple[Array, Array]:
         """Number of the step (0 in the literal mode) and time in it."""
         t = jnp.asarray(t, dtype=jnp.asarray(self.lengths).dtype)
         if self.mode == "literal":
             return jnp.zeros_like(t), t
         half = self.gait.stride_time / 2
-        step = jnp.floor(t / half)
+        step = jnp.floor(t / half) if step is None else jnp.asarray(step, dtype=t.dtype)
         return step, t - step * half
 
     def _in_the_world(self, joints: Array, step: Array) -> Array:

@@ -82,7 +82,7 @@ def check_number(name: str, value: Any, unit: str, above: float = -np.inf) -> No
     if not is_concrete(value):
         return
     try:
-        number = np.asarray(value, dtype=float)
+        number = np.asarray(np.nan if isinstance(value, str | bytes | bool) else value, dtype=float)
     except (TypeError, ValueError):
         number = np.asarray(np.nan)
     if number.ndim or not np.isfinite(number) or not number > above:

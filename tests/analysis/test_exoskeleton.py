@@ -32,6 +32,32 @@ def test_the_walk_goes_on_foot_by_foot(walk):
     np.testing.assert_allclose(walk.joints.sel(link=4, end="far")[20], foot[21], atol=1e-6)
 
 
+def test_samples_are_taken_at_their_times(walk):
+    """Also where a step ends: its own values there, not those of a moment before."""
+    exo = five_links(mode="gait")
+    for sample, local in ((20, 0.9), (30, 0.45), (40, 0.9)):
+        q, rate, _ = exo.motion(local)
+        np.testing.assert_allclose(walk.phi[sample], q.phi, rtol=0, atol=1e-13)
+        assert float(walk.time[sample]) == pytest.approx(sample * 1.8 / 40, rel=1e-15)
+        assert float(jnp.abs(rate.phi).max()) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strides": 0}, "strides must be one number in strides, finite and above 0 strides, got 0"),
+        ({"strides": -1.0}, "strides must be one number"),
+        ({"strides": float("nan")}, "strides must be one number"),
+        ({"samples": 0}, "samples must be a whole number, at least 1, got 0"),
+        ({"strides": 1.3, "samples": 7}, r"whole number of samples, got 1\.3 times 7 = 9\.1"),
+    ],
+    ids=str,
+)
+def test_histories_that_cannot_be_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        histories(five_links(mode="gait"), **options)
+
+
 def test_planar_histories():
     data = histories(four_links(), samples=8)
     assert list(data.axis.values) == ["x", "y"] and "psi" not in data and data.pressure_point.sizes["ground_axis"] == 1

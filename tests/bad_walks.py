@@ -1,0 +1,122 @@
+"""Bad input to the nonsmooth solvers, to what reads gaits off them, and to models: call, exception, message.
+
+Run as a program, it makes every call in a plain interpreter (no run-time type checks, JAX's own settings) and prints
+what each raised, as one line of JSON.
+"""
+
+import importlib
+import json
+from typing import Any
+
+CASES = [
+    # a mechanism that another function runs, or no mechanism
+    ("as_model(Bungee)", "TypeError", "give an instance of the model, not the class: Bungee()"),
+    ("as_model('bungee')", "TypeError", "Bungee() from jaxgait.models instead of 'bungee'"),
+    ("as_model(None)", "TypeError", "got None"),
+    ("as_model(RigidWalker())", "TypeError", "run it by time stepping, with jaxgait.analysis.walker.walk"),
+    ("as_model(RollingWalker())", "TypeError", "run it with jaxgait.solve.hybrid.hybrid"),
+    ("as_model(Bungee().prepared())", "TypeError", "give the Bungee itself, not what its prepared() returns"),
+    ("with_parameters(Jumper().prepared(), {'mass': 80.0})", "ParameterError", "change the model and prepare it again"),
+    ("with_parameters(Bungee, {'mass': 80.0})", "ParameterError", "only an instance of a model has parameters"),
+    # time stepping
+    ("walk(Walker())", "TypeError", "its motion is smooth, run it with jaxgait.simulate"),
+    ("walk(RigidWalker)", "TypeError", "give an instance, not the class: RigidWalker()"),
+    ("walk('walker')", "TypeError", "rigid feet, RigidWalker() is needed, got str"),
+    ("walk(RigidWalker(), dt=0)", "ValueError", "dt must be one number in s, finite and above 0 s, got 0"),
+    ("walk(RigidWalker(), dt=float('nan'))", "ValueError", "dt must be one number in s, finite and above 0 s, got nan"),
+    ("walk(RigidWalker(), dt='1e-4')", "ValueError", "dt must be one number in s, finite and above 0 s, got '1e-4'"),
+    ("walk(RigidWalker(), dt=0.05)", "ValueError", "dt must be at most 0.015 s, a tenth of the shortest swing"),
+    (
+        "walk(RigidWalker(), duration=-3)",
+        "ValueError",
+        "duration must be one number in s, finite and above 0 s",
+    ),
+    (
+        "walk(RigidWalker(), 1e-3, 1e-4)",
+        "ValueError",
+        "duration must be at least one step of dt = 0.001 s",
+    ),
+    ("jax.jit(lambda d: walk(RigidWalker(), 1e-3, d))(1.0)", "ValueError", "they cannot be traced"),
+    ("walk(RigidWalker(friction=-0.1))", "ParameterError", "RigidWalker.friction"),
+    (
+        "walk(RigidWalker(friction=np.array([0.1, 0.2])))",
+        "ValueError",
+        "friction has the shape (2,): use jax.vmap",
+    ),
+    ("walk_statistics(walk(RigidWalker(), 1e-3, 1.0))", "ValueError", "give an earlier time than after = 25 s"),
+    ("march(RollingWalker(), 1e-3, 1, 1)", "TypeError", "inertia and contacts, such as RigidWalker() is needed"),
+    ("march(RigidWalker(), 1e-3, 0, 10)", "ValueError", "blocks must be a whole number, at least 1, got 0"),
+    ("march(RigidWalker(), 1e-3, 2.5, 10)", "ValueError", "blocks must be a whole number, at least 1, got 2.5"),
+    (
+        "march(RigidWalker(), 1e-3, 1, True)",
+        "ValueError",
+        "steps_per_block must be a whole number, at least 1, got",
+    ),
+    ("march(RigidWalker(), 1e-3, 1, 1, y0=(0.0, 1.0))", "ValueError", "y0 must have the structure of the model's"),
+    ("march(RigidWalker(), 1e-3, 1, 1, y0=NAN_STATE)", "ValueError", "y0.x must be finite, got nan"),
+    # event-driven runs and periodic gaits
+    ("hybrid(RigidWalker(), events=1, t_end=1.0)", "TypeError", "phases and transitions, such as RollingWalker()"),
+    ("hybrid(RollingWalker(), events=0, t_end=1.0)", "ValueError", "events must be a whole number, at least 1, got 0"),
+    ("hybrid(RollingWalker(), events=1, t_end=-1.0)", "ValueError", "t_end must be later than t0 = 0 s, got -1 s"),
+    (
+        "hybrid(RollingWalker(), events=1, t_end=1.0, phase=1)",
+        "ValueError",
+        "phase must be one of the model's 1",
+    ),
+    ("hybrid(RollingWalker(slope=float('nan')), events=1, t_end=1.0)", "ParameterError", "RollingWalker.slope"),
+    ("rolling_gait(RigidWalker())", "TypeError", "rolling feet, RollingWalker() is needed, got RigidWalker"),
+    ("rolling_gait(RollingWalker(), np.zeros(2))", "ValueError", "guess must be one section point"),
+    ("rolling_gait(RollingWalker(), np.array([0.2, np.nan, -1.0]))", "ValueError", "z0 must be finite"),
+    ("rolling_gait(RollingWalker(gravity=-9.8))", "ParameterError", "RollingWalker.gravity"),
+    # the others
+    (
+        "critical_value(Bungee(), 'rope_length')",
+        "ValueError",
+        "no rope_length from 0.3 to 3000 m makes the jump",
+    ),
+    ("critical_value(Bungee(), 'stifness')", "ParameterError", "did you mean 'stiffness'?"),
+    ("histories(five_links(), strides=-1)", "ValueError", "strides must be one number in strides, finite and above 0"),
+    ("histories(five_links(), samples=2.5)", "ValueError", "samples must be a whole number, at least 1, got 2.5"),
+    ("histories(five_links(), strides=1.3, samples=7)", "ValueError", "got 1.3 times 7 = 9.1"),
+    ("histories(Bungee())", "TypeError", "telescopic links, Exoskeleton() is needed, got Bungee"),
+]
+"""(call, class of the exception, part of its message)."""
+
+
+_MODULES = {
+    "jaxgait.analysis.bungee": ("critical_value",),
+    "jaxgait.analysis.exoskeleton": ("histories",),
+    "jaxgait.analysis.walker": ("rolling_gait", "walk", "walk_statistics"),
+    "jaxgait.models": ("Bungee", "Jumper", "Walker"),
+    "jaxgait.models.base": ("as_model",),
+    "jaxgait.models.exoskeleton": ("five_links",),
+    "jaxgait.models.parameters": ("with_parameters",),
+    "jaxgait.models.walker_rigid": ("RigidWalker", "RollingWalker"),
+    "jaxgait.solve.hybrid": ("hybrid",),
+    "jaxgait.solve.time_stepping": ("march",),
+}
+
+
+def names() -> dict[str, Any]:
+    """What the calls of `CASES` know."""
+    found: dict[str, Any] = {"jax": importlib.import_module("jax"), "np": importlib.import_module("numpy")}
+    for module, wanted in _MODULES.items():
+        found |= {name: getattr(importlib.import_module(module), name) for name in wanted}
+    found["NAN_STATE"] = found["RigidWalker"]().initial_state()._replace(x=float("nan"))
+    return found
+
+
+def main() -> None:
+    """Makes every call and prints the class and message of what it raised."""
+    known, found = names(), []
+    for call, _, _ in CASES:
+        try:
+            eval(call, known)
+            found.append(("nothing", ""))
+        except Exception as error:
+            found.append((type(error).__name__, str(error)))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
