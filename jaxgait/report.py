@@ -112,6 +112,12 @@ class Report:
         """Adds a picture (a file in the report's folder) with its caption."""
         self.pictures.append((path.name, caption))
 
+    def append(self, other: Report) -> None:
+        """Adds what another report holds behind what this one does."""
+        self.figures += other.figures
+        self.pictures += other.pictures
+        self.sections += other.sections
+
     def data(self, path: pathlib.Path, results: xr.Dataset) -> None:
         """Stores results as NetCDF beside the report.
 

@@ -101,8 +101,8 @@ def _maps(x: np.ndarray, y: np.ndarray, panels: list[np.ndarray], xlabel: str, y
         for axis, values, label in zip(axes, panels, PANELS.values(), strict=True):
             axis.set_facecolor(FAILED)
             mesh = axis.pcolormesh(x, y, values.T, rasterized=True)
-            figure.colorbar(mesh, ax=axis, label=label)
-            axis.set(xlabel=xlabel)
+            figure.colorbar(mesh, ax=axis)
+            axis.set(title=label, xlabel=xlabel)
             axis.grid(False)
         axes[0].set_ylabel(ylabel)
     return figure

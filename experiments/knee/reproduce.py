@@ -59,17 +59,19 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Regenerates everything into `out`; about four minutes of processor time."""
     out.mkdir(parents=True, exist_ok=True)
     report, clock = Report("The four-bar prosthetic knee", INTRO), Clock(7, progress)
+    beyond = Report("Beyond the paper")
     r2, r3 = Prosthesis(), parameter_set("R3")
     tuning = _start_tuning(r2)
     one = clock("time histories, set R2", lambda: runs.histories(r2, CASES_R2, progress))
     other = clock("time histories, set R3", lambda: runs.histories(r3, CASES_R3, progress))
     scan = clock("scan of k and c/k", lambda: runs.scan(r2, K, RATIO, progress))
     windows = clock("subharmonic windows, set R3", lambda: runs.scan(r3, K_R3, np.array([runs.RATIO]), progress))
-    clock("compliant socket", lambda: socket.study(report, out, one, progress))
+    clock("compliant socket", lambda: socket.study(beyond, out, one, progress))
     best, check = clock("optimisation (beside the rest)", tuning)
     clock("pictures", lambda: _pictures(report, out, r2, one, other, scan, windows, best))
     _numbers(report, one, other, scan)
     tune.describe(report, best, check)
+    report.append(beyond)
     for name, data in {"histories_R2": one, "histories_R3": other, "scan_R2": scan, "scan_R3": windows}.items():
         report.data(out / f"{name}.nc", data)
     report.data(out / "optimisation.nc", best.history)
@@ -116,6 +118,7 @@ def _pictures(
 
     subharmonic = {f"k = {k:g} N/m": one_run(other, i) for i, (k, _) in enumerate(CASES_R3[:2])}
     lifted = {f"k = {k:g} N/m, hip lifted by {s:g}": one_run(other, i + 2) for i, (k, s) in enumerate(CASES_R3[2:4])}
+    add("figure_03_centrode", pictures.centrode(one_run(one, 4), expected.CENTRODE), "J-curve (Figure 3)")
     record = gait_record(REFERENCE_GAITS[0])
     add(
         "figure_07_hip",
@@ -147,7 +150,6 @@ def _pictures(
         "Red: where the peak falls to it, and critical k. Grey: folded",
     )
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
-    add("figure_03_centrode", pictures.centrode(one_run(one, 4), expected.CENTRODE), "J-curve (Figure 3)")
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
     film = pictures.animate(one_run(one, 4), period)
     report.picture(
