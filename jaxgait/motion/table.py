@@ -8,6 +8,7 @@ file, line and column.
 
 from __future__ import annotations
 
+import array
 import codecs
 import csv
 import difflib
@@ -15,7 +16,7 @@ import math
 import pathlib
 import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,11 +50,6 @@ class Table(NamedTuple):
     """What comment lines say as name=value."""
 
 
-class _Cells(NamedTuple):
-    line: int
-    cells: list[str]
-
-
 def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
     """Reads named columns of numbers from a text file; other columns are not looked at.
 
@@ -67,21 +63,26 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
         MotionFormatError: with file, line, column, what is wrong and what would be right.
     """
     file = str(path)
-    numbered = list(enumerate(_text(file, _bytes(pathlib.Path(path))).split("\n"), 1))
-    remarks = dict(pair for _, line in numbered if _comment(line) for pair in _REMARK.findall(line))
-    rows = [(i, line) for i, line in numbered if line.strip() and not _comment(line)]
-    if not rows:
+    lines = _text(file, _bytes(pathlib.Path(path))).split("\n")
+    remarks = dict(pair for text in lines if _comment(text) for pair in _REMARK.findall(text))
+    first = next((i for i, text in enumerate(lines) if text.strip() and not _comment(text)), None)
+    if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
-    delimiter = _delimiter(rows[0][1])
-    header, *body = [_Cells(i, _cells(line, delimiter)) for i, line in rows]
-    body = [row for row in body if any(cell.strip() for cell in row.cells)]
-    names = _names(file, header, required, optional)
-    if len(body) < 2:
-        found = "only a header line" if not body else f"only one row of numbers (line {body[0].line})"
+    delimiter = _delimiter(lines[first])
+    header = _cells(lines[first], delimiter)
+    names = _names(file, first + 1, [cell.strip() for cell in header], required, optional)
+    rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not _comment(lines[i])]
+    if len(rows) < 2:
+        found = "only a header line" if not rows else f"only one row of numbers (line {rows[0] + 1})"
         raise MotionFormatError(f"no samples: {found}", "write one row per sample of a whole stride", file)
-    comma = delimiter != "," and _decimal_comma(file, body)
-    values = np.array([_numbers(file, header, row, names, comma) for row in body])
-    return Table(file, dict(zip(names, values.T, strict=True)), np.array([row.line for row in body]), remarks)
+    comma = delimiter != "," and _decimal_comma(file, lines, rows)
+    values = array.array("d")  # one row of cells at a time: their texts would be many times the file
+    for i in rows:
+        cells = _cells(lines[i], delimiter)
+        _check_count(file, i + 1, len(cells), len(header))
+        values.extend(_number(cells[k].strip(), comma, file, i + 1, name) for name, k in names.items())
+    columns = np.array(values).reshape(len(rows), len(names)).T
+    return Table(file, dict(zip(names, columns, strict=True)), np.array(rows) + 1, remarks)
 
 
 def _comment(line: str) -> bool:
@@ -132,28 +133,27 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return [line]
 
 
-def _names(file: str, header: _Cells, required: Sequence[str], optional: Sequence[str]) -> list[str]:
-    """The columns to read.
+def _names(file: str, line: int, found: list[str], required: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
+    """The columns to read, with their positions.
 
     Raises:
         MotionFormatError: for a column that is missing or there twice.
     """
-    found = [cell.strip() for cell in header.cells]
     if all(_is_number(cell) for cell in found):
         advice = f"write a header line first: {','.join(required)}"
-        raise MotionFormatError("numbers where the names of the columns are wanted", advice, file, header.line)
+        raise MotionFormatError("numbers where the names of the columns are wanted", advice, file, line)
     wanted = [*required, *(optional if any(name in found for name in optional) else ())]
     for name in wanted:
         if found.count(name) > 1:
             twice = [i for i, other in enumerate(found, 1) if other == name]
             what = f"the name stands over columns {' and '.join(map(str, twice))}"
-            raise MotionFormatError(what, "keep one of them", file, header.line, name)
+            raise MotionFormatError(what, "keep one of them", file, line, name)
         if name not in found:
             near = difflib.get_close_matches(name, [other for other in found if other not in wanted], n=1)
             hint = f"did you mean {near[0][:40]!r}?" if near else f"wanted are {', '.join(wanted)}"
             listed = reprlib.repr(", ".join(found))
-            raise MotionFormatError(f"no column {name!r} among {listed}", hint, file, header.line, name)
-    return wanted
+            raise MotionFormatError(f"no column {name!r} among {listed}", hint, file, line, name)
+    return {name: found.index(name) for name in wanted}
 
 
 def _is_number(cell: str) -> bool:
@@ -164,23 +164,20 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _decimal_comma(file: str, body: Sequence[_Cells]) -> bool:
+def _decimal_comma(file: str, lines: Sequence[str], rows: Sequence[int]) -> bool:
     """Whether decimals are written with commas, in a table whose cells are not delimited by them."""
-    commas = next((row.line for row in body if any("," in cell for cell in row.cells)), None)
-    points = next((row.line for row in body if any("." in cell for cell in row.cells)), None)
+    commas = next((i + 1 for i in rows if "," in lines[i]), None)
+    points = next((i + 1 for i in rows if "." in lines[i]), None)
     if commas is not None and points is not None:
         what = f"decimal commas (line {commas}) and decimal points (line {points})"
         raise MotionFormatError(what, "write one kind, best the point", file, max(commas, points))
     return commas is not None
 
 
-def _numbers(file: str, header: _Cells, row: _Cells, names: Sequence[str], comma: bool) -> list[float]:
-    if len(row.cells) != len(header.cells):
+def _check_count(file: str, line: int, cells: int, names: int) -> None:
+    if cells != names:
         advice = "write one value per column; decimal commas need ';' or tabs between the cells"
-        what = f"{len(row.cells)} values under {len(header.cells)} column names"
-        raise MotionFormatError(what, advice, file, row.line)
-    cells: Mapping[str, str] = dict(zip((cell.strip() for cell in header.cells), row.cells, strict=True))
-    return [_number(cells[name].strip(), comma, file, row.line, name) for name in names]
+        raise MotionFormatError(f"{cells} values under {names} column names", advice, file, line)
 
 
 def _number(cell: str, comma: bool, file: str, line: int, name: str) -> float:

@@ -1,0 +1,55 @@
+"""Tables of numbers: what is read, from where, and how much memory it takes."""
+
+import pathlib
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.table import LARGEST, read_table
+
+
+def table(tmp_path, raw, required=("a", "b"), optional=()):
+    path = tmp_path / "t.csv"
+    path.write_bytes(raw)
+    return read_table(path, required, optional)
+
+
+def test_columns_lines_and_remarks(tmp_path):
+    read = table(tmp_path, b"# speed_m_s = 1.2; who=me\n\nb,word,a\n1,x,2\n# T_s=1.1\n3,y,4e-1\n\n5,z,-.5\n")
+    np.testing.assert_array_equal(read.columns["a"], [2.0, 0.4, -0.5])
+    np.testing.assert_array_equal(read.columns["b"], [1.0, 3.0, 5.0])
+    np.testing.assert_array_equal(read.lines, [4, 6, 8])
+    assert read.remarks == {"speed_m_s": "1.2", "who": "me", "T_s": "1.1"}
+
+
+def test_optional_columns_come_together_or_not_at_all(tmp_path):
+    assert set(table(tmp_path, b"a,b\n1,2\n3,4\n", optional=("c", "d")).columns) == {"a", "b"}
+    assert set(table(tmp_path, b"a,b,c,d\n1,2,3,4\n3,4,5,6\n", optional=("c", "d")).columns) == {"a", "b", "c", "d"}
+    with pytest.raises(MotionFormatError, match="no column 'd'"):
+        table(tmp_path, b"a,b,c\n1,2,3\n3,4,5\n", optional=("c", "d"))
+
+
+def test_an_error_knows_where_it_is(tmp_path):
+    with pytest.raises(MotionFormatError) as caught:
+        table(tmp_path, b"a;b\n1,5;2\n3;\n")
+    error = caught.value
+    assert (error.line, error.column, error.what) == (3, "b", "an empty cell")
+    assert str(error) == f"{error.file}, line 3, column b: an empty cell; {error.advice}"
+
+
+def test_memory_is_a_small_multiple_of_the_file(tmp_path):
+    raw = b"a,b,c\n" + b"0.123456,7.891011,1.213141\n" * 60_000
+    tracemalloc.start()
+    table(tmp_path, raw)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 15 * len(raw)  # the buffer of `LARGEST`, or a short line as a Python object
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="special files")
+def test_an_endless_file_is_not_read_to_its_end():
+    with pytest.raises(MotionFormatError, match=f"larger than {LARGEST // 2**20} MB"):
+        read_table(pathlib.Path("/dev/zero"), ("a",))
