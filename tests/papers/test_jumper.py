@@ -197,6 +197,7 @@ def test_incremental_friction_by_time_steps_agrees_in_height(runs):
     """The paper's law over the full jump: same height and peak within 2 %; its spring vibrates and slips more."""
     model = precision.cast(Jumper())
     steps = jax.jit(lambda m: march_incremental(m, 2e-5, 600, 50))(model)
+    np.testing.assert_array_equal(steps.ts, 50 * np.arange(1, 601) * 2e-5)  # not summed up
     out = jax.jit(jax.vmap(model.outputs))(steps.ts, steps.ys)
     jump = assess(steps.ts, {**out, "pitch": steps.ys.pitch}, WEIGHT)
     assert float(jump.height) == pytest.approx(0.21503, rel=0.02)
