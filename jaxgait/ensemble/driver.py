@@ -221,7 +221,7 @@ def make_plan(
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and jax.default_backend() != "cpu"
-    chosen = settings_for(model, differentiated=differentiated, mode=mode, **settings)
+    chosen = settings_for(model, differentiated=differentiated, precision=precision, mode=mode, **settings)
     looked_at = Sampling.of(model, **sampling)
     whole_job = Job(
         chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]

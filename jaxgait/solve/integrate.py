@@ -12,16 +12,22 @@ from typing import Any, Literal
 import diffrax
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.models.base import Model, State
-from jaxgait.precision import float64_default
+from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Trajectory, blank
 from jaxgait.solve import status
 from jaxgait.solve.explicit import Tsit5
+from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.watch import Watching
+
+_DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
+"""Default tolerances at least, and the least relative tolerance that can be met, in units of the precision's rounding
+error (2.2e-16 or 1.2e-7)."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +47,34 @@ class Settings:
 
 
 @float64_default
-def settings_for(model: Model, *, differentiated: bool = False, **overrides: Any) -> Settings:
+def settings_for(
+    model: Model, *, differentiated: bool = False, precision: Precision | None = None, **overrides: Any
+) -> Settings:
     """Sane settings for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
 
     Args:
         model: its `numerics` tell stiffness, tolerances and steps.
         differentiated: whether gradients go through the solve: the stiff solver then keeps the state as an array, whose
             derivatives compile in a fraction of the time.
+        precision: of the solve; the one in force if None. Default tolerances keep a distance from its rounding errors.
         overrides: any field of `Settings`; None keeps the default.
 
     Raises:
-        ValueError: for tolerances or steps that are not positive.
+        ValueError: for tolerances or steps that are not positive, and relative tolerances below rounding errors.
         TypeError: for an unknown field.
     """
     hints = model.numerics
     # A mechanism's matrix I/(gamma h) - J, in coordinates and rates, needs no pivoting.
     explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
     solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
-    chosen = Settings(solver, hints.rtol, hints.atol, hints.first_step, hints.max_step, hints.max_steps)
+    kind = precision or in_force()
+    eps = float(np.finfo(kind).eps)
+    rtol, atol = max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
+    chosen = Settings(solver, rtol, atol, hints.first_step, hints.max_step, hints.max_steps)
     chosen = replace(chosen, **{k: v for k, v in overrides.items() if v is not None})
     _check(chosen)
+    if chosen.rtol < _LEAST_RTOL * eps:
+        raise ValueError(f"rtol must be at least {_LEAST_RTOL * eps:.1e} in {kind}, got {chosen.rtol:g}")
     return chosen
 
 
@@ -97,19 +111,13 @@ def integrate(
     """
     terminations = model.terminations()
     event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
-    controller: Any = diffrax.PIDController(
-        settings.rtol,
-        settings.atol,
-        dtmax=settings.max_step,
-        dtmin=100 * float(jnp.finfo(jnp.result_type(float)).eps),
-        force_dtmin=False,
-    )
+    controller: Any = Resolving(settings.rtol, settings.atol, dtmax=settings.max_step)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: args.vector_field(t, y)),
         settings.solver,
         t0=ts[0],
         t1=ts[-1],
-        dt0=settings.first_step,
+        dt0=jnp.maximum(settings.first_step, resolution(ts[0])),
         y0=model.initial_state() if y0 is None else y0,
         args=model.prepared(),
         saveat=diffrax.SaveAt(

@@ -68,7 +68,8 @@ def simulate(
     model = as_model(model)
     model.validate()
     sampling = Sampling.of(model, strides, duration, samples)
-    chosen = settings_for(model, solver=solver, rtol=rtol, atol=atol, max_step=max_step, max_steps=max_steps)
+    asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
+    chosen = settings_for(model, precision=precision, **asked)
     with precisions.use(precision):
         cast = precisions.cast(model)
         y0 = None if initial_state is None else precisions.cast(initial_state)
