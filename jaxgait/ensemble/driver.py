@@ -15,7 +15,7 @@ import xarray as xr
 from jaxgait import checks
 from jaxgait import precision as precisions
 from jaxgait.ensemble.batch import FORWARD_UP_TO, Job
-from jaxgait.ensemble.labels import dataset, descriptions, summary
+from jaxgait.ensemble.labels import dataset, descriptions, summary, with_promotions
 from jaxgait.ensemble.members import Members, as_members, check_members, shape_of
 from jaxgait.ensemble.meter import Meter
 from jaxgait.ensemble.plan import (
@@ -104,10 +104,13 @@ def ensemble(
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
         `rejected_steps`, `first_status` and `rung` (what was retried), what `observe` returned, and with
-        `trajectories` the time histories along `time` (along `sample`, if the members' times differ).
+        `trajectories` the time histories along `time` (along `sample`, if the members' times differ). Where float32
+        failed for some members, `promoted` tells those that are results of float64, and the attribute `precision`
+        how many they are.
 
     Warns:
         jaxgait.solve.status.IncompleteRun: if the computation of some members failed, or none completed.
+        UserWarning: if members of a scan in float32 had to be done in float64.
 
     Raises:
         TypeError: for anything but a model with a smooth vector field, saying what runs it.
@@ -132,10 +135,12 @@ def ensemble(
         workers=workers,
     )
     if store is None:
-        data = _in_memory(plan, workers, cluster, progress)
+        data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
         data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
     _warn_of_failures(data)
+    if "promoted" in data:
+        warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=2)
     return data
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 from jaxgait import precision as precisions
 from jaxgait.ensemble.batch import personal
 from jaxgait.ensemble.members import INITIAL
-from jaxgait.ensemble.plan import Plan, failures
+from jaxgait.ensemble.plan import FLOAT64_RUNG, Plan, failures
 from jaxgait.models.base import Variable
 from jaxgait.models.parameters import parameters
 from jaxgait.run import Sampling
@@ -113,6 +113,18 @@ def summary(data: xr.Dataset) -> dict[str, int]:
     codes, counts = np.unique(data["status"].to_numpy(), return_counts=True)
     order = np.argsort(-counts)
     return {legend.get(str(codes[i]), "not run yet"): int(counts[i]) for i in order}
+
+
+def with_promotions(data: xr.Dataset) -> xr.Dataset:
+    """A scan in float32 that says which of its members are, in the end, results of float64; others as they are."""
+    legend = json.loads(data.attrs["rung_legend"])
+    numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RUNG]
+    promoted = data["rung"].isin(numbers)
+    if not promoted.any():
+        return data
+    attrs = {"units": "1", "long_name": "whether float32 failed and the result is one of float64"}
+    told = f"float32, {int(promoted.sum())} of {promoted.size} members float64 (see promoted)"
+    return data.assign(promoted=promoted.assign_attrs(attrs)).assign_attrs(precision=told)
 
 
 def failed(data: xr.Dataset) -> xr.Dataset:

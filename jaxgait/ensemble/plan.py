@@ -28,6 +28,9 @@ from jaxgait.solve import status
 from jaxgait.solve.integrate import Settings
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4
 
+FLOAT64_RUNG = "float64"
+"""Name of the last way to run members that failed in float32."""
+
 LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
 
@@ -209,7 +212,7 @@ def ladder(settings: Settings, precision: precisions.Precision) -> tuple[Rung, .
         settings = replace(settings, solver=Rodas4())
         rungs.append(Rung("stiff solver", settings, precision))
     if precision == "float32":
-        rungs.append(Rung("float64", settings, "float64"))
+        rungs.append(Rung(FLOAT64_RUNG, settings, "float64"))
     return tuple(rungs)
 
 

@@ -33,7 +33,7 @@ import xarray as xr
 
 from jaxgait.ensemble.extra import store_library
 from jaxgait.ensemble.fingerprint import differences, fingerprint
-from jaxgait.ensemble.labels import Description, attributes, coordinates, descriptions
+from jaxgait.ensemble.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensemble.plan import Plan
 
 SCHEMA = 2
@@ -180,7 +180,7 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
 
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
     """Opens a scan for reading, lazily, also while it runs: members not run yet have `status` -1 and NaN results."""
-    return xr.open_zarr(path, chunks=None)
+    return with_promotions(xr.open_zarr(path, chunks=None))
 
 
 def fill_value(dtype: np.dtype) -> Any:

@@ -34,11 +34,12 @@ class Resolving(diffrax.PIDController):
         control = diffrax.PIDController(
             self.rtol, self.atol, dtmax=self.dtmax, dtmin=resolution(t1), force_dtmin=forced
         )
-        *found, result = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
+        keep, *found, result = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
         if forced:
-            lost = ~_finite(y_error) & (t1 - t0 <= resolution(t1))
+            lost = ~_finite(y_error) & (t1 - t0 <= 2.0 * resolution(t1))
             result = diffrax.RESULTS.where(lost, diffrax.RESULTS.dt_min_reached, result)
-        return *found, result
+            keep &= ~lost
+        return keep, *found, result
 
 
 def _finite(tree: Any) -> Bool[Array, ""]:

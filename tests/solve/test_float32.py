@@ -1,0 +1,89 @@
+"""float32 completes for every mechanism at its defaults, near float64."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.benchmarks import float32
+from jaxgait import ensemble, precision, simulate
+from jaxgait.ensemble import float32_error
+from jaxgait.models.bungee import Bungee
+from jaxgait.models.walker import Walker
+from jaxgait.solve.integrate import settings_for
+from tests.oscillator import Oscillator
+
+
+def identity(case):
+    return f"{type(case.model).__name__}: {case.what}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", float32.CASES, ids=identity)
+def test_every_mechanism_completes_near_float64(case):
+    found = float32.row(case)
+    assert found.completed
+    assert 0.0 < found.error < case.bound
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        float32.Case(Bungee(), {"duration": 20.0}, "lowest point", "m", float32.largest("x"), 0.05),
+        float32.Case(Walker(), {"duration": 1.0}, "hip", "m", float32.curve("x"), 1e-4),
+    ],
+    ids=identity,
+)
+def test_contact_and_free_fall_complete_near_float64(case):
+    test_every_mechanism_completes_near_float64(case)
+
+
+def test_default_tolerances_keep_off_rounding():
+    single, double = (settings_for(Oscillator(), precision=p) for p in ("float32", "float64"))
+    assert (double.rtol, double.atol) == (1e-8, 1e-8)
+    assert 1e-5 < single.rtol < 1e-3 and 1e-7 < single.atol < 1e-5
+    with precision.use("float32"):
+        assert settings_for(Oscillator()) == single
+    assert settings_for(Oscillator(), precision="float32", rtol=1e-5).rtol == 1e-5
+
+
+@pytest.mark.parametrize(("kind", "rtol"), [("float32", 1e-7), ("float64", 1e-15)])
+def test_tolerances_below_rounding_are_told(kind, rtol):
+    with pytest.raises(ValueError, match=rf"rtol must be at least .* in {kind}, got {rtol:g}"):
+        simulate(Oscillator(), precision=kind, rtol=rtol)
+
+
+def test_time_loses_no_steps_in_forty_seconds():
+    """cos(2 t) over 80 000 short steps: summed up with an error of half a unit each, time would be off by 0.1 s."""
+    steps = {"max_step": 5e-4, "max_steps": 100_000, "rtol": 1e-5, "atol": 1e-5}
+    run = simulate(Oscillator(), duration=40.0, samples=400, precision="float32", **steps)
+    assert run.attrs["steps"] >= 80_000 and run.attrs["t_end_s"] == 40.0
+    np.testing.assert_allclose(run.x, np.cos(2.0 * run.time), atol=5e-3)
+
+
+@pytest.mark.filterwarnings("ignore:Oscillator gave up")
+def test_what_is_not_finite_still_ends_a_run():
+    run = simulate(Oscillator(poison=1.0), precision="float32")
+    assert "gave up" in run.attrs["status_text"] and run.attrs["steps"] + run.attrs["rejected_steps"] < 200
+    assert abs(run.attrs["t_end_s"] - 1.0) < 1e-2
+    assert np.isfinite(run.x.sel(time=slice(0.0, 0.9))).all() and np.isnan(run.x[-1])
+
+
+def test_a_scan_says_which_members_are_results_of_float64():
+    class Fragile(Oscillator):
+        """Its force is NaN in float32 for light masses."""
+
+        def vector_field(self, t, y):
+            lost = (self.mass < 1.5) & (jnp.result_type(float) == jnp.float32)
+            return type(y)(y.v, jnp.where(lost, jnp.nan, -self.stiffness * y.x / self.mass))
+
+    members = {"mass": np.array([1.0, 2.0, 3.0])}
+    request = {"duration": 1.0, "samples": 4, "observe": lambda run: {"last": run["x"][-1]}}
+    with pytest.warns(UserWarning, match="float32, 1 of 3 members float64"):
+        scan = ensemble(Fragile(), members, precision="float32", **request)
+    np.testing.assert_array_equal(scan.promoted, [True, False, False])
+    assert scan.attrs["precision"] == "float32, 1 of 3 members float64 (see promoted)"
+    heavy = ensemble(Fragile(), {"mass": members["mass"][1:]}, precision="float32", **request)
+    assert heavy.attrs["precision"] == "float32" and "promoted" not in heavy
+    with pytest.warns(UserWarning, match="float32, 1 of 3 members float64"):
+        error = float32_error(Fragile(), members, **request)
+    assert np.isnan(error["last"][0]) and (abs(error["last"][1:]) < 1e-3).all()
