@@ -50,6 +50,7 @@ ALONE = {
     "jaxgait.solve.explicit": "diffrax calls it inside a solve",
     "jaxgait.solve.hybrid.sentence": "text",
     "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
+    "jaxgait.solve.resolving": "diffrax calls it inside a solve",
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
     "jaxgait.solve.simulate.check_state": "a check",
     "jaxgait.solve.simulate.simulate": "takes a precision",
