@@ -34,12 +34,14 @@ class Resolving(diffrax.PIDController):
         control = diffrax.PIDController(
             self.rtol, self.atol, dtmax=self.dtmax, dtmin=resolution(t1), force_dtmin=forced
         )
-        keep, *found, result = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
+        keep, start, end, *found, result = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
         if forced:
             lost = ~_finite(y_error) & (t1 - t0 <= 2.0 * resolution(t1))
             result = diffrax.RESULTS.where(lost, diffrax.RESULTS.dt_min_reached, result)
             keep &= ~lost
-        return keep, *found, result
+            shorter = t0 + jnp.maximum(0.5 * (t1 - t0), resolution(t1))
+            end = jnp.where(~keep & (end >= t1), shorter, end)  # a step of few units shortened by 10 % rounds to itself
+        return keep, start, end, *found, result
 
 
 def _finite(tree: Any) -> Bool[Array, ""]:

@@ -10,6 +10,7 @@ from jaxgait.ensemble import float32_error
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.walker import Walker
 from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.resolving import Resolving
 from tests.oscillator import Oscillator
 
 
@@ -58,6 +59,17 @@ def test_time_loses_no_steps_in_forty_seconds():
     run = simulate(Oscillator(), duration=40.0, samples=400, precision="float32", **steps)
     assert run.attrs["steps"] >= 80_000 and run.attrs["t_end_s"] == 40.0
     np.testing.assert_allclose(run.x, np.cos(2.0 * run.time), atol=5e-3)
+
+
+def test_a_rejected_step_of_few_units_becomes_shorter():
+    """Three units in the last place, shortened by a tenth, round to three: the same step would be tried for ever."""
+    with precision.use("float32"):
+        unit = np.spacing(np.float32(4.1))
+        t0 = jnp.float32(4.1)
+        state = (jnp.float32(1.0), jnp.float32(1.0), jnp.asarray(False))
+        end, error = t0 + 3 * unit, jnp.float32(1.01e-3)
+        keep, start, again, *_ = Resolving(1e-4, 1e-3).adapt_step_size(t0, end, t0 * 0, t0 * 0, None, error, 5.0, state)
+    assert not keep and start == t0 < again < end
 
 
 @pytest.mark.filterwarnings("ignore:Oscillator gave up")
