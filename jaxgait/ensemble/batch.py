@@ -22,7 +22,7 @@ from jaxgait.models.parameters import get_parameter, parameters, with_parameters
 from jaxgait.native import compiled, native
 from jaxgait.run import Run, Sampling, state_variables
 from jaxgait.solve import status
-from jaxgait.solve.integrate import Settings, integrate
+from jaxgait.solve.integrate import ASSURED, Settings, integrate
 
 FORWARD_UP_TO = 20
 """Parameters up to which gradients go forward: batched tangents share the primal solve (10-40x cheaper on CPU)."""
@@ -169,10 +169,12 @@ def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> A
         return jax.vmap(lambda v: run_member(model, v, job))(values)
 
     if job.devices == 1:
-        return compiled(run, dynamic, values)
+        return compiled(run, dynamic, values, assured=ASSURED)
     # Each device has its own loop: a sharded loop would wait for all devices at every step.
     specs = (PartitionSpec(), PartitionSpec("members"))
-    each = jax.shard_map(native(run), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False)
+    each = jax.shard_map(
+        native(run, assured=ASSURED), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
+    )
     return jax.jit(each).lower(dynamic, values).compile()
 
 

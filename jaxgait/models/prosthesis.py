@@ -57,6 +57,7 @@ from jaxgait.models.prosthesis_parameters import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
+from jaxgait.native import kept
 from jaxgait.precision import float64_default
 
 
@@ -481,11 +482,17 @@ def _rod(mass: Scalar, length: Scalar) -> Scalar:
     return mass * length**2 / 12.0
 
 
+@kept
+def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
+    """The angle psi of the linkage at a knee angle, and the cosine of DAC there."""
+    psi = fourbar.psi_at(linkage.bars, angle)
+    return psi, fourbar.close(linkage.bars, psi).cosine
+
+
 def _check_assembly(linkage: Linkage) -> None:
     for angle, where in ((0.0, "straight"), (math.radians(60.0), "flexed by 60 deg")):
-        psi = np.asarray(fourbar.psi_at(linkage.bars, angle))
-        folded = np.abs(np.asarray(fourbar.close(linkage.bars, jnp.asarray(psi)).cosine)) >= 1.0
-        if np.any(~np.isfinite(psi) | folded):
+        psi, cosine = map(np.asarray, _assembled(*precision.cast((linkage, angle))))
+        if np.any(~np.isfinite(psi) | (np.abs(cosine) >= 1.0)):
             bars = ", ".join(
                 f"{n}={np.asarray(getattr(linkage, n)).tolist()}" for n in ("l_AB", "l_BC", "l_CD", "l_AD")
             )

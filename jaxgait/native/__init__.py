@@ -10,8 +10,10 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
     regions     which parts of a block become a kernel
     kernel      such a part as a loop over the members, in LLVM's language
     machine     its machine code
+    disk        what was compiled, for the next process
     calls       how XLA calls it
     primitives  what JAX's loops, branches and calls are made of, in all its versions
+    checks      checks of numbers at run time that are left out
     expansions  functions that processors lack, in arithmetic
     program     all of it together
     once        values that XLA shall not compute again, in programs that do not come here
@@ -19,6 +21,6 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
 Nothing here knows of mechanics: no model and no solver knows of it.
 """
 
-from jaxgait.native.program import compiled, native
+from jaxgait.native.program import compiled, kept, native
 
-__all__ = ["compiled", "native"]
+__all__ = ["compiled", "kept", "native"]

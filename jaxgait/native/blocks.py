@@ -10,10 +10,11 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
+from jaxgait.native.checks import passed
 from jaxgait.native.expansions import expanded
 from jaxgait.native.kernel import SUPPORTED
 from jaxgait.native.once import ONCE
-from jaxgait.native.primitives import CALLS, Call, read
+from jaxgait.native.primitives import CALLS, Branches, Call, read
 
 COMMUTATIVE = frozenset(["add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"])
 
@@ -36,10 +37,11 @@ class Block:
     Args:
         program: what the block computes.
         expand: whether functions that processors lack are replaced by arithmetic.
+        assured: messages of checks that are left out, see `jaxgait.native.checks`.
     """
 
-    def __init__(self, program: ClosedJaxpr, *, expand: bool = True) -> None:
-        self._expand = expand
+    def __init__(self, program: ClosedJaxpr, *, expand: bool = True, assured: Sequence[str] = ()) -> None:
+        self._expand, self._assured = expand, assured
         self.equations: list[Equation] = []
         self.constants: dict[int, Any] = {}
         self.avals: list[Any] = []
@@ -89,6 +91,10 @@ class Block:
         called = read(name, equation.params, len(inputs)) if name in CALLS else None
         if isinstance(called, Call):  # (derivatives have been taken already)
             return self._inline(called.program, inputs)
+        choice = read(name, equation.params, len(inputs)) if name == "cond" and self._assured else None
+        taken = passed(choice.branches, self._assured) if isinstance(choice, Branches) else None
+        if taken is not None:
+            return self._inline(taken, inputs[1:])
         if equation.primitive is ONCE:  # as everything is here
             return inputs
         simpler = _simpler(equation, avals)

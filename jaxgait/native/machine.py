@@ -1,4 +1,4 @@
-"""Machine code of functions in LLVM's assembly language, in memory for as long as the process runs.
+"""Machine code of functions in LLVM's assembly language, on disk, and in memory for as long as the process runs.
 
 One target machine makes object code, and one linker loads it (an engine for each function would have to have a target
 machine of its own: it releases it). XLA cannot be told to forget a function, so that none is ever released.
@@ -11,6 +11,8 @@ import threading
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from jaxgait.native import disk
 
 OPTIMISATION = 2
 
@@ -33,6 +35,15 @@ def address(name: str, text: str) -> int:
 
 
 def _object_code(text: str) -> bytes:
+    key = disk.key("kernel", text)
+    code = disk.load(key)
+    if code is None:
+        code = _compiled(text)
+        disk.store(key, code)
+    return code
+
+
+def _compiled(text: str) -> bytes:
     machine = _machine()
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -41,8 +52,7 @@ def _object_code(text: str) -> bytes:
 
 @functools.cache
 def _machine() -> llvm.TargetMachine:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    _initialize()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=OPTIMISATION, jit=True
     )
@@ -50,4 +60,11 @@ def _machine() -> llvm.TargetMachine:
 
 @functools.cache
 def _linker() -> llvm.LLJIT:
+    _initialize()
     return llvm.create_lljit_compiler()
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()

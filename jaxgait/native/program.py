@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import re
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
 from jax.extend.core import ClosedJaxpr
 
+from jaxgait.native import disk
 from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.calls import available, call
 from jaxgait.native.kernel import Kernel
@@ -18,21 +23,100 @@ from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, r
 from jaxgait.native.regions import partition
 
 
-def compiled(function: Callable[..., Any], *args: Any, **options: Any) -> Callable[..., Any]:
-    """Compiles a function for arguments of given shapes, with `native`.
+class Stored(NamedTuple):
+    """A program that is traced and ready to be compiled."""
+
+    lowered: jax.stages.Lowered
+    key: str | None
+    """Its name on disk; None if it cannot be there."""
+
+    def compile(self) -> Callable[..., Any]:
+        """The program from disk, or compiled and stored."""
+        if self.key is None:
+            return self.lowered.compile()
+        data = disk.load(self.key)
+        if data is not None:
+            with contextlib.suppress(Exception):  # whatever another machine, or version, left there
+                return _loaded(data, self.lowered)
+            disk.forget(self.key)
+        program = self.lowered.compile()
+        with contextlib.suppress(Exception):  # (not every program can be written down)
+            disk.store(self.key, serialize(program)[0])
+        return program
+
+
+def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:
+    """Compiles a function for arguments of given shapes, with `native`, or takes it from disk.
 
     Args:
         function: of arrays and pytrees of arrays.
         args: arguments, or their shapes.
+        assured: see `native`.
         options: keyword arguments, likewise.
 
     Returns:
         The compiled program, to be called with arguments of the same shapes and dtypes.
     """
-    return jax.jit(native(function)).lower(*args, **options).compile()
+    return _traced(native(function, assured=assured), args, options).compile()
 
 
-def native(function: Callable[..., Any]) -> Callable[..., Any]:
+def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
+    """The same function, compiled with `native` for every new structure of its arguments, or taken from disk.
+
+    Args:
+        function: see `native`; leaves of its arguments that are no arrays must be hashable.
+        assured: see `native`.
+    """
+    ours = native(function, assured=assured)
+    made: dict[Any, Callable[..., Any]] = {}
+    lock = threading.Lock()
+
+    def make(arrays: Any, rest: Any) -> Callable[..., Any]:
+        traced = _traced(lambda arrays: ours(*eqx.combine(arrays, rest)), (arrays,), {})
+        if traced.key is None:  # it may raise errors, which equinox puts in words
+            whole = eqx.filter_jit(ours)
+            return lambda arrays: whole(*eqx.combine(arrays, rest))
+        return traced.compile()
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        arrays, rest = eqx.partition(args, eqx.is_array)
+        leaves, structure = jax.tree.flatten(rest)
+        given = [(x.shape, x.dtype, getattr(x, "weak_type", False)) for x in jax.tree.leaves(arrays)]
+        where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+        key = (structure, jax.tree.structure(arrays), *leaves, *given, *where)
+        with lock:
+            if key not in made:
+                made[key] = make(arrays, rest)
+        return made[key](arrays)
+
+    return run
+
+
+HARMLESS = ("jaxgait_", "lapack_", "mhlo.", "Sharding", "TopK")
+"""Functions that a compiled program may call in another process, too: kernels, there by then, and XLA's own."""
+
+
+def _traced(function: Callable[..., Any], args: Any, options: Any) -> Stored:
+    lowered = jax.jit(function).lower(*args, **options)
+    if disk.folder() is None or jax.default_backend() != "cpu" or not _at_home((args, options)):
+        return Stored(lowered, None)
+    text = lowered.as_text()
+    others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
+    return Stored(lowered, None if others else disk.key("program", text))
+
+
+def _at_home(args: Any) -> bool:
+    """Whether all arguments are where programs run if nothing else is said."""
+    arrays = [x for x in jax.tree.leaves(args) if isinstance(x, jax.Array)]
+    return all(x.devices() == {jax.local_devices()[0]} for x in arrays)
+
+
+def _loaded(data: bytes, lowered: jax.stages.Lowered) -> Callable[..., Any]:
+    return deserialize_and_load(data, lowered.in_tree, lowered.out_tree, execution_devices=jax.local_devices()[:1])
+
+
+def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
     """The same function, whose straight-line parts are machine code of their own.
 
     It must be traced to be run (by `jax.jit`), and not be differentiated or batched any more. On other devices than
@@ -41,6 +125,8 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants. It may hold loops and
             branches.
+        assured: beginnings of the messages of checks (`equinox.error_if`) that the caller has made sure of: they are
+            left out, see `jaxgait.native.checks`.
     """
 
     @functools.wraps(function)
@@ -56,7 +142,7 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
 
         program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
         try:
-            results = _evaluate(program, leaves)
+            results = _evaluate(program, leaves, assured)
         except Unfamiliar as operation:
             warn(str(operation))
             return function(*args, **options)
@@ -65,12 +151,12 @@ def native(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _evaluate(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str] = ()) -> list[Any]:
     """Runs a program (under a trace: writes it again), straight-line parts as kernels."""
-    block = Block(program)
+    block = Block(program, assured=assured)
     steps = partition(block)
     if not any(isinstance(step, Kernel) for step in steps):  # all of it is XLA's, which has functions of its own
-        block = Block(program, expand=False)
+        block = Block(program, expand=False, assured=assured)
         steps = block.equations
     values: dict[int, Any] = dict(zip(block.arguments, args, strict=True)) | block.constants
     for step in steps:

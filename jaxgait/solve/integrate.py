@@ -29,6 +29,9 @@ _DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
 """Default tolerances at least, and the least relative tolerance that can be met, in units of the precision's rounding
 error (2.2e-16 or 1.2e-7)."""
 
+ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
+"""Messages of diffrax's checks of what `integrate` makes sure of: an impossible time is a status, not an error."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -103,12 +106,13 @@ def integrate(
 
     Args:
         model: the mechanism; its leaves may be traced.
-        ts: increasing times in s.
+        ts: increasing times in s; a trajectory for any others ends at once, as not finite.
         settings: see `settings_for`.
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: draw a progress bar (from compiled code; for single runs).
         watch: outputs or components of the state whose extremes over all accepted steps are wanted.
     """
+    ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
     terminations = model.terminations()
     event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
     controller: Any = Resolving(settings.rtol, settings.atol, dtmax=settings.max_step)
@@ -138,7 +142,7 @@ def integrate(
     return Trajectory(
         ts,
         ys,
-        _status(solution, y_end),
+        _status(solution, t_end, y_end),
         t_end,
         y_end,
         solution.stats["num_accepted_steps"],
@@ -152,10 +156,10 @@ def _condition(condition: Any) -> Any:
     return lambda t, y, args, **_: condition(t, y)
 
 
-def _status(solution: diffrax.Solution, y_end: State) -> Int[Array, ""]:
+def _status(solution: diffrax.Solution, t_end: Array, y_end: State) -> Int[Array, ""]:
     results = diffrax.RESULTS
     finite = jnp.array(True)
-    for leaf in jax.tree.leaves(y_end):
+    for leaf in jax.tree.leaves((y_end, t_end)):
         finite &= jnp.all(jnp.isfinite(leaf))
     outcome = jnp.where(finite, status.STEP_UNDERFLOW, status.NONFINITE)
     outcome = jnp.where(solution.result == results.max_steps_reached, status.MAX_STEPS, outcome)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
 import diffrax
-import equinox as eqx
 import jax
 import numpy as np
 import xarray as xr
@@ -14,11 +14,11 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait.models.base import Model, State, as_model
-from jaxgait.native import native
+from jaxgait.native import kept
 from jaxgait.run import Sampling, Trajectory, outputs, state_variables
 from jaxgait.solve import status
 from jaxgait.solve.dataset import trajectory_dataset
-from jaxgait.solve.integrate import Settings, integrate, settings_for
+from jaxgait.solve.integrate import ASSURED, Settings, integrate, settings_for
 
 
 def simulate(
@@ -74,7 +74,7 @@ def simulate(
         cast = precisions.cast(model)
         y0 = None if initial_state is None else precisions.cast(initial_state)
         check_state(cast, y0)
-        trajectory, outputs = _run(cast, sampling.times(cast), chosen, y0, progress)
+        trajectory, outputs = _run(cast, sampling, chosen, y0, progress)
         ts = np.asarray(trajectory.ts)
         data = trajectory_dataset(model, ts, trajectory.ys, outputs, chosen, precision, sampling)
     outcome = _outcome(model, trajectory)
@@ -108,12 +108,11 @@ def check_state(model: Model, y0: State | None) -> None:
             raise ValueError(f"initial_state.{component} of {name} must be finite, got {np.asarray(x)}")
 
 
-@eqx.filter_jit
-@native
+@functools.partial(kept, assured=ASSURED)
 def _run(
-    model: Model, ts: Array, settings: Settings, y0: State | None, progress: bool
+    model: Model, sampling: Sampling, settings: Settings, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
-    trajectory = integrate(model, ts, settings, y0, progress)
+    trajectory = integrate(model, sampling.times(model), settings, y0, progress)
     return trajectory, outputs(model, trajectory)
 
 

@@ -1,0 +1,120 @@
+"""Compiled programs and machine code on disk, so that the next process finds them.
+
+They lie in JAX's own cache folder (`jax_compilation_cache_dir`, or the environment variable JAX_COMPILATION_CACHE_DIR)
+where one is set, otherwise in a folder of the user's; JAXGAIT_CACHE names another folder, or is "off". Files are named
+by their content's origin: what was compiled, by which versions, for which processor. A file that is damaged is compiled
+anew, a folder that cannot be written is done without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import pathlib
+import sys
+import tempfile
+
+import jax
+import llvmlite.binding as llvm
+
+LARGEST = 2 * 2**30
+"""Bytes that are kept at most; files unused for longest go first."""
+
+_DIGEST = 32
+
+
+def folder() -> pathlib.Path | None:
+    """Where files are kept, None if nowhere."""
+    chosen = os.environ.get("JAXGAIT_CACHE", "")
+    if chosen.lower() in ("off", "0", "false", "no") or not jax.config.jax_enable_compilation_cache:  # type: ignore[attr-defined]
+        return None
+    if chosen:
+        return pathlib.Path(chosen).expanduser()
+    shared = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    if shared:
+        return None if "://" in shared else pathlib.Path(shared).expanduser() / "jaxgait"  # (not in a cloud's store)
+    return _of_the_user()
+
+
+def _of_the_user() -> pathlib.Path | None:
+    """The user's folder for caches by the custom of the system, None if there is no home."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        return pathlib.Path(base).expanduser() / "jaxgait" if base else None
+    except RuntimeError:
+        return None
+
+
+def key(kind: str, text: str) -> str:
+    """The name of what is made of a text, on this processor and by these versions."""
+    return f"{kind}-{hashlib.sha256(f'{_origin()}{text}'.encode()).hexdigest()}"
+
+
+@functools.cache
+def _origin() -> str:
+    names = ("jax", "jaxlib", "llvmlite")
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in names]
+    processor = (llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return "\n".join([*versions, *processor, str(sys.version_info[:2]), os.environ.get("XLA_FLAGS", ""), ""])
+
+
+def load(name: str) -> bytes | None:
+    """What was stored under a name; None if it is not there, damaged or cannot be read."""
+    where = folder()
+    if where is None:
+        return None
+    path = where / name
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    data = content[_DIGEST:]
+    if hashlib.sha256(data).digest() != content[:_DIGEST]:
+        forget(name)
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # used now
+    return data
+
+
+def store(name: str, data: bytes) -> None:
+    """Stores data under a name, whole or not at all; nothing happens where that cannot be."""
+    where = folder()
+    if where is None:
+        return
+    with contextlib.suppress(OSError):
+        where.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=where, prefix=".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(data).digest() + data)
+            os.replace(temporary, where / name)  # other processes see the old file or the new one
+        except OSError:
+            os.unlink(temporary)
+        _tidy(where)
+
+
+def forget(name: str) -> None:
+    """Deletes what was stored under a name."""
+    where = folder()
+    with contextlib.suppress(OSError):
+        if where is not None:
+            os.unlink(where / name)
+
+
+def _tidy(where: pathlib.Path) -> None:
+    """Deletes the files unused for longest, down to `LARGEST` bytes."""
+    files = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in where.iterdir() if p.is_file()), reverse=True)
+    total = 0
+    for _, size, path in files:
+        total += size
+        if total > LARGEST:
+            path.unlink(missing_ok=True)

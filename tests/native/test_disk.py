@@ -1,0 +1,175 @@
+"""What is found on disk: by a second process, whole or not at all, and never what calls Python."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.native import compiled, disk, machine
+
+X = jnp.linspace(0.1, 2.0, 16)
+
+
+def tower(x):
+    """Forty operations, one after the other."""
+    for _ in range(10):
+        x = x * x - 0.5 * x + 0.1
+    return x
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def names(folder, kind):
+    return [path for path in folder.glob(f"{kind}-*")] if folder.is_dir() else []
+
+
+RUN = """
+import json
+import jax
+settings = dict(jax.config.values)
+import jaxgait
+from jaxgait.models.bungee import Bungee
+from jaxgait.native import machine
+made = {"programs": 0, "kernels": 0}
+
+def counted(what, function):
+    def count(*args, **options):
+        made[what] += 1
+        return function(*args, **options)
+    return count
+
+jax.stages.Lowered.compile = counted("programs", jax.stages.Lowered.compile)
+machine._compiled = counted("kernels", machine._compiled)
+run = jaxgait.simulate(Bungee(), duration=1.0)
+scan = jaxgait.ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=1.0, observe=lambda run: {"lowest": run["x"].max()})
+assert dict(jax.config.values) == settings
+print(json.dumps([made, float(run.x[-1]), scan.lowest.values.tolist()]))
+"""
+
+
+def test_a_second_process_compiles_no_program_and_no_kernel(folder):
+    """Single operations on constants, which diffrax has computed while it is traced, are JAX's own affair."""
+    env = {**os.environ, "JAXGAIT_CACHE": str(folder)}
+    env.pop("JAX_COMPILATION_CACHE_DIR", None)
+    outputs = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append(json.loads(done.stdout))
+    (first, *results), (second, *again) = outputs
+    assert first["programs"] == 2 and first["kernels"] >= 2
+    assert second == {"programs": 0, "kernels": 0}
+    assert again == results
+
+
+def test_a_damaged_file_is_compiled_anew(folder):
+    expected = compiled(tower, X)(X)
+    (path,) = names(folder, "program")
+    for damage in (lambda b: b[:-7], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b"", lambda b: b[:3]):
+        whole = path.read_bytes()
+        path.write_bytes(damage(whole))
+        assert disk.load(path.name) is None and not path.exists()
+        np.testing.assert_array_equal(compiled(tower, X)(X), expected)
+        assert disk.load(path.name) is not None
+    disk.store(path.name, b"whole, but no program")
+    np.testing.assert_array_equal(compiled(tower, X)(X), expected)
+    assert disk.load(path.name) != b"whole, but no program"
+
+
+@pytest.mark.parametrize("chosen", ["off", "0", "file"])
+def test_without_a_folder_everything_works(tmp_path, monkeypatch, chosen):
+    if chosen == "file":  # where a folder should be
+        chosen = str(tmp_path / "file" / "below")
+        (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("JAXGAIT_CACHE", chosen)
+    np.testing.assert_allclose(compiled(lambda x: tower(x) + 3.0, X)(X), tower(X) + 3.0, rtol=1e-12)
+    assert disk.load("anything") is None
+    disk.store("anything", b"data")
+    assert sorted(p.name for p in tmp_path.iterdir()) in ([], ["file"])
+
+
+def test_the_folder_follows_jax(tmp_path, monkeypatch):
+    monkeypatch.delenv("JAXGAIT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path / "jax"))
+        assert disk.folder() == tmp_path / "jax" / "jaxgait"
+        jax.config.update("jax_compilation_cache_dir", None)
+        if sys.platform == "linux":
+            assert disk.folder() == tmp_path / "own" / "jaxgait"
+        monkeypatch.setenv("JAXGAIT_CACHE", "off")
+        assert disk.folder() is None
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+
+
+def test_writers_do_not_disturb_each_other(folder):
+    data = [bytes([i]) * 200_000 for i in range(8)]
+
+    def work(i):
+        disk.store("same", data[i])
+        return disk.load("same")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found in data for found in pool.map(work, range(8)))
+    assert [path.name for path in folder.iterdir()] == ["same"]
+
+
+def test_names_tell_texts_kinds_and_versions_apart(monkeypatch):
+    start = {disk.key("program", "a"), disk.key("program", "b"), disk.key("kernel", "a")}
+    disk._origin.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
+    assert len(start | {disk.key("program", "a")}) == 4
+    disk._origin.cache_clear()
+
+
+def test_what_was_not_used_for_longest_goes_first(folder, monkeypatch):
+    monkeypatch.setattr(disk, "LARGEST", 250)
+    for i, name in enumerate("abc"):
+        disk.store(name, bytes(50))
+        os.utime(folder / name, (i, i))
+    assert disk.load("a") is not None
+    disk.store("d", bytes(50))
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "c", "d"]
+
+
+def calls_python(x):
+    return tower(x) + jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+def prints(x):
+    jax.debug.print("{}", x[0])
+    return tower(x)
+
+
+@pytest.mark.parametrize("function", [calls_python, prints])
+def test_programs_that_call_python_are_never_stored(folder, function):
+    found = compiled(function, X)(X)
+    assert not names(folder, "program") and names(folder, "kernel")
+    np.testing.assert_allclose(found, jax.jit(function)(X), rtol=1e-12)
+
+
+def test_constants_are_part_of_a_program(folder):
+    tables = [jnp.asarray(np.random.default_rng(seed).normal(size=5000)) for seed in (0, 1)]
+    for table in tables:
+        run = lambda i, table=table: tower(X) + table[i]
+        i = jnp.arange(16) * 300
+        np.testing.assert_allclose(compiled(run, i)(i), tower(X) + table[i], rtol=1e-12)
+
+
+def test_machine_code_is_found(folder, monkeypatch):
+    text = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
+    code = machine._object_code(text)
+    monkeypatch.setattr(machine, "_compiled", lambda text: pytest.fail("compiled again"))
+    assert machine._object_code(text) == code
