@@ -22,26 +22,39 @@ class Resolving(diffrax.PIDController):
 
     Time loses nothing however many steps are summed up: a step is the difference of two representable times, and the
     solver moves the state by just that difference. But contacts may ask for steps below the resolution of float32 (at
-    10 s: 2e-6 s). There such a step is taken as it is, in error by what the rounding of time itself does, unless it is
-    not finite. In float64 no model asks for such steps: they end a run.
+    10 s: 1e-6 s). There a step of one or two units is taken as it is, in error by what the rounding of time itself
+    does, unless it is not finite. In float64 no model asks for such steps: they end a run.
     """
 
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any, *state: Any
     ) -> Any:
         """As in diffrax, with the smallest step of the time reached."""
-        forced = t1.dtype == jnp.float32
+        coarse = t1.dtype == jnp.float32
         control = diffrax.PIDController(
-            self.rtol, self.atol, dtmax=self.dtmax, dtmin=resolution(t1), force_dtmin=forced
+            self.rtol, self.atol, dtmax=self.dtmax, dtmin=None if coarse else resolution(t1), force_dtmin=False
         )
-        keep, start, end, *found, result = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
-        if forced:
-            lost = ~_finite(y_error) & (t1 - t0 <= 2.0 * resolution(t1))
-            result = diffrax.RESULTS.where(lost, diffrax.RESULTS.dt_min_reached, result)
-            keep &= ~lost
-            shorter = t0 + jnp.maximum(0.5 * (t1 - t0), resolution(t1))
-            end = jnp.where(~keep & (end >= t1), shorter, end)  # a step of few units shortened by 10 % rounds to itself
-        return keep, start, end, *found, result
+        decided = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
+        return _within_resolution(t0, t1, y_error, *decided) if coarse else decided
+
+
+def _within_resolution(
+    t0: Any, t1: Any, y_error: Any, keep: Any, start: Any, end: Any, jump: Any, state: Any, result: Any
+) -> Any:
+    """What is done about a rejected step of few units, which a tenth less would round to the same step."""
+    step, unit = t1 - t0, 0.5 * resolution(t1)
+    least = ~keep & (step <= 1.5 * unit)
+    end = jnp.where(~keep & (step <= 8.0 * unit), t0 + 0.5 * step, end)
+    result = diffrax.RESULTS.where(least & ~_finite(y_error), diffrax.RESULTS.dt_min_reached, result)
+    taken = least & _finite(y_error)
+    return (
+        keep | taken,
+        jnp.where(taken, t1, start),
+        jnp.where(taken, t1 + jnp.maximum(step, unit), end),
+        jump,
+        state,
+        result,
+    )
 
 
 def _finite(tree: Any) -> Bool[Array, ""]:

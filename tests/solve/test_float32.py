@@ -61,15 +61,20 @@ def test_time_loses_no_steps_in_forty_seconds():
     np.testing.assert_allclose(run.x, np.cos(2.0 * run.time), atol=5e-3)
 
 
-def test_a_rejected_step_of_few_units_becomes_shorter():
-    """Three units in the last place, shortened by a tenth, round to three: the same step would be tried for ever."""
+@pytest.mark.parametrize("t", [0.9, 4.1, 7.9999995, 10.212868, 31.4])
+@pytest.mark.parametrize("units", range(1, 12))
+def test_a_rejected_step_becomes_shorter_until_it_is_taken(t, units):
+    """Shortened by a tenth, a step of three units rounds to three units: it would be tried for ever."""
     with precision.use("float32"):
-        unit = np.spacing(np.float32(4.1))
-        t0 = jnp.float32(4.1)
+        t0, bad = jnp.float32(t), jnp.float32(1.01e-3)
+        t1 = t0 + np.float32(units * np.spacing(np.float32(t)))
         state = (jnp.float32(1.0), jnp.float32(1.0), jnp.asarray(False))
-        end, error = t0 + 3 * unit, jnp.float32(1.01e-3)
-        keep, start, again, *_ = Resolving(1e-4, 1e-3).adapt_step_size(t0, end, t0 * 0, t0 * 0, None, error, 5.0, state)
-    assert not keep and start == t0 < again < end
+        keep = False
+        while not keep:
+            keep, start, end, *_ = Resolving(1e-4, 1e-3).adapt_step_size(t0, t1, 0 * t0, 0 * t0, None, bad, 5.0, state)
+            assert keep or start == t0 < end < t1
+            t1 = end
+    assert start > t0 and end > start
 
 
 @pytest.mark.filterwarnings("ignore:Oscillator gave up")
