@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-import numbers
+import operator
 import os
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
+from jax.core import Tracer
 
 __all__ = ["count", "fits_in_memory", "flag", "free_memory", "one_of", "positive"]
 
@@ -18,17 +20,38 @@ UNKNOWN_MEMORY = 4 << 30
 """Bytes that count as free where a platform does not tell."""
 
 
+def is_concrete(tree: Any) -> bool:
+    """Whether no leaf is traced by `jit`, `vmap` or a derivative: of traced values nothing is known."""
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number that is not too small.
 
     Raises:
-        ValueError: for anything else, strings, flags and fractions included.
+        ValueError: for anything else, strings, flags, fractions and traced values included.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)
+    try:
+        whole = least - 1 if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        whole = least - 1
+    if whole < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {shown(value)}")
+    return whole
+
+
+def number(name: str, value: Any, unit: str, *, above: float = -math.inf) -> None:
+    """Checks one finite number above a limit, if it is concrete.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if not is_concrete(value):
+        return
+    real = _real(value)
+    if real is None or not math.isfinite(real) or not real > above:
+        wanted = "finite" if above == -math.inf else f"finite and above {above:g} {unit}"
+        raise ValueError(f"{name} must be one number in {unit}, {wanted}, got {shown(value)}")
 
 
 def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) -> float:
@@ -92,6 +115,11 @@ def free_memory() -> int:
         return int(found[1]) * 1024
     known = "SC_AVPHYS_PAGES" in os.sysconf_names
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else UNKNOWN_MEMORY
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: short, and traced ones by what they are."""
+    return "a traced value" if not is_concrete(value) else f"{value!r:.60}"
 
 
 def _real(value: Any) -> float | None:

@@ -28,6 +28,7 @@ from jaxgait.models.prosthesis import Prosthesis
 from jaxgait.precision import float64_default, is_float64_default
 
 ALONE = {
+    "jaxgait.checks": "checks",
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensemble": "takes a precision and hands it down to its parts",
     "jaxgait.measure": "reads runs by functions that are decorated",
@@ -52,7 +53,6 @@ ALONE = {
     "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
     "jaxgait.solve.resolving": "diffrax calls it inside a solve",
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
-    "jaxgait.solve.simulate.check_state": "a check",
     "jaxgait.solve.simulate.simulate": "takes a precision",
     "jaxgait.solve.status": "text",
     "jaxgait.solve.tableaus": "constants",

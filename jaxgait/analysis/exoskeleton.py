@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from jaxgait import checks
 from jaxgait import precision as precisions
 from jaxgait.models.exoskeleton import Exoskeleton
 from jaxgait.precision import float64_default
-from jaxgait.solve.checks import check_count, check_kind, check_number
+from jaxgait.solve.checks import check_kind
 
 _DIMENSIONS = {
     "torque": ("link", "axis"),
@@ -77,8 +78,8 @@ def histories(
 
 def _samples(strides: float | int, samples: int) -> int:
     """How many sample intervals there are."""
-    check_number("strides", strides, "strides", above=0.0)
-    exact = float(strides) * check_count("samples", samples)
+    checks.number("strides", strides, "strides", above=0.0)
+    exact = float(strides) * checks.count("samples", samples)
     if abs(exact - round(exact)) > _WHOLE * exact or exact < 0.5:
         raise ValueError(
             f"strides times samples must be a whole number of samples, got {strides:g} times {samples} = {exact:g}"
@@ -121,8 +122,8 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     Raises:
         ValueError: for a number of samples or a rounding that cannot be.
     """
-    check_count("samples", samples)
-    check_number("rounding", rounding, "W")
+    checks.count("samples", samples)
+    checks.number("rounding", rounding, "W")
     if rounding < 0.0:
         raise ValueError(f"rounding must not be negative, got {rounding:g} W")
     duration = exo.gait.stride_time / 2

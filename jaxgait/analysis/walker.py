@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait import checks
 from jaxgait.measure import Measure, table
 from jaxgait.models.base import Scalar
 from jaxgait.models.parameters import parameters
@@ -22,7 +23,7 @@ from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve import status
-from jaxgait.solve.checks import check_kind, check_number, is_concrete
+from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, fixed_point
 from jaxgait.solve.time_stepping import Step, march
@@ -259,10 +260,10 @@ def walk(walker: RigidWalker, dt: float = 1e-4, duration: float = 50.0) -> Walk:
 
 def _whole_steps(dt: float, duration: float) -> int:
     """How many steps reach the duration."""
-    if not is_concrete((dt, duration)):
+    if not checks.is_concrete((dt, duration)):
         raise ValueError("dt and duration decide how many steps there are: they cannot be traced")
-    check_number("dt", dt, "s", above=0.0)
-    check_number("duration", duration, "s", above=0.0)
+    checks.number("dt", dt, "s", above=0.0)
+    checks.number("duration", duration, "s", above=0.0)
     if dt > LARGEST_STEP:
         raise ValueError(f"dt must be at most {LARGEST_STEP:g} s, a tenth of the shortest swing, got {dt:g} s")
     if duration < dt:
@@ -418,7 +419,7 @@ def walk_statistics(one: Walk, after: float = 25.0) -> WalkStatistics:
     Raises:
         ValueError: for a batch of walks, or if a walk that did not fall ends before `after`.
     """
-    check_number("after", after, "s")
+    checks.number("after", after, "s")
     strikes, sums = _strikes(one)
     fell_at, end = float(one.fell_at), float(one.t[-1])
     if np.isfinite(fell_at):

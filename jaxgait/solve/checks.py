@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import jax
 import numpy as np
-from jax.core import Tracer
 
+from jaxgait.checks import is_concrete, shown
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import check
 
-__all__ = ["check_count", "check_kind", "check_model", "check_number", "check_state", "is_concrete"]
-
-
-def is_concrete(tree: Any) -> bool:
-    """Whether no leaf is traced by `jit`, `vmap` or a derivative."""
-    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+__all__ = ["check_kind", "check_model", "check_state"]
 
 
 def check_kind(model: Any, kind: type, what: str) -> None:
@@ -52,44 +46,6 @@ def check_model(model: Any) -> None:
         check(model)
 
 
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """The value as an int.
-
-    Raises:
-        ValueError: if it is not a whole number from `least` on.
-    """
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = None
-    if count is None or isinstance(value, bool) or count < least:
-        raise ValueError(f"{name} must be a whole number, at least {least}, got {_shown(value)}")
-    return count
-
-
-def check_number(name: str, value: Any, unit: str, above: float = -np.inf) -> None:
-    """Checks one number, if it is concrete.
-
-    Args:
-        name: for the message.
-        value: what was given.
-        unit: for the message.
-        above: it must be larger.
-
-    Raises:
-        ValueError: if it is not a finite number above that.
-    """
-    if not is_concrete(value):
-        return
-    try:
-        number = np.asarray(np.nan if isinstance(value, str | bytes | bool) else value, dtype=float)
-    except (TypeError, ValueError):
-        number = np.asarray(np.nan)
-    if number.ndim or not np.isfinite(number) or not number > above:
-        wanted = "finite" if above == -np.inf else f"finite and above {above:g} {unit}"
-        raise ValueError(f"{name} must be one number in {unit}, {wanted}, got {_shown(value)}")
-
-
 def check_state(name: str, y: Any, like: Any) -> None:
     """Checks that a state has the structure of another one, and no NaN or infinity as far as it is concrete.
 
@@ -112,8 +68,4 @@ def check_state(name: str, y: Any, like: Any) -> None:
                 f"{component} must have the shape {np.shape(own)}, got {np.shape(leaf)}: one state at a time"
             )
         if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(leaf, dtype=float))):
-            raise ValueError(f"{component} must be finite, got {_shown(leaf)}")
-
-
-def _shown(value: Any) -> str:
-    return "a traced value" if not is_concrete(value) else f"{value!r:.60}"
+            raise ValueError(f"{component} must be finite, got {shown(leaf)}")

@@ -32,10 +32,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxgait import checks
 from jaxgait.models.base import Scalar, State
 from jaxgait.models.nonsmooth import HybridModel, Transition
 from jaxgait.precision import float64_default
-from jaxgait.solve.checks import check_count, check_kind, check_model, check_number, check_state, is_concrete
+from jaxgait.solve.checks import check_kind, check_model, check_state
 
 __all__ = ["EVENT_LIMIT", "FAILED", "FIRST_ENDING", "TIME_UP", "HybridSettings", "HybridSolution", "hybrid", "sentence"]
 
@@ -174,16 +175,16 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, 
     """The state at the start, after a look at everything that is not traced; see `hybrid`."""
     check_kind(model, HybridModel, "phases and transitions, such as RollingWalker()")
     check_model(model)
-    check_count("events", events)
-    check_count("samples", samples, least=0)
-    check_number("t0", t0, "s")
-    check_number("t_end", t_end, "s")
-    if is_concrete((t0, t_end)) and not t_end > t0:
+    checks.count("events", events)
+    checks.count("samples", samples, least=0)
+    checks.number("t0", t0, "s")
+    checks.number("t_end", t_end, "s")
+    if checks.is_concrete((t0, t_end)) and not t_end > t0:
         raise ValueError(f"t_end must be later than t0 = {t0:g} s, got {t_end:g} s")
     own = model.initial_state()
     check_state("y0", own if y0 is None else y0, own)
     phases = len(model.phases())
-    if is_concrete(phase) and check_count("phase", phase, least=0) >= phases:
+    if checks.is_concrete(phase) and checks.count("phase", phase, least=0) >= phases:
         raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
     for name, transition in model.transitions().items():
         for end in ("source", "target"):

@@ -27,11 +27,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
+from jaxgait import checks
 from jaxgait.models.base import Model, State
 from jaxgait.models.nonsmooth import HybridModel
 from jaxgait.precision import float64_default
 from jaxgait.solve import status as statuses
-from jaxgait.solve.checks import check_count, check_model, check_number, is_concrete
+from jaxgait.solve.checks import check_model
 from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
 from jaxgait.solve.integrate import Settings, integrate
 
@@ -241,13 +242,13 @@ def fixed_point(
 def _checked(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
     """The first guess as an array, after a look at everything that is not traced; see `fixed_point`."""
     check_model(model)
-    check_count("order", order)
-    check_count("max_iterations", max_iterations)
-    check_number("tolerance", tolerance, "the units of the point", above=0.0)
+    checks.count("order", order)
+    checks.count("max_iterations", max_iterations)
+    checks.number("tolerance", tolerance, "the units of the point", above=0.0)
     z0 = jnp.asarray(z0)
     if z0.ndim != 1 or z0.size == 0:
         raise ValueError(f"z0 must be one point, a vector, got the shape {z0.shape}: use jax.vmap for many")
-    if is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
+    if checks.is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
         raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
     return z0 if jnp.issubdtype(z0.dtype, jnp.floating) else z0.astype(float)
 

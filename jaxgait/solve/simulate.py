@@ -15,8 +15,9 @@ from jaxtyping import Array
 from jaxgait import precision as precisions
 from jaxgait.models.base import Model, State, as_model
 from jaxgait.native import kept
-from jaxgait.run import Sampling, Trajectory, outputs, state_variables
+from jaxgait.run import Sampling, Trajectory, outputs
 from jaxgait.solve import status
+from jaxgait.solve.checks import check_state
 from jaxgait.solve.dataset import trajectory_dataset
 from jaxgait.solve.integrate import ASSURED, Settings, integrate, settings_for
 
@@ -73,7 +74,8 @@ def simulate(
     with precisions.use(precision):
         cast = precisions.cast(model)
         y0 = None if initial_state is None else precisions.cast(initial_state)
-        check_state(cast, y0)
+        if y0 is not None:
+            check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
         trajectory, outputs = _run(cast, sampling, chosen, y0, progress)
         ts = np.asarray(trajectory.ts)
         data = trajectory_dataset(model, ts, trajectory.ys, outputs, chosen, precision, sampling)
@@ -85,27 +87,6 @@ def simulate(
             stacklevel=2,
         )
     return data.assign_attrs(outcome)
-
-
-def check_state(model: Model, y0: State | None) -> None:
-    """Holds a state to start from against a model: the structure of its own initial state, finite numbers.
-
-    Raises:
-        ValueError: naming the component that is wrong.
-    """
-    if y0 is None:
-        return
-    name, wanted = type(model).__name__, jax.eval_shape(model.initial_state)
-    if jax.tree.structure(y0) != jax.tree.structure(wanted):
-        fields = ", ".join(state_variables(wanted))
-        raise ValueError(f"initial_state of {name} must be a {type(wanted).__name__}({fields}), got {y0!r}")
-    for (component, x), shape in zip(
-        state_variables(y0).items(), map(np.shape, state_variables(wanted).values()), strict=True
-    ):
-        if np.shape(x) != shape:
-            raise ValueError(f"initial_state.{component} of {name} must have the shape {shape}, got {np.shape(x)}")
-        if not np.isfinite(np.asarray(x, dtype=float)).all():
-            raise ValueError(f"initial_state.{component} of {name} must be finite, got {np.asarray(x)}")
 
 
 @functools.partial(kept, assured=ASSURED)

@@ -27,12 +27,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait import checks
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.models.base import State
 from jaxgait.models.nonsmooth import Contact, NonsmoothModel
 from jaxgait.precision import float64_default
-from jaxgait.solve.checks import check_count, check_kind, check_model, check_number, check_state
+from jaxgait.solve.checks import check_kind, check_model, check_state
 
 __all__ = ["Step", "march", "step"]
 
@@ -134,11 +135,11 @@ def march(
         ValueError: for counts, a step, a time or a state that cannot be (as far as they are not traced).
         jaxgait.models.parameters.ParameterError: for parameters that cannot be.
     """
-    blocks, steps_per_block = check_count("blocks", blocks), check_count("steps_per_block", steps_per_block)
+    blocks, steps_per_block = checks.count("blocks", blocks), checks.count("steps_per_block", steps_per_block)
     check_kind(model, NonsmoothModel, "inertia and contacts, such as RigidWalker()")
     check_model(model)
-    check_number("dt", dt, "s", above=0.0)
-    check_number("t0", t0, "s")
+    checks.number("dt", dt, "s", above=0.0)
+    checks.number("t0", t0, "s")
     start = model.initial_state()
     if y0 is not None:
         check_state("y0", y0, start)
