@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import jax.numpy as jnp
@@ -45,6 +46,8 @@ class Measure:
     """Whole strides that the run must span; 0: the run need not be counted in strides."""
     samples_per_stride: int = 0
     """Least samples per stride."""
+    interval: float = math.inf
+    """Longest time in s between samples."""
     watch: tuple[str, ...] = ()
     """Outputs whose extremes over the solver's own steps it reads (`run.trajectory.extremes`)."""
     early: bool = False
@@ -73,6 +76,11 @@ class Measure:
         if sampling.strides is not None and sampling.samples < self.samples_per_stride:
             raise MeasureError(
                 f"{needs} at least {self.samples_per_stride} samples per stride, the run has {sampling.samples}"
+            )
+        if self.interval < math.inf and not (sampling.interval or math.inf) <= self.interval:
+            between = "unknown" if sampling.interval is None else f"{sampling.interval:.3g} s"
+            raise MeasureError(
+                f"{needs} samples at most {self.interval:g} s apart, they are {between} apart: give more samples"
             )
 
     def __call__(self, run: Run) -> Array:
@@ -141,8 +149,8 @@ def observer(model: Model, observe: Any) -> Observe | None:
     if isinstance(observe, Measure | str):
         observe = [observe]
     if isinstance(observe, Mapping):
-        observe = list(observe.values())
-    if isinstance(observe, Sequence | set | frozenset):
+        observe = [replace(_named(model, one), name=name) for name, one in observe.items()]
+    if isinstance(observe, Sequence):
         return _distinct(_named(model, one) for one in observe)
     if callable(observe):
         return cast(Observe, observe)
@@ -152,23 +160,27 @@ def observer(model: Model, observe: Any) -> Observe | None:
     )
 
 
-def mask(observe: Observe | None, values: Mapping[str, Array], completed: Bool[Array, ""]) -> dict[str, Array]:
-    """Observables of one run, blanked if it did not complete: NaN, or -1 for integers and flags.
+def mask(
+    values: Mapping[str, Array], completed: Bool[Array, ""], kept: frozenset[str] = frozenset()
+) -> dict[str, Array]:
+    """Observables of one run, blanked if it did not complete: NaN, or -1 for integers.
+
+    Flags and unsigned integers, which have room for neither, become real numbers.
 
     Args:
-        observe: what they come from; measures that are defined for early ends are left as they are.
         values: the observables by name, or derivatives of them.
         completed: whether the run completed.
+        kept: names of those that are defined for early ends (`Measures.early`).
     """
-    kept = getattr(observe, "early", frozenset())
     return {name: x if name in kept else _blanked(jnp.asarray(x), completed) for name, x in values.items()}
 
 
 def _blanked(x: Array, completed: Bool[Array, ""]) -> Array:
     if jnp.issubdtype(x.dtype, jnp.inexact):
         return jnp.where(completed, x, jnp.nan)
-    signed = x if jnp.issubdtype(x.dtype, jnp.signedinteger) else x.astype(jnp.int32)
-    return jnp.where(completed, signed, jnp.asarray(-1, signed.dtype))
+    if jnp.issubdtype(x.dtype, jnp.signedinteger):
+        return jnp.where(completed, x, jnp.asarray(-1, x.dtype))
+    return jnp.where(completed, x.astype(float), jnp.nan)
 
 
 def _fits(measure: Measure, sampling: Sampling) -> bool:

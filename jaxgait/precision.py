@@ -63,14 +63,23 @@ def float64_default(target: T) -> T:
 def _decorated(function: Any) -> Any:
     @functools.wraps(function)
     def in_float64(*args: Any, **kwargs: Any) -> Any:
-        if _chosen.get() or in_force() == "float64" or not trace_state_clean():
-            return function(*args, **kwargs)
-        with use("float64"):
-            args, kwargs = _widened((args, kwargs))
-            return function(*args, **kwargs)
+        return call_in_float64(function, args, kwargs)
 
     in_float64.__float64_default__ = True  # type: ignore[attr-defined]  # read by `is_float64_default`
     return in_float64
+
+
+def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A call in float64 unless asked (see `float64_default`).
+
+    A function of its own, found by its name: models of a script or a notebook, whose methods are pickled with all that
+    they refer to, can go to other processes.
+    """
+    if _chosen.get() or in_force() == "float64" or not trace_state_clean():
+        return function(*args, **kwargs)
+    with use("float64"):
+        args, kwargs = _widened((args, kwargs))
+        return function(*args, **kwargs)
 
 
 def _decorated_class(cls: type) -> type:
@@ -81,7 +90,7 @@ def _decorated_class(cls: type) -> type:
             setattr(cls, name, property(_decorated(member.fget), member.fset, member.fdel))
         elif isinstance(member, staticmethod | classmethod):
             setattr(cls, name, type(member)(_decorated(member.__func__)))
-        elif not isinstance(member, type) and callable(getattr(cls, name)):
+        elif not isinstance(member, type) and inspect.isroutine(getattr(cls, name)):
             setattr(cls, name, _decorated(getattr(cls, name)))
     return cls
 
@@ -100,8 +109,10 @@ def _widened(tree: Any) -> Any:
 def _widened_leaf(x: Any) -> Any:
     if type(x) is dict:  # jax.tree.map would sort its keys
         return {key: _widened(value) for key, value in x.items()}
-    single = isinstance(x, np.ndarray | np.floating | jax.Array) and x.dtype == jnp.float32
-    return x.astype(jnp.float64) if single else x
+    if not isinstance(x, np.ndarray | np.generic | jax.Array):
+        return x
+    wide = {"float32": jnp.float64, "complex64": jnp.complex128}.get(x.dtype.name)
+    return x if wide is None else x.astype(wide)
 
 
 def in_force() -> Precision:

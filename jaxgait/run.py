@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -70,6 +70,8 @@ class Sampling:
     """Intervals per stride; in all, if the run is not counted in strides."""
     duration: float | None = None
     """Length in s of a run that is not counted in strides; None: the model's own duration."""
+    interval: float | None = None
+    """Time in s between samples, at the model's own parameters; None: not known."""
 
     @property
     def intervals(self) -> int:
@@ -111,9 +113,13 @@ class Sampling:
             checks.count("strides", strides)
             if model.period is None:
                 raise ValueError(f"{type(model).__name__} has no period: give duration (in s) instead of strides")
-            return cls(int(strides), samples or SAMPLES_PER_STRIDE)
-        seconds = None if duration is None else checks.positive("duration", duration, "seconds")
-        return cls(None, samples or SAMPLES_PER_RUN, seconds)
+            chosen = cls(int(strides), samples or SAMPLES_PER_STRIDE)
+        else:
+            seconds = None if duration is None else checks.positive("duration", duration, "seconds")
+            chosen = cls(None, samples or SAMPLES_PER_RUN, seconds)
+        span = model.duration if chosen.strides is None else model.period
+        longest = float(np.max(np.asarray(span))) if chosen.duration is None else chosen.duration
+        return replace(chosen, interval=longest / chosen.samples)
 
 
 def _natural_strides(model: Model) -> int | None:

@@ -52,7 +52,7 @@ CASES = [
         "ValueError",
         "steps_per_block must be a whole number, at least 1, got",
     ),
-    ("march(RigidWalker(), 1e-3, 1, 1, y0=(0.0, 1.0))", "ValueError", "y0 must have the structure of the model's"),
+    ("march(RigidWalker(), 1e-3, 1, 1, y0=(0.0, 1.0))", "ValueError", "y0 must be a WalkerState"),
     ("march(RigidWalker(), 1e-3, 1, 1, y0=NAN_STATE)", "ValueError", "y0.x must be finite, got nan"),
     # event-driven runs and periodic gaits
     ("hybrid(RigidWalker(), events=1, t_end=1.0)", "TypeError", "phases and transitions, such as RollingWalker()"),

@@ -271,3 +271,32 @@ def test_integers_for_parameters_compile_nothing_anew(run):
     expected = run(with_parameters(Counted(), {"stiffness": 21.0}))
     assert not traced
     np.testing.assert_array_equal(found.x, expected.x)
+
+
+SCRIPT = """
+import cloudpickle, pickle, subprocess, sys
+from typing import NamedTuple
+import jax.numpy as jnp
+from jaxgait.models.base import Model, Numerics, parameter
+
+class Place(NamedTuple):
+    x: float
+
+class Mine(Model):
+    rate: float = parameter(1.0, unit="1/s", doc="rate")
+    variables = {}
+    numerics = Numerics(stiff=False)
+    duration = property(lambda self: 1.0)
+    def vector_field(self, t, y): return Place(-self.rate * y.x)
+    def initial_state(self): return Place(jnp.asarray(1.0))
+    def outputs(self, t, y): return {}
+
+sent = cloudpickle.dumps(Mine(rate=2.0)).hex()
+read = f"import pickle; print(pickle.loads(bytes.fromhex('{sent}')).initial_state().x.dtype)"
+print(subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True).stdout)
+"""
+
+
+def test_a_model_of_a_script_can_go_to_another_process():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "float64", done.stderr

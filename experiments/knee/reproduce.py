@@ -171,9 +171,8 @@ def _map_caption(best: Any) -> str:
 
 
 def _orders(scan: xr.Dataset, ratio: float) -> np.ndarray:
-    """Subharmonic orders along k at a c/k; failed members count as irregular."""
-    line = scan.sel(ratio=ratio, method="nearest")
-    return np.where(line.status == 0, line.order, 0).astype(int)
+    """Subharmonic orders along k at a c/k; NaN where a member folded or failed."""
+    return scan.sel(ratio=ratio, method="nearest").order.values
 
 
 def _numbers(report: Report, one: xr.Dataset, other: xr.Dataset, scan: xr.Dataset) -> None:

@@ -145,7 +145,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
     )
     rows = []
     for i, ratio in enumerate(RATIOS):
-        scanned = gait.critical_value(over.k.values, over.order.sel(ratio=ratio).fillna(0).values)[0]
+        scanned = gait.critical_value(over.k.values, over.order.sel(ratio=ratio).values)[0]
         places = sorted(c.parameter for c in found if c.member == i)
         if float(ratio) in CRITICAL:
             report.figure(

@@ -14,7 +14,6 @@ from jaxtyping import Array, Float
 from scipy import optimize
 
 from jaxgait import precision
-from jaxgait.analysis import extremes
 from jaxgait.measure import Measure, table
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
@@ -66,11 +65,11 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
 
 
 def _clearance(run: Run) -> Float[Array, ""]:
-    return jnp.minimum(extremes.minimum(run["height"]), run.extremes("height").least)
+    return jnp.minimum(jnp.min(run["height"]), run.extremes("height").least)
 
 
 def _peak_force(run: Run) -> Float[Array, ""]:
-    return jnp.maximum(extremes.maximum(run["rope_force"]), run.extremes("rope_force").largest)
+    return jnp.maximum(jnp.max(run["rope_force"]), run.extremes("rope_force").largest)
 
 
 MEASURES = table(
@@ -90,9 +89,9 @@ def clearance(bungee: Bungee) -> Float[Array, ""]:
 def critical_value(bungee: Bungee, name: str) -> float:
     """Value of one parameter at which the clearance is exactly zero (float64).
 
-    The clearance is looked at from a hundredth to a hundred times the present value (`SPAN`), within the parameter's
-    bounds. Where it changes sign, Brent's method finds the root; of several the one nearest to the present value (in
-    ratio) counts.
+    The clearance is looked at from a hundredth to a hundred times the present value (`SPAN`), all of them positive, at
+    values 8 % apart. Where it changes sign between two of them, Brent's method finds the root; of several the one
+    nearest to the present value (in ratio) counts. Two roots less than 8 % apart may be missed.
 
     Args:
         bungee: where the search starts.
@@ -120,8 +119,9 @@ def critical_value(bungee: Bungee, name: str) -> float:
                 f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
                 f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
             )
-        i = min(changes, key=lambda i: abs(np.log(values[i] / start)))
-        return float(optimize.root_scalar(at, method="brentq", bracket=tuple(values[i : i + 2]), rtol=1e-12).root)
+        brackets = [tuple(values[i : i + 2]) for i in changes]
+        roots = [float(optimize.root_scalar(at, method="brentq", bracket=b, rtol=1e-12).root) for b in brackets]
+        return min(roots, key=lambda root: abs(np.log(root / start)))
 
 
 def _clearance_at(bungee: Bungee, name: str, value: float) -> float:

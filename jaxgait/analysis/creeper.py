@@ -58,7 +58,7 @@ def performance(
     steps = jnp.diff(trajectory.ys.x[::samples])
     found = measures(Run(creeper, trajectory, sampling))
     completed = trajectory.status == status.COMPLETED
-    return Performance(**mask(measures, {"steps": steps, **found}, completed), status=trajectory.status)
+    return Performance(**mask({"steps": steps, **found}, completed), status=trajectory.status)
 
 
 def _displacement(run: Run) -> Float[Array, ""]:

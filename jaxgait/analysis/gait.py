@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxgait.precision import float64_default
 
+REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
 MAX_ORDER = 4
 PERIODICITY_TOLERANCE = np.radians(0.5)
 """How much two strides may differ in rad at any phase and still count as equal (knee specification, section 7)."""
@@ -113,22 +114,25 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
 
     Args:
         parameter: increasing values, for example the damper's k in N/m at one c/k.
-        order: subharmonic order at each (1: period of the drive; anything else: not).
+        order: subharmonic order at each (1: period of the drive; NaN: not known, as of a member that folded; anything
+            else: not). Where it is not known, no range of either kind continues, and none is left behind.
 
     Returns:
-        The lower end of the widest contiguous range of period-one responses (NaN if it begins with the first value:
-        no subharmonics were left behind), and the other ranges (first, last value) without period one: those above the
-        critical value, and those below the islands of period one that lie below it. Taking the widest range, not the
-        first, keeps a single period-one value inside the subharmonic range from passing for its end.
+        The lower end of the widest contiguous range of period-one responses (NaN if no subharmonics lie directly below
+        it: none were left behind, or it is not known), and the other ranges (first, last value) without period one:
+        those above the critical value, and those below the islands of period one that lie below it. Taking the widest
+        range, not the first, keeps a single period-one value inside the subharmonic range from passing for its end.
     """
-    regular: Bool[np.ndarray, " n"] = np.asarray(order) == 1
-    bounds = np.flatnonzero(np.diff(regular)) + 1
-    ranges = [r for r in np.split(np.arange(len(regular)), bounds) if r.size]
-    irregular = [(float(parameter[r[0]]), float(parameter[r[-1]])) for r in ranges if not regular[r[0]]]
-    calm = [r for r in ranges if regular[r[0]]]
+    order = np.asarray(order, dtype=float)
+    kind: Int[np.ndarray, " n"] = np.where(np.isnan(order), UNKNOWN, np.where(order == 1, REGULAR, IRREGULAR))
+    ranges = np.split(np.arange(kind.size), np.flatnonzero(np.diff(kind)) + 1)
+    span = lambda r: (float(parameter[r[0]]), float(parameter[r[-1]]))
+    irregular = [span(r) for r in ranges if kind[r[0]] == IRREGULAR]
+    calm = [r for r in ranges if kind[r[0]] == REGULAR]
     if not calm:
         return float("nan"), irregular
-    main = max(calm, key=lambda r: parameter[r[-1]] - parameter[r[0]])
-    below = [span for span in irregular if span[1] < parameter[main[0]]]
-    critical = float(parameter[main[0]]) if below else float("nan")
-    return critical, [span for span in irregular if span not in below[-1:]]
+    first = max(calm, key=lambda r: parameter[r[-1]] - parameter[r[0]])[0]
+    if first == 0 or kind[first - 1] != IRREGULAR:
+        return float("nan"), irregular
+    left_behind = float(parameter[first - 1])
+    return float(parameter[first]), [s for s in irregular if s[1] != left_behind]

@@ -154,8 +154,12 @@ def _peak_force(run: Run) -> Number:
     return jnp.maximum(run.once(_jump).peak_force, run.extremes("grf_z").largest / weight)
 
 
+INTERVAL = 2.5e-3
+"""Longest time in s between samples that straight lines may join (see `assess`)."""
+
+
 def _read(name: str, unit: str, long_name: str) -> Measure:
-    return Measure(name, lambda run: getattr(run.once(_jump), name), unit, long_name)
+    return Measure(name, lambda run: getattr(run.once(_jump), name), unit, long_name, interval=INTERVAL)
 
 
 MEASURES = table(

@@ -54,6 +54,8 @@ ROUNDING = 1e-6
 """By how much of a step a number of steps may miss a whole one."""
 SWING = 0.15
 """A contact after this time in s without contact is a heel strike, anything sooner a bounce."""
+INTERVAL = 0.05
+"""Longest time in s between samples from which steps are told apart: an eighth of a step of the paper's walker."""
 STICTION = 1e-6
 """Slip velocity in m/s below which a foot at the friction cone counts as sticking."""
 
@@ -195,9 +197,9 @@ def _fell_at(run: Run) -> Array:
 
 
 MEASURES = table(
-    Measure("step_period", _step_period, "s", "mean time of a step in the second half of the walk"),
-    Measure("velocity", _velocity, "m/s", "mean velocity in the second half of the walk"),
-    Measure("fell_at", _fell_at, "s", "time of the fall (NaN: it did not fall)", early=True),
+    Measure("step_period", _step_period, "s", "mean time of a step in the second half of the walk", interval=INTERVAL),
+    Measure("velocity", _velocity, "m/s", "mean velocity in the second half of the walk", interval=INTERVAL),
+    Measure("fell_at", _fell_at, "s", "end of the solver's step in which it fell (NaN: it did not fall)", early=True),
 )
 """What is read off a walk of the smooth walker, by name."""
 

@@ -60,7 +60,8 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     gradient, results = differentiate(observables, has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
     completed = results["outcome"]["status"] == status.COMPLETED
-    return {**results, "gradient": mask(job.observe, stacked, completed)}
+    # The time of an early end is that of a step, which has no derivative: not even measures of early ends are kept.
+    return {**results, "gradient": mask(stacked, completed)}
 
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
@@ -85,7 +86,8 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     found = observe(run)
     if not isinstance(found, Mapping):
         raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
-    return mask(observe, found, run.trajectory.status == status.COMPLETED)
+    completed = run.trajectory.status == status.COMPLETED
+    return mask(found, completed, getattr(observe, "early", frozenset()))
 
 
 def personal(model: Model, values: dict[str, Array]) -> tuple[Model, State]:

@@ -74,8 +74,8 @@ def ensemble(
         members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
             `jaxgait.ensemble.members`); a dict of arrays by dotted name means their full grid.
         strides: how many strides (periods) to run, for models that have a period.
-        duration: how long to run in s, instead of `strides`; each member's own duration if both are None, counted in
-            strides where these are whole.
+        duration: how long to run in s, instead of `strides`. If both are None: the whole strides of the model's own
+            duration, each member's as long as its own period; the duration of each member for models without a period.
         samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
         observe: what is read off each run: names of the model's measures, measures (`jaxgait.measure.Measure`), or a
             function from a `Run` to a dict of arrays; compiled, and run on the device next to the solve. A member that

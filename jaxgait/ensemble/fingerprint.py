@@ -83,7 +83,8 @@ def _equations(plan: Plan) -> dict[str, str]:
         history = _history(ts, y0, getattr(observe, "watch", ()))
         look = lambda m, h: {} if observe is None else dict(observe(Run(m, h, job.sampling)))
         observed = "" if observe is None else _program(model, look, history)
-    return {"equations": _digest(*conditions, *laws), "observe": _digest(observed)}
+        early = sorted(getattr(observe, "early", ()))
+    return {"equations": _digest(*conditions, *laws), "observe": _digest(observed, *early)}
 
 
 def _program(model: Model, function: Callable[..., Any], *arguments: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxgait.checks import is_concrete, shown
 from jaxgait.models.base import Model
 from jaxgait.models.parameters import check
+from jaxgait.run import state_variables
 
 __all__ = ["check_kind", "check_model", "check_state"]
 
@@ -59,7 +60,8 @@ def check_state(name: str, y: Any, like: Any) -> None:
     """
     wanted, given = jax.tree.structure(like), jax.tree.structure(y)
     if given != wanted:
-        raise ValueError(f"{name} must have the structure of the model's initial_state(), {wanted}, got {given}")
+        fields = ", ".join(state_variables(like))
+        raise ValueError(f"{name} must be a {type(like).__name__} ({fields}), as the model's own, got {shown(y)}")
     pairs = zip(jax.tree.leaves_with_path(y), jax.tree.leaves(like), strict=True)
     for (path, leaf), own in pairs:
         component = name + jax.tree_util.keystr(path)

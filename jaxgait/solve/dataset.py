@@ -87,9 +87,9 @@ def provenance(model: Model, settings: Settings, precision: str, sampling: Sampl
     }
 
 
-def _sampled(sampling: Sampling) -> dict[str, int]:
+def _sampled(sampling: Sampling) -> dict[str, int | float]:
     if sampling.strides is None:
-        return {"samples": sampling.samples}
+        return {"samples": sampling.samples} | ({} if sampling.duration is None else {"duration_s": sampling.duration})
     return {"strides": sampling.strides, "samples_per_stride": sampling.samples}
 
 

@@ -237,9 +237,10 @@ class _Engine:
         Of these, one that was to fire in the same step is still due: just above zero. The others are at zero, whatever
         their rounded value: the one that fired, and those that the jump has put there.
         """
-        near = jnp.abs(guards) <= jnp.abs(event.rates) * _instant(bracket, event.t)
+        rounding = jnp.abs(event.rates) * _instant(bracket, event.t)
+        near = jnp.abs(guards) <= rounding
         due = bracket.fell & (jnp.arange(guards.shape[0]) != event.fired)
-        zero = jnp.where(due, jnp.maximum(guards, float(jnp.finfo(guards.dtype).tiny)), 0.0)
+        zero = jnp.where(due, rounding, 0.0)
         return jax.lax.stop_gradient(jnp.where(near, zero, guards))
 
     def _field(self, phase: Array) -> Callable[[Scalar, State], State]:

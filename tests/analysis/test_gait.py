@@ -61,6 +61,9 @@ def test_amplitudes():
         ([1, 1, 1, 1, 1], np.nan, []),
         ([1, 1, 1, 2, 0], np.nan, [(4.0, 5.0)]),
         ([2, 0, 3, 2, 4], np.nan, [(1.0, 5.0)]),
+        ([np.nan, np.nan, 1, 1, 1], np.nan, []),  # the end of folding is not the end of subharmonics
+        ([2, np.nan, 2, 1, 1], 4.0, [(1.0, 1.0)]),
+        ([2, 1, np.nan, 1, 1], np.nan, [(1.0, 1.0)]),
     ],
 )
 def test_critical_value(order, critical, windows):

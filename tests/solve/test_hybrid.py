@@ -194,10 +194,12 @@ def test_phases_may_be_bound_methods_under_jit():
 class Twice(Swinging):
     """Two guards of other scales that fall through zero together, where the lower one has a kink."""
 
+    scale: float = 30.0
+
     def transitions(self):
         return {
             "one": Transition(0, 0, self.passing),
-            "other": Transition(0, 0, lambda t, y: 30.0 * (y.h - jnp.cbrt(self.mark))),
+            "other": Transition(0, 0, lambda t, y: self.scale * (y.h - jnp.cbrt(self.mark))),
         }
 
 
@@ -217,6 +219,12 @@ def test_a_transition_fires_once_at_an_instant(model, fired):
     np.testing.assert_array_equal(runs.count, len(fired))
     np.testing.assert_allclose(runs.ts[:, : len(fired)], runs.ts[:, :1] * np.ones(len(fired)), atol=1e-9)
     assert (runs.status == TIME_UP).all()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e3, 1e9])
+def test_guards_that_fall_together_may_differ_in_scale(scale):
+    run = hybrid(Twice(mark=0.3, scale=scale), events=4, t_end=1.0)
+    assert run.count == 2 and run.status == TIME_UP
 
 
 class Free(Swinging):
