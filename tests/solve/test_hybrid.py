@@ -248,7 +248,7 @@ def test_a_transition_without_a_reset_fires_again_when_its_guard_has_been_positi
         ({"t_end": 1.0, "t0": 2.0}, "t_end must be later than t0 = 2 s, got 1 s"),
         ({"t_end": np.nan}, "t_end must be one number in s, finite, got nan"),
         ({"y0": Ball(np.nan, 0.0)}, r"y0\.h must be finite, got nan"),
-        ({"y0": (1.0, 0.0)}, r"y0 must have the structure of the model's initial_state\(\)"),
+        ({"y0": (1.0, 0.0)}, r"y0 must be a Ball"),
         ({"phase": 2}, "phase must be one of the model's 2, 0 to 1, got 2"),
         ({"phase": -1}, "phase must be a whole number, at least 0, got -1"),
     ],
