@@ -226,7 +226,8 @@ def make_plan(
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and jax.default_backend() != "cpu"
-    chosen = settings_for(model, differentiated=differentiated, precision=precision, mode=mode, **settings)
+    wanted: dict[str, Any] = {"differentiated": differentiated, "mode": mode, **settings}
+    chosen, reference = (settings_for(model, precision=p, **wanted) for p in (precision, "float64"))
     looked_at = Sampling.of(model, **sampling)
     whole_job = Job(
         chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
@@ -239,7 +240,7 @@ def make_plan(
     if batch is None:
         need = bytes_per_member(model, whole_job, precision, results)
         batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
-    rungs = ladder(chosen, precision) if retry else ()
+    rungs = ladder(chosen, precision, reference) if retry else ()
     blocks = block_shape(chosen_members.shape, batch)
     plan = Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, known)
     _check_names(plan)

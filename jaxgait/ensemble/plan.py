@@ -198,10 +198,15 @@ def _padded(members: int, devices: int) -> int:
     return -(-members // lanes) * lanes
 
 
-def ladder(settings: Settings, precision: precisions.Precision) -> tuple[Rung, ...]:
+def ladder(settings: Settings, precision: precisions.Precision, reference: Settings | None = None) -> tuple[Rung, ...]:
     """How failed members are retried: tighter tolerances, then a stiff solver, then float64.
 
     Rungs that would change nothing are left out.
+
+    Args:
+        settings: of the first attempt.
+        precision: of the first attempt.
+        reference: settings in float64, whose tolerances the last rung of float32 takes.
     """
     rungs = []
     floor = 100 * float(np.finfo(precision).eps)
@@ -212,7 +217,8 @@ def ladder(settings: Settings, precision: precisions.Precision) -> tuple[Rung, .
         settings = replace(settings, solver=Rodas4())
         rungs.append(Rung("stiff solver", settings, precision))
     if precision == "float32":
-        rungs.append(Rung(FLOAT64_RUNG, settings, "float64"))
+        tolerances = reference or settings
+        rungs.append(Rung(FLOAT64_RUNG, replace(settings, rtol=tolerances.rtol, atol=tolerances.atol), "float64"))
     return tuple(rungs)
 
 

@@ -120,6 +120,8 @@ def test_the_retry_ladder_mends_what_it_can():
 def test_rungs_that_change_nothing_are_left_out():
     single = settings_for(Oscillator(), rtol=1e-4)
     assert [rung.name for rung in ladder(single, "float32")] == ["stiff solver", "float64"]
+    last = ladder(single, "float32", settings_for(Oscillator(), precision="float64"))[-1]
+    assert last.settings.rtol == 1e-8 and last.precision == "float64"  # the tolerance of a result in float64
     implicit = settings_for(Oscillator(), solver=diffrax.Kvaerno3())
     assert [rung.name for rung in ladder(implicit, "float64")] == ["tighter tolerance"]
 
