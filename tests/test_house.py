@@ -9,7 +9,20 @@ import pytest
 
 import jaxgait
 
-ROOMS = ["native", "mechanics", "motion", "models", "solve", "ensemble", "analysis", "optimize", "plot", "cli"]
+ROOMS = [
+    "native",
+    "mechanics",
+    "motion",
+    "models",
+    "run",
+    "measure",
+    "solve",
+    "ensemble",
+    "analysis",
+    "optimize",
+    "plot",
+    "cli",
+]
 ROOT = pathlib.Path(jaxgait.__file__).parent
 
 
