@@ -32,7 +32,7 @@ from jaxgait.ensemble.store import open_store, read_store
 from jaxgait.ensemble.workers import run_blocks
 from jaxgait.measure import Measure, Observe, observer
 from jaxgait.models.base import Model, Variable, as_model
-from jaxgait.models.parameters import ParameterError
+from jaxgait.models.parameters import ParameterError, check_single
 from jaxgait.run import Sampling
 from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.status import COMPLETED_TEXT, IncompleteRun
@@ -219,6 +219,7 @@ def make_plan(
     """
     model = as_model(model)
     model.validate()
+    check_single(model)
     chosen_members = as_members(members)
     check_members(model, chosen_members)
     observe, gradient = observer(model, job["observe"]), _names("gradient", job["gradient"])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -23,7 +24,15 @@ import numpy as np
 
 from jaxgait import checks
 from jaxgait.models.base import Model, as_model
-from jaxgait.models.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
+from jaxgait.models.parameters import (
+    ImplausibleValue,
+    ParameterError,
+    check_value,
+    parameter_info,
+    parameters,
+    warn_implausible,
+    with_parameters,
+)
 from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 
@@ -206,6 +215,9 @@ def check_members(model: Model, members: Members) -> None:
 
     Raises:
         ParameterError: naming what is wrong, and the nearest valid name for an unknown one.
+
+    Warns:
+        jaxgait.models.parameters.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
     known = parameters(model)
     varied = {}
@@ -213,10 +225,13 @@ def check_members(model: Model, members: Members) -> None:
         _check_shape(name, values, shape_of(model, name))
         if name in known:
             check_value(name, values, known[name])
+            warn_implausible(f"{type(model).__name__}.{name}", values, known[name])
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
-    with_parameters(model, varied).validate()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleValue)  # said above, or when the model itself was checked
+        with_parameters(model, varied).validate()
 
 
 def shape_of(model: Model, name: str) -> tuple[int, ...]:

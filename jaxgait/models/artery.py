@@ -49,12 +49,18 @@ class Inflow(eqx.Module):
     Another heart rate changes the rest only: systole keeps its shape.
     """
 
-    heart_period: Scalar = parameter(0.8, unit="s", doc="one beat", bounds="positive", source=_PAPER)
-    phase: Scalar = parameter(0.0, unit="s", doc="time into the beat at t = 0", source=_CHOSEN)
-    amplitude: Scalar = parameter(2.4, unit="m/s", doc="forward lobe", bounds="nonnegative", source=_PAPER)
-    back_amplitude: Scalar = parameter(0.343, unit="m/s", doc="back-flow lobe", bounds="nonnegative", source=_PAPER)
-    decay: Scalar = parameter(7.557, unit="1/s", doc="decay of both lobes", bounds="nonnegative", source=_PAPER)
-    direction: Scalar = parameter(-1.0, unit="1", doc="+1 along the robot, -1 against it", source=_CHOSEN)
+    heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=_PAPER)
+    phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=_CHOSEN)
+    amplitude: Scalar = parameter(
+        2.4, unit="m/s", doc="velocity amplitude of the forward flow", bounds="nonnegative", source=_PAPER
+    )
+    back_amplitude: Scalar = parameter(
+        0.343, unit="m/s", doc="velocity amplitude of the back-flow", bounds="nonnegative", source=_PAPER
+    )
+    decay: Scalar = parameter(7.557, unit="1/s", doc="decay rate of the flow", bounds="nonnegative", source=_PAPER)
+    direction: Scalar = parameter(
+        -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=_CHOSEN
+    )
     backflow: Literal["closed", "printed"] = eqx.field(static=True, default="closed")
     """"closed": the back-flow ends at zero (continuous); "printed": with the printed frequency, a jump at 0.27 s."""
 
@@ -86,10 +92,16 @@ class Inflow(eqx.Module):
 class Blood(eqx.Module):
     """A Newtonian liquid in an elastic vessel, and the pressures it exerts."""
 
-    density: Scalar = parameter(1060.0, unit="kg/m^3", doc="blood", bounds="positive", source=_CHOSEN)
-    viscosity: Scalar = parameter(3.8e-3, unit="Pa s", doc="blood", bounds="positive", source=_CHOSEN)
-    drag: Scalar = parameter(1.0, unit="1", doc="shape factor of the blunt face", bounds="nonnegative", source=_CHOSEN)
-    wave_speed: Scalar = parameter(5.0, unit="m/s", doc="pulse wave", bounds="nonnegative", source=_CHOSEN)
+    density: Scalar = parameter(
+        1060.0, unit="kg/m^3", doc="density of the blood", plausible=(500.0, 2000.0), bounds="positive", source=_CHOSEN
+    )
+    viscosity: Scalar = parameter(
+        3.8e-3, unit="Pa s", doc="viscosity of the blood", plausible=(5e-4, 0.1), bounds="positive", source=_CHOSEN
+    )
+    drag: Scalar = parameter(
+        1.0, unit="1", doc="drag coefficient of the blunt face", bounds="nonnegative", source=_CHOSEN
+    )
+    wave_speed: Scalar = parameter(5.0, unit="m/s", doc="speed of the pulse wave", bounds="nonnegative", source=_CHOSEN)
     hammer: Scalar = parameter(
         1.0, unit="1", doc="share of the pulse-wave pressure that acts (0: none)", bounds="nonnegative", source=_PAPER
     )

@@ -41,20 +41,30 @@ class BungeeState(NamedTuple):
 class Bungee(Model):
     """A jumper on an elastic rope; see the module's docstring for the picture and the equation."""
 
-    mass: Scalar = parameter(70.0, unit="kg", doc="jumper", bounds="positive", source=_PAPER)
-    stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope", bounds="positive", source=_PAPER)
-    rope_length: Scalar = parameter(30.0, unit="m", doc="unstretched rope", bounds="positive", source=_PAPER)
-    ground: Scalar = parameter(50.0, unit="m", doc="ground below the taut point", bounds="positive", source=_PAPER)
-    linear_drag: Scalar = parameter(1.0, unit="kg/s", doc="drag at low speed", bounds="nonnegative", source=_PAPER)
-    quadratic_drag: Scalar = parameter(1.0, unit="kg/m", doc="drag at high speed", bounds="nonnegative", source=_PAPER)
-    gravity: Scalar = parameter(10.0, unit="m/s^2", doc="gravity (10, not 9.81)", bounds="positive", source=_PAPER)
+    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
+    stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope stiffness", bounds="positive", source=_PAPER)
+    rope_length: Scalar = parameter(
+        30.0, unit="m", doc="unstretched length of the rope", bounds="positive", source=_PAPER
+    )
+    ground: Scalar = parameter(
+        50.0, unit="m", doc="depth of the ground below the taut point", bounds="positive", source=_PAPER
+    )
+    linear_drag: Scalar = parameter(
+        1.0, unit="kg/s", doc="linear drag coefficient", bounds="nonnegative", source=_PAPER
+    )
+    quadratic_drag: Scalar = parameter(
+        1.0, unit="kg/m", doc="quadratic drag coefficient", bounds="nonnegative", source=_PAPER
+    )
+    gravity: Scalar = parameter(
+        10.0, unit="m/s^2", doc="gravitational acceleration (10, not 9.81)", bounds="positive", source=_PAPER
+    )
 
     measures: ClassVar[str] = "jaxgait.analysis.bungee:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position below the taut point"),
         "v": Variable("m/s", "velocity, downward"),
         "height": Variable("m", "height above the ground"),
-        "rope_force": Variable("N", "pull of the rope"),
+        "rope_force": Variable("N", "tension of the rope"),
         "acceleration": Variable("m/s^2", "acceleration, downward"),
         "drag_power": Variable("W", "power lost to the air"),
         "energy": Variable("J", "mechanical energy, zero at the start"),

@@ -62,12 +62,16 @@ class Gait(eqx.Module):
     paper's wording, would need infinite forces.)
     """
 
-    period: Scalar = parameter(1.0, unit="s", doc="one cycle", bounds="positive", source=_PAPER)
-    stroke: Scalar = parameter(6e-3, unit="m", doc="stroke, 0.2 unit lengths", bounds="nonnegative", source=_PAPER)
-    dwell: Scalar = parameter(0.02, unit="s", doc="rest at both ends of a half", bounds="nonnegative", source=_CHOSEN)
-    ramp: Scalar = parameter(0.02, unit="s", doc="speeding up or slowing down", bounds="positive", source=_CHOSEN)
-    coil_time: Scalar = parameter(0.02, unit="s", doc="pad changes its state", bounds="positive", source=_CHOSEN)
-    coil_delay: Scalar = parameter(0.0, unit="s", doc="pads switch later than the actuator by", source=_CHOSEN)
+    period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=_PAPER)
+    stroke: Scalar = parameter(6e-3, unit="m", doc="stroke of the actuator", bounds="nonnegative", source=_PAPER)
+    dwell: Scalar = parameter(
+        0.02, unit="s", doc="duration of the rest at both ends of a half period", bounds="nonnegative", source=_CHOSEN
+    )
+    ramp: Scalar = parameter(
+        0.02, unit="s", doc="duration of speeding up and of slowing down", bounds="positive", source=_CHOSEN
+    )
+    coil_time: Scalar = parameter(0.02, unit="s", doc="switching time of a pad", bounds="positive", source=_CHOSEN)
+    coil_delay: Scalar = parameter(0.0, unit="s", doc="delay of the pads behind the actuator", source=_CHOSEN)
 
     def stroke_at(self, t: Scalar) -> Stroke:
         """Extension, speed and acceleration of the actuator at time `t` in s."""
@@ -135,13 +139,25 @@ def _smoothstep(x: Scalar) -> Array:
 class Pads(eqx.Module):
     """Friction modules: a magneto-rheological liquid that solidifies between the unit and the wall."""
 
-    normal_force: Scalar = parameter(2.0, unit="N", doc="per unit", bounds="positive", source=_CHOSEN)
-    friction_low: Scalar = parameter(0.05, unit="1", doc="liquid pad", bounds="positive", source=_CHOSEN)
-    friction_high: Scalar = parameter(0.8, unit="1", doc="solid pad", bounds="positive", source=_CHOSEN)
-    stiffness: Scalar = parameter(3.2e4, unit="N/m", doc="bristles", bounds="positive", source=_CHOSEN)
-    damping: Scalar = parameter(10.0, unit="s/m", doc="bristles, per force", bounds="nonnegative", source=_CHOSEN)
-    melting_time: Scalar = parameter(2e-3, unit="s", doc="of a pad let go", bounds="positive", source=_CHOSEN)
-    slip_velocity: Scalar = parameter(5e-5, unit="m/s", doc="memoryless law", bounds="positive", source=_CHOSEN)
+    normal_force: Scalar = parameter(2.0, unit="N", doc="normal force on a unit", bounds="positive", source=_CHOSEN)
+    friction_low: Scalar = parameter(
+        0.05, unit="1", doc="friction coefficient of a liquid pad", bounds="positive", source=_CHOSEN
+    )
+    friction_high: Scalar = parameter(
+        0.8, unit="1", doc="friction coefficient of a solid pad", bounds="positive", source=_CHOSEN
+    )
+    stiffness: Scalar = parameter(
+        3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=_CHOSEN
+    )
+    damping: Scalar = parameter(
+        10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=_CHOSEN
+    )
+    melting_time: Scalar = parameter(
+        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=_CHOSEN
+    )
+    slip_velocity: Scalar = parameter(
+        5e-5, unit="m/s", doc="slip velocity at which the memoryless law saturates", bounds="positive", source=_CHOSEN
+    )
     law: Literal["bristle", "memoryless"] = eqx.field(static=True, default="bristle")
     """"bristle" holds a static load; "memoryless" creeps under it, by about `slip_velocity`."""
 
@@ -195,12 +211,16 @@ class _Forces(NamedTuple):
 class Creeper(Model):
     """Two units, an actuator between them, and blood that pushes; see the module's docstring."""
 
-    diameter: Scalar = parameter(12e-3, unit="m", doc="of a unit", bounds="positive", source=_CHOSEN)
-    clearance: Scalar = parameter(2e-3, unit="m", doc="gap to the wall", bounds="positive", source=_CHOSEN)
-    length: Scalar = parameter(30e-3, unit="m", doc="of a unit", bounds="positive", source=_CHOSEN)
-    gap: Scalar = parameter(16e-3, unit="m", doc="between retracted units", bounds="nonnegative", source=_CHOSEN)
-    front_mass: Scalar = parameter(9.6e-3, unit="kg", doc="unit, spring, shaft", bounds="positive", source=_CHOSEN)
-    rear_mass: Scalar = parameter(12e-3, unit="kg", doc="actuator unit", bounds="positive", source=_CHOSEN)
+    diameter: Scalar = parameter(12e-3, unit="m", doc="diameter of a unit", bounds="positive", source=_CHOSEN)
+    clearance: Scalar = parameter(2e-3, unit="m", doc="gap between unit and wall", bounds="positive", source=_CHOSEN)
+    length: Scalar = parameter(30e-3, unit="m", doc="length of a unit", bounds="positive", source=_CHOSEN)
+    gap: Scalar = parameter(
+        16e-3, unit="m", doc="gap between the retracted units", bounds="nonnegative", source=_CHOSEN
+    )
+    front_mass: Scalar = parameter(
+        9.6e-3, unit="kg", doc="mass of the front unit with spring and shaft", bounds="positive", source=_CHOSEN
+    )
+    rear_mass: Scalar = parameter(12e-3, unit="kg", doc="mass of the actuator unit", bounds="positive", source=_CHOSEN)
     inflow: Inflow = Inflow()
     blood: Blood = Blood()
     gait: Gait = Gait()
@@ -215,15 +235,15 @@ class Creeper(Model):
         "tip": Variable("m", "position of the robot's front end"),
         "v_front": Variable("m/s", "velocity of the front unit"),
         "stroke": Variable("m", "extension of the actuator"),
-        "flow": Variable("m/s", "flow along the robot's axis"),
-        "coil_front": Variable("1", "coil activation, front"),
-        "coil_rear": Variable("1", "coil activation, rear"),
-        "fluid_front": Variable("N", "fluid force, front unit"),
-        "fluid_rear": Variable("N", "fluid force, rear unit"),
-        "friction_front": Variable("N", "friction, front unit"),
-        "friction_rear": Variable("N", "friction, rear unit"),
-        "actuator_force": Variable("N", "actuator's push on the front unit"),
-        "actuator_reaction": Variable("N", "the same from the rear unit's balance"),
+        "flow": Variable("m/s", "flow velocity along the robot's axis"),
+        "coil_front": Variable("1", "smoothed switch of the front coil"),
+        "coil_rear": Variable("1", "smoothed switch of the rear coil"),
+        "fluid_front": Variable("N", "fluid force on the front unit"),
+        "fluid_rear": Variable("N", "fluid force on the rear unit"),
+        "friction_front": Variable("N", "friction force on the front unit"),
+        "friction_rear": Variable("N", "friction force on the rear unit"),
+        "actuator_force": Variable("N", "force of the actuator on the front unit"),
+        "actuator_reaction": Variable("N", "force of the actuator on the front unit, from the rear unit's balance"),
         "actuator_power": Variable("W", "mechanical power of the actuator"),
     }
 

@@ -44,10 +44,18 @@ Manoeuvre = Literal["straight", "steer", "yaw"]
 class Bearing(eqx.Module):
     """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs)."""
 
-    axial_stiffness: Scalar = parameter(400.0, unit="N/m", doc="along the spring", bounds="nonnegative", source=_CHOSEN)
-    lateral_stiffness: Scalar = parameter(150.0, unit="N/m", doc="across", bounds="nonnegative", source=_CHOSEN)
-    axial_damping: Scalar = parameter(1.0, unit="N s/m", doc="along the spring", bounds="nonnegative", source=_CHOSEN)
-    lateral_damping: Scalar = parameter(0.6, unit="N s/m", doc="across", bounds="nonnegative", source=_CHOSEN)
+    axial_stiffness: Scalar = parameter(
+        400.0, unit="N/m", doc="stiffness along the spring", bounds="nonnegative", source=_CHOSEN
+    )
+    lateral_stiffness: Scalar = parameter(
+        150.0, unit="N/m", doc="stiffness across the spring", bounds="nonnegative", source=_CHOSEN
+    )
+    axial_damping: Scalar = parameter(
+        1.0, unit="N s/m", doc="damping along the spring", bounds="nonnegative", source=_CHOSEN
+    )
+    lateral_damping: Scalar = parameter(
+        0.6, unit="N s/m", doc="damping across the spring", bounds="nonnegative", source=_CHOSEN
+    )
 
     def force(self, give: Float[Array, 2], rate: Float[Array, 2]) -> Float[Array, 2]:
         """Forces in N along and across the spring at a give in m and its rate in m/s."""
@@ -69,18 +77,26 @@ class CreeperChain(eqx.Module):
     """The robot as a chain of rigid bodies; see the module's docstring."""
 
     robot: Creeper = Creeper()
-    front_mass: Scalar = parameter(8e-3, unit="kg", doc="front unit", bounds="positive", source=_CHOSEN)
-    spring_mass: Scalar = parameter(0.6e-3, unit="kg", doc="spring", bounds="positive", source=_CHOSEN)
-    shaft_mass: Scalar = parameter(1e-3, unit="kg", doc="shaft", bounds="positive", source=_CHOSEN)
-    unit_mass: Scalar = parameter(12e-3, unit="kg", doc="actuator unit", bounds="positive", source=_CHOSEN)
-    spring_length: Scalar = parameter(6e-3, unit="m", doc="spring", bounds="positive", source=_CHOSEN)
-    spring_radius: Scalar = parameter(3e-3, unit="m", doc="spring", bounds="positive", source=_CHOSEN)
-    shaft_length: Scalar = parameter(10e-3, unit="m", doc="shaft", bounds="positive", source=_CHOSEN)
-    shaft_radius: Scalar = parameter(1.5e-3, unit="m", doc="shaft", bounds="positive", source=_CHOSEN)
-    turning_rate: Scalar = parameter(np.pi / 6, unit="rad/s", doc="of steer and yaw", source="Zhao 2010")
-    steering_limit: Scalar = parameter(np.pi / 3, unit="rad", doc="of the spring", bounds="positive", source=_CHOSEN)
+    front_mass: Scalar = parameter(8e-3, unit="kg", doc="mass of the front unit", bounds="positive", source=_CHOSEN)
+    spring_mass: Scalar = parameter(0.6e-3, unit="kg", doc="mass of the spring", bounds="positive", source=_CHOSEN)
+    shaft_mass: Scalar = parameter(1e-3, unit="kg", doc="mass of the shaft", bounds="positive", source=_CHOSEN)
+    unit_mass: Scalar = parameter(12e-3, unit="kg", doc="mass of an actuator unit", bounds="positive", source=_CHOSEN)
+    spring_length: Scalar = parameter(6e-3, unit="m", doc="length of the spring", bounds="positive", source=_CHOSEN)
+    spring_radius: Scalar = parameter(3e-3, unit="m", doc="radius of the spring", bounds="positive", source=_CHOSEN)
+    shaft_length: Scalar = parameter(10e-3, unit="m", doc="length of the shaft", bounds="positive", source=_CHOSEN)
+    shaft_radius: Scalar = parameter(1.5e-3, unit="m", doc="radius of the shaft", bounds="positive", source=_CHOSEN)
+    turning_rate: Scalar = parameter(np.pi / 6, unit="rad/s", doc="turning rate of steer and yaw", source="Zhao 2010")
+    steering_limit: Scalar = parameter(
+        np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=_CHOSEN
+    )
     bend: Scalar = parameter(0.0, unit="1/m", doc="curvature of the vessel", bounds="nonnegative", source=_CHOSEN)
-    drag_width: Scalar = parameter(1e-4, unit="m/s", doc="sliding pad", bounds="positive", source=_CHOSEN)
+    drag_width: Scalar = parameter(
+        1e-4,
+        unit="m/s",
+        doc="slip velocity at which a sliding pad's friction saturates",
+        bounds="positive",
+        source=_CHOSEN,
+    )
     bearing: Bearing | None = None
     """Springs between the front unit and its spring; None: rigid."""
     units: int = eqx.field(static=True, default=2)
@@ -253,10 +269,10 @@ class SoftExtension(Model):
     manoeuvre: Manoeuvre = eqx.field(static=True, default="steer")
 
     variables: ClassVar[Mapping[str, Variable]] = {
-        "x": Variable("m", "axial give of the front unit"),
-        "y": Variable("m", "lateral give of the front unit"),
-        "vx": Variable("m/s", "rate of the axial give"),
-        "vy": Variable("m/s", "rate of the lateral give"),
+        "x": Variable("m", "axial displacement of the front unit"),
+        "y": Variable("m", "lateral displacement of the front unit"),
+        "vx": Variable("m/s", "axial velocity of the front unit"),
+        "vy": Variable("m/s", "lateral velocity of the front unit"),
         "drive_x": Variable("N", "drive force along the actuator unit"),
         "drive_y": Variable("N", "drive force across the actuator unit"),
     }

@@ -101,18 +101,22 @@ class Exoskeleton(Model):
     """
 
     masses: Float[Real, "*batch n b"] = parameter(
-        _MASSES, unit="kg", doc="point masses", bounds="nonnegative", source=_PAPER
+        _MASSES, unit="kg", doc="point masses of the links", bounds="nonnegative", source=_PAPER
     )
     fractions: Float[Real, "*batch n b"] = parameter(
-        _FRACTIONS, unit="1", doc="their places on the links", source=_PAPER
+        _FRACTIONS, unit="1", doc="positions of the point masses as fractions of the links", source=_PAPER
     )
     lengths: Float[Real, "*batch n"] = parameter(
-        np.array(_LENGTHS), unit="m", doc="rest lengths", bounds="positive", source="our choice; the paper gives none"
+        np.array(_LENGTHS),
+        unit="m",
+        doc="rest lengths of the links",
+        bounds="positive",
+        source="our choice; the paper gives none",
     )
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravity", bounds="nonnegative")
-    tracking: Scalar = parameter(60.0, unit="1/s", doc="gain k of the tracking; 0: open loop", bounds="nonnegative")
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
+    tracking: Scalar = parameter(60.0, unit="1/s", doc="gain of the tracking (0: open loop)", bounds="nonnegative")
     shortest: Scalar = parameter(
-        0.2, unit="1", doc="length at which a link counts as collapsed, relative to rest", bounds="positive"
+        0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive"
     )
     gait: WalkingGait = eqx.field(default_factory=WalkingGait)
     parent: tuple[int, ...] = eqx.field(static=True, default=_PARENT)
@@ -126,19 +130,19 @@ class Exoskeleton(Model):
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "link vectors", ("link", "axis")),
         "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),
-        "phi": Variable("rad", "azimuth (plane: angle from the horizontal)", ("link",)),
-        "psi": Variable("rad", "elevation", ("link",)),
-        "l": Variable("m", "length", ("link",)),
+        "phi": Variable("rad", "azimuth of the links (plane: angle from the horizontal)", ("link",)),
+        "psi": Variable("rad", "elevation of the links", ("link",)),
+        "l": Variable("m", "length of the links", ("link",)),
         "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
         "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
-        "F": Variable("N", "axial force", ("link",)),
+        "F": Variable("N", "axial force of the links", ("link",)),
         "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
         "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
         "power_l": Variable("W", "power of the axial actuators", ("link",)),
         "torque": Variable("N m", "physical joint moments", ("link", "axis")),
         "reaction": Variable("N", "ground reaction", ("axis",)),
-        "pressure_point": Variable("m", "centre of pressure, from the ground joint", ("ground_axis",)),
-        "joints": Variable("m", "proximal and far end of each link", ("link", "end", "axis")),
+        "pressure_point": Variable("m", "centre of pressure from the ground joint", ("ground_axis",)),
+        "joints": Variable("m", "positions of the proximal and the far end of each link", ("link", "end", "axis")),
         "power": Variable("W", "power of all actuators"),
         "energy": Variable("J", "mechanical energy"),
         "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),

@@ -48,7 +48,11 @@ class Inchworm(Model):
 
     robot: Creeper = Creeper()
     middle_mass: Scalar = parameter(
-        13.6e-3, unit="kg", doc="unit between front and rear, with spring and shaft", bounds="positive", source="chosen"
+        13.6e-3,
+        unit="kg",
+        doc="mass of a unit between front and rear, with spring and shaft",
+        bounds="positive",
+        source="chosen",
     )
     units: int = eqx.field(static=True, default=3)
 
@@ -57,8 +61,8 @@ class Inchworm(Model):
         "x": Variable("m", "position of the rear unit"),
         "v": Variable("m/s", "velocity of the rear unit"),
         "z": Variable("m", "bristle deflections, from the front", ("unit",)),
-        "positions": Variable("m", "front faces of the units, from the front", ("unit",)),
-        "actuator_force": Variable("N", "push of each actuator on the unit ahead, from the front", ("actuator",)),
+        "positions": Variable("m", "positions of the units' front faces, from the front", ("unit",)),
+        "actuator_force": Variable("N", "force of each actuator on the unit ahead, from the front", ("actuator",)),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
 

@@ -52,14 +52,20 @@ class Jumper(PlanarJumper):
     )
     studs_per_row: ClassVar[float] = 4.0
 
-    mass: Scalar = parameter(70.0, unit="kg", doc="jumper", bounds="positive", source=_PAPER)
-    stature: Scalar = parameter(1.70, unit="m", doc="jumper", bounds="positive", source=_PAPER)
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravity", bounds="positive")
-    quiet: Scalar = parameter(0.1, unit="s", doc="quiet standing before the jump", bounds="nonnegative", source=_CHOSEN)
-    com_ahead: Scalar = parameter(0.110, unit="m", doc="centre of mass ahead of the ankle", source=_CHOSEN)
+    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
+    stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive")
+    quiet: Scalar = parameter(
+        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
+    )
+    com_ahead: Scalar = parameter(
+        0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
+    )
     knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
     hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
-    shoulder_start: Scalar = parameter(radians(-30), unit="rad", doc="arm behind the trunk", source=_CHOSEN)
+    shoulder_start: Scalar = parameter(
+        radians(-30), unit="rad", doc="shoulder angle in the crouch (negative: arm behind the trunk)", source=_CHOSEN
+    )
     elbow_start: Scalar = parameter(0.0, unit="rad", doc="elbow flexion in the crouch", source=_CHOSEN)
     ankle: Swing = _swing(-45, 0.07, 0.25)
     knee: Swing = _swing(-90, 0.10, 0.29)

@@ -44,17 +44,21 @@ class JumpingRobot(PlanarJumper):
     )
     studs_per_row: ClassVar[float] = 4.0
 
-    foot_mass: Scalar = _mass(0.8, "both feet")
-    shank_mass: Scalar = _mass(2.0, "both shanks")
-    thigh_mass: Scalar = _mass(3.2, "both thighs")
-    trunk_mass: Scalar = _mass(6.0, "trunk")
-    foot_length: Scalar = _length(0.20, "foot")
-    shank_length: Scalar = _length(0.28, "shank")
-    thigh_length: Scalar = _length(0.28, "thigh")
-    trunk_length: Scalar = _length(0.30, "trunk")
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravity", bounds="positive")
-    quiet: Scalar = parameter(0.1, unit="s", doc="quiet standing before the jump", bounds="nonnegative", source=_CHOSEN)
-    com_ahead: Scalar = parameter(0.06, unit="m", doc="centre of mass ahead of the ankle", source=_CHOSEN)
+    foot_mass: Scalar = _mass(0.8, "mass of both feet")
+    shank_mass: Scalar = _mass(2.0, "mass of both shanks")
+    thigh_mass: Scalar = _mass(3.2, "mass of both thighs")
+    trunk_mass: Scalar = _mass(6.0, "mass of the trunk")
+    foot_length: Scalar = _length(0.20, "length of a foot")
+    shank_length: Scalar = _length(0.28, "length of a shank")
+    thigh_length: Scalar = _length(0.28, "length of a thigh")
+    trunk_length: Scalar = _length(0.30, "length of the trunk")
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive")
+    quiet: Scalar = parameter(
+        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
+    )
+    com_ahead: Scalar = parameter(
+        0.06, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
+    )
     knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
     hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
     ankle: Swing = Swing(radians(-45), 0.05, 0.22)

@@ -122,10 +122,18 @@ class Prosthesis(Model):
     damper: Damper = Damper()
     ankle: Ankle = Ankle()
     socket: Socket | None = None
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravity", bounds="nonnegative", source=CHOSEN)
-    height_offset: Scalar = parameter(-0.1175, unit="m", doc="added to the measured hip height", source=CHOSEN)
-    hip_lift: Scalar = parameter(1.0, unit="1", doc="s_y, factor on the hip height", bounds="positive", source=PAPER)
-    cadence: Scalar = parameter(1.0, unit="1", doc="cadence over the measured one", bounds="positive", source="chosen")
+    gravity: Scalar = parameter(
+        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=CHOSEN
+    )
+    height_offset: Scalar = parameter(
+        -0.1175, unit="m", doc="offset of the hip height from the measured one", source=CHOSEN
+    )
+    hip_lift: Scalar = parameter(
+        1.0, unit="1", doc="ratio of the hip height to the measured one", bounds="positive", source=PAPER
+    )
+    cadence: Scalar = parameter(
+        1.0, unit="1", doc="ratio of the cadence to the measured one", bounds="positive", source="chosen"
+    )
     drive: GaitDrive = eqx.field(default_factory=reference_gait)
     activation: contact.Activation = eqx.field(static=True, default="tanh")
     """Smoothing of ground contact and lock: "tanh" or "arctan" (see `mechanics.contact`)."""

@@ -169,7 +169,7 @@ class ProsthesisMultipliers(Model):
     """`Prosthesis` with redundant coordinates and multipliers; same parameters, same motion."""
 
     leg: Prosthesis = eqx.field(default_factory=Prosthesis)
-    baumgarte: Scalar = parameter(50.0, unit="1/s", doc="rate at which loop errors decay", bounds="nonnegative")
+    baumgarte: Scalar = parameter(50.0, unit="1/s", doc="decay rate of the closure error", bounds="nonnegative")
 
     numerics: ClassVar[Numerics] = Prosthesis.numerics
     variables: ClassVar[Mapping[str, Variable]] = {

@@ -22,14 +22,22 @@ PAPER, CHOSEN = "paper", "reconstructed (set R2)"
 class Linkage(eqx.Module):
     """The four-bar linkage and how it sits on thigh and shank."""
 
-    l_AB: Scalar = parameter(0.023, unit="m", doc="upper bar AB", bounds="positive", source=CHOSEN)
-    l_BC: Scalar = parameter(0.057, unit="m", doc="posterior link BC", bounds="positive", source=CHOSEN)
-    l_CD: Scalar = parameter(0.065, unit="m", doc="lower bar CD", bounds="positive", source=CHOSEN)
-    l_AD: Scalar = parameter(0.1128, unit="m", doc="anterior link AD", bounds="positive", source=CHOSEN)
-    l_AE: Scalar = parameter(0.018, unit="m", doc="thigh end E to pivot A", bounds="nonnegative", source=CHOSEN)
-    l_DF: Scalar = parameter(0.020, unit="m", doc="pivot D to shank end F", bounds="nonnegative", source=CHOSEN)
-    gamma1: Scalar = parameter(math.radians(90), unit="rad", doc="bar AB against the thigh axis", source=PAPER)
-    gamma2: Scalar = parameter(math.radians(24), unit="rad", doc="bar CD against the shank axis", source=PAPER)
+    l_AB: Scalar = parameter(0.023, unit="m", doc="length of the upper bar AB", bounds="positive", source=CHOSEN)
+    l_BC: Scalar = parameter(0.057, unit="m", doc="length of the posterior link BC", bounds="positive", source=CHOSEN)
+    l_CD: Scalar = parameter(0.065, unit="m", doc="length of the lower bar CD", bounds="positive", source=CHOSEN)
+    l_AD: Scalar = parameter(0.1128, unit="m", doc="length of the anterior link AD", bounds="positive", source=CHOSEN)
+    l_AE: Scalar = parameter(
+        0.018, unit="m", doc="distance from the thigh end E to the pivot A", bounds="nonnegative", source=CHOSEN
+    )
+    l_DF: Scalar = parameter(
+        0.020, unit="m", doc="distance from the pivot D to the shank end F", bounds="nonnegative", source=CHOSEN
+    )
+    gamma1: Scalar = parameter(
+        math.radians(90), unit="rad", doc="angle of the bar AB against the thigh axis", source=PAPER
+    )
+    gamma2: Scalar = parameter(
+        math.radians(24), unit="rad", doc="angle of the bar CD against the shank axis", source=PAPER
+    )
 
     @property
     def bars(self) -> FourBar:
@@ -40,67 +48,103 @@ class Linkage(eqx.Module):
 class Segments(eqx.Module):
     """Lengths of thigh, shank and foot."""
 
-    thigh: Scalar = parameter(0.4175, unit="m", doc="hip to thigh end E", bounds="positive", source=CHOSEN)
-    shank: Scalar = parameter(0.322, unit="m", doc="shank end F to ankle", bounds="positive", source=CHOSEN)
-    foot: Scalar = parameter(0.238, unit="m", doc="heel to toe", bounds="positive", source=CHOSEN)
+    thigh: Scalar = parameter(
+        0.4175, unit="m", doc="thigh length, hip to thigh end E", bounds="positive", source=CHOSEN
+    )
+    shank: Scalar = parameter(
+        0.322, unit="m", doc="shank length, shank end F to ankle", bounds="positive", source=CHOSEN
+    )
+    foot: Scalar = parameter(0.238, unit="m", doc="foot length, heel to toe", bounds="positive", source=CHOSEN)
     ankle: Scalar = parameter(
-        0.24, unit="1", doc="ankle on the foot, from the heel", bounds="nonnegative", source=CHOSEN
+        0.24,
+        unit="1",
+        doc="position of the ankle on the foot, as a fraction from the heel",
+        bounds="nonnegative",
+        source=CHOSEN,
     )
 
 
 class Masses(eqx.Module):
     """Masses; bars and segments are uniform rods unless an inertia is given."""
 
-    AD: Scalar = parameter(0.20, unit="kg", doc="anterior link", bounds="positive", source=CHOSEN)
-    BC: Scalar = parameter(0.10, unit="kg", doc="posterior link", bounds="positive", source=CHOSEN)
-    CD: Scalar = parameter(0.25, unit="kg", doc="lower bar", bounds="positive", source=CHOSEN)
-    BE: Scalar = parameter(0.35, unit="kg", doc="upper bar", bounds="positive", source=CHOSEN)
-    shank: Scalar = parameter(1.70, unit="kg", doc="shank with hydraulics", bounds="positive", source=CHOSEN)
-    foot: Scalar = parameter(0.55, unit="kg", doc="foot with shoe", bounds="positive", source=CHOSEN)
-    thigh: Scalar = parameter(6.0, unit="kg", doc="residual thigh", bounds="positive", source=CHOSEN)
-    inertia_thigh: Scalar = parameter(0.1, unit="kg m^2", doc="of the thigh", bounds="positive", source=CHOSEN)
-    inertia_BE: Scalar = parameter(1e-4, unit="kg m^2", doc="of the upper bar", bounds="positive", source=CHOSEN)
+    AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=CHOSEN)
+    BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=CHOSEN)
+    CD: Scalar = parameter(0.25, unit="kg", doc="mass of the lower bar", bounds="positive", source=CHOSEN)
+    BE: Scalar = parameter(0.35, unit="kg", doc="mass of the upper bar", bounds="positive", source=CHOSEN)
+    shank: Scalar = parameter(
+        1.70, unit="kg", doc="mass of the shank with hydraulics", bounds="positive", source=CHOSEN
+    )
+    foot: Scalar = parameter(0.55, unit="kg", doc="mass of the foot with shoe", bounds="positive", source=CHOSEN)
+    thigh: Scalar = parameter(6.0, unit="kg", doc="mass of the residual thigh", bounds="positive", source=CHOSEN)
+    inertia_thigh: Scalar = parameter(
+        0.1, unit="kg m^2", doc="moment of inertia of the thigh", bounds="positive", source=CHOSEN
+    )
+    inertia_BE: Scalar = parameter(
+        1e-4, unit="kg m^2", doc="moment of inertia of the upper bar", bounds="positive", source=CHOSEN
+    )
 
 
 class Ground(eqx.Module):
     """Foot-ground contact (section 1.2 of the paper): Kelvin-Voigt with Coulomb friction, both smoothed."""
 
-    stiffness: Scalar = parameter(1e5, unit="N/m", doc="K_N", bounds="positive", source=PAPER)
-    damping: Scalar = parameter(20.0, unit="N s/m", doc="chi_N", bounds="nonnegative", source=PAPER)
-    friction: Scalar = parameter(0.6, unit="1", doc="mu", bounds="nonnegative", source=PAPER)
-    steepness: Scalar = parameter(
-        1e6, unit="1/m", doc="C1, reciprocal touch-down depth", bounds="positive", source=PAPER
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="ground stiffness K_N", bounds="positive", source=PAPER)
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="ground damping chi_N", bounds="nonnegative", source=PAPER)
+    friction: Scalar = parameter(
+        0.6, unit="1", doc="friction coefficient of the ground", bounds="nonnegative", source=PAPER
     )
-    slip_rate: Scalar = parameter(1e4, unit="s/m", doc="C2, reciprocal slip velocity", bounds="positive", source=PAPER)
+    steepness: Scalar = parameter(
+        1e6, unit="1/m", doc="reciprocal touch-down depth C1", bounds="positive", source=PAPER
+    )
+    slip_rate: Scalar = parameter(1e4, unit="s/m", doc="reciprocal slip velocity C2", bounds="positive", source=PAPER)
 
 
 class Lock(eqx.Module):
     """Unilateral stop between AB and BC that keeps the straight knee from overextending."""
 
-    stiffness: Scalar = parameter(7.5e4, unit="N/m", doc="K_c", bounds="nonnegative", source=PAPER)
-    damping: Scalar = parameter(20.0, unit="N s/m", doc="C_c", bounds="nonnegative", source=PAPER)
-    arm: Scalar = parameter(0.01, unit="m", doc="d, distance of the stop from B", bounds="positive", source=PAPER)
+    stiffness: Scalar = parameter(
+        7.5e4, unit="N/m", doc="stiffness of the lock K_c", bounds="nonnegative", source=PAPER
+    )
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="damping of the lock C_c", bounds="nonnegative", source=PAPER)
+    arm: Scalar = parameter(0.01, unit="m", doc="distance of the stop from B, d", bounds="positive", source=PAPER)
     steepness: Scalar = parameter(
-        1e6, unit="1/m", doc="C3, reciprocal engagement depth", bounds="positive", source=PAPER
+        1e6, unit="1/m", doc="reciprocal engagement depth of the lock C3", bounds="positive", source=PAPER
     )
 
 
 class Damper(eqx.Module):
     """Hydraulic cylinder with a spring, from the thigh body to link AD."""
 
-    k: Scalar = parameter(1.8e4, unit="N/m", doc="spring", bounds="nonnegative", source=PAPER)
-    c: Scalar = parameter(900.0, unit="N s/m", doc="damping", bounds="nonnegative", source=PAPER)
-    rest_length: Scalar = parameter(0.16879, unit="m", doc="l0", bounds="positive", source=PAPER)
-    thigh_arm: Scalar = parameter(0.0191, unit="m", doc="p_G, A to upper end", bounds="positive", source=CHOSEN)
-    thigh_tilt: Scalar = parameter(math.radians(33), unit="rad", doc="eps_G, upper end above AB", source=CHOSEN)
-    link_arm: Scalar = parameter(0.1640, unit="m", doc="r_H, A to lower end along AD", bounds="positive", source=CHOSEN)
+    k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative", source=PAPER)
+    c: Scalar = parameter(
+        900.0, unit="N s/m", doc="damping coefficient of the damper", bounds="nonnegative", source=PAPER
+    )
+    rest_length: Scalar = parameter(
+        0.16879, unit="m", doc="rest length of the cylinder l0", bounds="positive", source=PAPER
+    )
+    thigh_arm: Scalar = parameter(
+        0.0191, unit="m", doc="distance from A to the upper end of the cylinder p_G", bounds="positive", source=CHOSEN
+    )
+    thigh_tilt: Scalar = parameter(
+        math.radians(33), unit="rad", doc="angle of the cylinder's upper end above AB, eps_G", source=CHOSEN
+    )
+    link_arm: Scalar = parameter(
+        0.1640,
+        unit="m",
+        doc="distance from A to the cylinder's lower end along AD, r_H",
+        bounds="positive",
+        source=CHOSEN,
+    )
 
 
 class Ankle(eqx.Module):
     """Torsional spring and damper towards the measured ankle angle."""
 
-    stiffness: Scalar = parameter(10.0, unit="N m/rad", doc="spring", bounds="nonnegative", source=PAPER)
-    damping: Scalar = parameter(0.2, unit="N m s/rad", doc="damper", bounds="nonnegative", source=PAPER)
+    stiffness: Scalar = parameter(
+        10.0, unit="N m/rad", doc="rotational stiffness of the ankle", bounds="nonnegative", source=PAPER
+    )
+    damping: Scalar = parameter(
+        0.2, unit="N m s/rad", doc="rotational damping of the ankle", bounds="nonnegative", source=PAPER
+    )
     damps: Literal["deviation", "joint"] = eqx.field(static=True, default="deviation")
     """What the damper resists: the rate of the deviation from the measured angle, or of the ankle joint itself."""
 
@@ -117,10 +161,18 @@ class Socket(eqx.Module):
     it buckles.
     """
 
-    stiffness_x: Scalar = parameter(1.0e5, unit="N/m", doc="fore-aft spring", bounds="nonnegative", source="chosen")
-    stiffness_y: Scalar = parameter(1.0e4, unit="N/m", doc="vertical spring", bounds="nonnegative", source="chosen")
-    damping_x: Scalar = parameter(1.0e3, unit="N s/m", doc="fore-aft damper", bounds="nonnegative", source="chosen")
-    damping_y: Scalar = parameter(450.0, unit="N s/m", doc="vertical damper", bounds="nonnegative", source="chosen")
+    stiffness_x: Scalar = parameter(
+        1.0e5, unit="N/m", doc="fore-aft stiffness of the socket", bounds="nonnegative", source="chosen"
+    )
+    stiffness_y: Scalar = parameter(
+        1.0e4, unit="N/m", doc="vertical stiffness of the socket", bounds="nonnegative", source="chosen"
+    )
+    damping_x: Scalar = parameter(
+        1.0e3, unit="N s/m", doc="fore-aft damping of the socket", bounds="nonnegative", source="chosen"
+    )
+    damping_y: Scalar = parameter(
+        450.0, unit="N s/m", doc="vertical damping of the socket", bounds="nonnegative", source="chosen"
+    )
     load_share: Scalar = parameter(
         1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source="chosen"
     )

@@ -49,32 +49,47 @@ class Sole(eqx.Module):
         0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative", source=_CHOSEN
     )
     approach_speed: Scalar = parameter(
-        0.2, unit="m/s", doc="speed that restitution refers to, at least", bounds="positive", source=_CHOSEN
+        0.2, unit="m/s", doc="least approach speed that restitution refers to", bounds="positive", source=_CHOSEN
     )
-    static_friction: Scalar = parameter(0.9, unit="1", doc="at breakaway", bounds="positive", source=_CHOSEN)
-    kinetic_friction: Scalar = parameter(0.7, unit="1", doc="while sliding", bounds="positive", source=_CHOSEN)
+    static_friction: Scalar = parameter(
+        0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive", source=_CHOSEN
+    )
+    kinetic_friction: Scalar = parameter(
+        0.7, unit="1", doc="friction coefficient while sliding", bounds="positive", source=_CHOSEN
+    )
     stribeck_velocity: Scalar = parameter(
-        0.006, unit="m/s", doc="from static to kinetic", bounds="positive", source=_PAPER
+        0.006,
+        unit="m/s",
+        doc="slip velocity of the change from static to kinetic friction",
+        bounds="positive",
+        source=_PAPER,
     )
     bristle_stiffness: Scalar = parameter(
-        1500.0, unit="1/m", doc="shear stiffness per load", bounds="positive", source=_CHOSEN
+        1500.0, unit="1/m", doc="shear stiffness of the bristles per load", bounds="positive", source=_CHOSEN
     )
     bristle_damping: Scalar = parameter(
-        1.0, unit="s/m", doc="shear damping per load", bounds="nonnegative", source=_CHOSEN
+        1.0, unit="s/m", doc="shear damping of the bristles per load", bounds="nonnegative", source=_CHOSEN
     )
-    release_time: Scalar = parameter(0.02, unit="s", doc="bristles of a lifted stud", bounds="positive", source=_CHOSEN)
+    release_time: Scalar = parameter(
+        0.02, unit="s", doc="relaxation time of the bristles of a lifted stud", bounds="positive", source=_CHOSEN
+    )
     shear_stiffness: Scalar = parameter(
-        4.3e4, unit="N/m", doc="of a stud in the incremental law", bounds="positive", source=_CHOSEN
+        4.3e4, unit="N/m", doc="shear stiffness of a stud in the incremental law", bounds="positive", source=_CHOSEN
     )
     slip_velocity: Scalar = parameter(
-        0.006, unit="m/s", doc="width of the memoryless law", bounds="positive", source=_CHOSEN
+        0.006, unit="m/s", doc="slip velocity at which the memoryless law saturates", bounds="positive", source=_CHOSEN
     )
-    drop: Scalar = parameter(0.068, unit="m", doc="stud tips below the ankle", bounds="positive", source=_CHOSEN)
+    drop: Scalar = parameter(
+        0.068, unit="m", doc="height of the ankle above the stud tips", bounds="positive", source=_CHOSEN
+    )
     rows: tuple[Scalar, ...] = parameter(
-        (-0.045, -0.003, 0.039, 0.081, 0.123, 0.165), unit="m", doc="rows ahead of the ankle", source=_CHOSEN
+        (-0.045, -0.003, 0.039, 0.081, 0.123, 0.165),
+        unit="m",
+        doc="positions of the rows of studs ahead of the ankle",
+        source=_CHOSEN,
     )
     columns: tuple[Scalar, ...] = parameter(
-        (-0.030, 0.030), unit="m", doc="columns left of the foot's midline", source=_CHOSEN
+        (-0.030, 0.030), unit="m", doc="positions of the columns of studs left of the foot's midline", source=_CHOSEN
     )
     law: Literal["bristle", "memoryless"] = eqx.field(static=True, default="bristle")
     """"bristle" holds a static load; "memoryless" creeps under it."""

@@ -24,11 +24,13 @@ class Keyframes(eqx.Module):
     accelerations should vanish.
     """
 
-    times: tuple[Scalar, ...] = parameter((0.0, 0.3), unit="s", doc="of the keyframes, after `delay`")
-    angles: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad", doc="at the keyframes")
-    rates: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad/s", doc="at the keyframes")
-    accelerations: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad/s^2", doc="at the keyframes")
-    delay: Scalar = parameter(0.0, unit="s", doc="start after the quiet phase")
+    times: tuple[Scalar, ...] = parameter((0.0, 0.3), unit="s", doc="times of the keyframes, after the delay")
+    angles: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad", doc="joint angles at the keyframes")
+    rates: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad/s", doc="joint rates at the keyframes")
+    accelerations: tuple[Scalar, ...] = parameter(
+        (0.0, 0.0), unit="rad/s^2", doc="joint accelerations at the keyframes"
+    )
+    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase")
 
     def turn(self, t: Scalar) -> Turn:
         """Angle, rate and acceleration at time `t` in s after the quiet phase."""
@@ -71,8 +73,8 @@ def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
 class Swing(eqx.Module):
     """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s."""
 
-    angle: Scalar = parameter(0.0, unit="rad", doc="whole swing of the joint")
-    delay: Scalar = parameter(0.0, unit="s", doc="start after the quiet phase", bounds="nonnegative")
+    angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing")
+    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative")
     duration: Scalar = parameter(0.3, unit="s", doc="duration of the swing", bounds="positive")
     then: Swing | Keyframes | None = None
     """A further motion added to this one, e.g. the flexion that softens the landing."""

@@ -129,14 +129,20 @@ class Inertia(NamedTuple):
 class WalkerStart(eqx.Module):
     """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground."""
 
-    x: Scalar = parameter(0.0, unit="m", doc="hip, down the slope", source=_PAPER)
-    y: Scalar = parameter(0.394, unit="m", doc="hip above the slope", bounds="positive", source=_PAPER)
-    theta_1: Scalar = parameter(0.2, unit="rad", doc="angle of leg 1", source=_PAPER)
-    theta_2: Scalar = parameter(-0.2, unit="rad", doc="angle of leg 2", source=_PAPER)
-    vx: Scalar = parameter(0.591, unit="m/s", doc="hip velocity down the slope", source=_PAPER)
-    vy: Scalar = parameter(0.089, unit="m/s", doc="hip velocity off the slope", source=_PAPER)
-    omega_1: Scalar = parameter(-1.5, unit="rad/s", doc="rate of leg 1", source=_PAPER)
-    omega_2: Scalar = parameter(-1.0, unit="rad/s", doc="rate of leg 2", source=_PAPER)
+    x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=_PAPER)
+    y: Scalar = parameter(
+        0.394, unit="m", doc="hip height above the slope at the start", bounds="positive", source=_PAPER
+    )
+    theta_1: Scalar = parameter(
+        0.2, unit="rad", doc="angle of leg 1 at the start", plausible=(-1.6, 1.6), source=_PAPER
+    )
+    theta_2: Scalar = parameter(
+        -0.2, unit="rad", doc="angle of leg 2 at the start", plausible=(-1.6, 1.6), source=_PAPER
+    )
+    vx: Scalar = parameter(0.591, unit="m/s", doc="hip velocity down the slope at the start", source=_PAPER)
+    vy: Scalar = parameter(0.089, unit="m/s", doc="hip velocity off the slope at the start", source=_PAPER)
+    omega_1: Scalar = parameter(-1.5, unit="rad/s", doc="angular velocity of leg 1 at the start", source=_PAPER)
+    omega_2: Scalar = parameter(-1.0, unit="rad/s", doc="angular velocity of leg 2 at the start", source=_PAPER)
 
     def state(self) -> WalkerState:
         """The state there."""
@@ -147,13 +153,21 @@ class WalkerStart(eqx.Module):
 class RoundFeet(eqx.Module):
     """What every form of the walker is made of: legs, feet, slope; and what follows from them."""
 
-    mass: Scalar = parameter(1.0, unit="kg", doc="one leg with its foot", bounds="positive", source=_PAPER)
-    inertia: Scalar = parameter(0.008, unit="kg m^2", doc="of a leg about its COM", bounds="positive", source=_PAPER)
-    com_offset: Scalar = parameter(0.1, unit="m", doc="COM of a leg below the hip", bounds="nonnegative", source=_PAPER)
-    leg_length: Scalar = parameter(0.4, unit="m", doc="hip to sole, foot included", bounds="positive", source=_PAPER)
-    foot_radius: Scalar = parameter(0.1, unit="m", doc="arc of the foot", bounds="nonnegative", source=_PAPER)
-    slope: Scalar = parameter(0.01, unit="rad", doc="inclination of the ground", source=_PAPER)
-    gravity: Scalar = parameter(9.8, unit="m/s^2", doc="gravity", bounds="positive", source=_PAPER)
+    mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=_PAPER)
+    inertia: Scalar = parameter(
+        0.008,
+        unit="kg m^2",
+        doc="moment of inertia of a leg about its centre of mass",
+        bounds="positive",
+        source=_PAPER,
+    )
+    com_offset: Scalar = parameter(
+        0.1, unit="m", doc="distance of a leg's centre of mass below the hip", bounds="nonnegative", source=_PAPER
+    )
+    leg_length: Scalar = parameter(0.4, unit="m", doc="leg length, hip to sole", bounds="positive", source=_PAPER)
+    foot_radius: Scalar = parameter(0.1, unit="m", doc="radius of the round foot", bounds="nonnegative", source=_PAPER)
+    slope: Scalar = parameter(0.01, unit="rad", doc="inclination of the ground", plausible=(-0.5, 0.5), source=_PAPER)
+    gravity: Scalar = parameter(9.8, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=_PAPER)
     start: WalkerStart = eqx.field(default_factory=WalkerStart)
 
     def validate(self) -> None:
@@ -240,14 +254,14 @@ class RoundFeet(eqx.Module):
 
 
 OBSERVABLES: Mapping[str, Variable] = {
-    "x": Variable("m", "hip, down the slope"),
-    "y": Variable("m", "hip above the slope"),
+    "x": Variable("m", "hip position down the slope"),
+    "y": Variable("m", "hip height above the slope"),
     "theta_1": Variable("rad", "angle of leg 1"),
     "theta_2": Variable("rad", "angle of leg 2"),
     "vx": Variable("m/s", "hip velocity down the slope"),
     "vy": Variable("m/s", "hip velocity off the slope"),
-    "omega_1": Variable("rad/s", "rate of leg 1"),
-    "omega_2": Variable("rad/s", "rate of leg 2"),
+    "omega_1": Variable("rad/s", "angular velocity of leg 1"),
+    "omega_2": Variable("rad/s", "angular velocity of leg 2"),
     "gap_1": Variable("m", "height of foot 1"),
     "gap_2": Variable("m", "height of foot 2"),
     "slip_1": Variable("m/s", "tangential velocity of the lowest point of foot 1"),
@@ -267,13 +281,25 @@ class Walker(RoundFeet, Model):
     """
 
     friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER)
-    stiffness: Scalar = parameter(1e6, unit="N/m", doc="contact spring", bounds="positive")
-    dissipation: Scalar = parameter(50.0, unit="s/m", doc="Hunt-Crossley damping", bounds="nonnegative")
-    smoothing_depth: Scalar = parameter(1e-6, unit="m", doc="depth over which contact sets in", bounds="positive")
-    slip_velocity: Scalar = parameter(3e-4, unit="m/s", doc="width of the stick-slip transition", bounds="positive")
-    clearance_angle: Scalar = parameter(0.15, unit="rad", doc="a swing foot this far ahead may land", bounds="positive")
-    clearance_width: Scalar = parameter(0.01, unit="rad", doc="smoothing of clearance_angle", bounds="positive")
-    swing_rate: Scalar = parameter(0.1, unit="rad/s", doc="smoothing of 'swings forward'", bounds="positive")
+    stiffness: Scalar = parameter(1e6, unit="N/m", doc="contact stiffness", bounds="positive")
+    dissipation: Scalar = parameter(50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative")
+    smoothing_depth: Scalar = parameter(
+        1e-6, unit="m", doc="depth over which contact sets in", plausible=(1e-9, 1e-2), bounds="positive"
+    )
+    slip_velocity: Scalar = parameter(
+        3e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+    )
+    clearance_angle: Scalar = parameter(
+        0.15,
+        unit="rad",
+        doc="angle by which a swing foot must be ahead to land",
+        plausible=(0.0, 1.6),
+        bounds="positive",
+    )
+    clearance_width: Scalar = parameter(0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive")
+    swing_rate: Scalar = parameter(
+        0.1, unit="rad/s", doc="angular velocity over which swinging forward sets in", bounds="positive"
+    )
 
     measures: ClassVar[str] = "jaxgait.analysis.walker:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {

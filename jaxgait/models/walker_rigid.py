@@ -36,9 +36,19 @@ class RigidWalker(RoundFeet):
     """
 
     friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative")
-    normal_restitution: Scalar = parameter(0.0, unit="1", doc="Newton restitution e_N", bounds="nonnegative")
-    tangent_restitution: Scalar = parameter(0.0, unit="1", doc="tangential restitution e_T", bounds="nonnegative")
-    clearance_angle: Scalar = parameter(0.05, unit="rad", doc="a swing foot this far ahead may land", bounds="positive")
+    normal_restitution: Scalar = parameter(
+        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative"
+    )
+    tangent_restitution: Scalar = parameter(
+        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative"
+    )
+    clearance_angle: Scalar = parameter(
+        0.05,
+        unit="rad",
+        doc="angle by which a swing foot must be ahead to land",
+        plausible=(0.0, 1.6),
+        bounds="positive",
+    )
 
     def validate(self) -> None:
         """Refuses impossible walkers; warns where friction is so large that contact impulses need not be unique."""
@@ -135,7 +145,13 @@ class RollingWalker(RoundFeet):
     Its gait does not know friction: walking without slip needs a coefficient above the largest ratio of the impulses.
     """
 
-    clearance_angle: Scalar = parameter(0.05, unit="rad", doc="a swing foot this far ahead may land", bounds="positive")
+    clearance_angle: Scalar = parameter(
+        0.05,
+        unit="rad",
+        doc="angle by which a swing foot must be ahead to land",
+        plausible=(0.0, 1.6),
+        bounds="positive",
+    )
 
     def initial_state(self) -> RollingState:
         """Leg 1 of `start` on the ground; the hip follows from rolling."""

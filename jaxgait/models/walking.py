@@ -71,11 +71,14 @@ class WalkingGait(eqx.Module):
     """The analytical gait; the defaults are our five-link example."""
 
     amplitude: Float[Real, "*batch n"] = parameter(
-        _SWING / np.array([1.0, np.cos(0.3), np.cos(0.3), np.sin(0.45), 2.8]), unit="rad", doc="j", source=_OURS
+        _SWING / np.array([1.0, np.cos(0.3), np.cos(0.3), np.sin(0.45), 2.8]),
+        unit="rad",
+        doc="angular amplitudes of the links",
+        source=_OURS,
     )
-    phase: Float[Real, "*batch n"] = parameter(_PHASE, unit="rad", doc="f", source=_OURS)
-    stride_time: Scalar = parameter(1.8, unit="s", doc="T, two steps", bounds="positive", source=_OURS)
-    stretch: Scalar = parameter(0.03, unit="1", doc="eps, relative change of length", source=_OURS)
+    phase: Float[Real, "*batch n"] = parameter(_PHASE, unit="rad", doc="phase angles of the links", source=_OURS)
+    stride_time: Scalar = parameter(1.8, unit="s", doc="stride time, two steps", bounds="positive", source=_OURS)
+    stretch: Scalar = parameter(0.03, unit="1", doc="relative change of the links' lengths", source=_OURS)
     roles: tuple[Role, ...] = eqx.field(static=True, default=FIVE_ROLES)
 
     def coordinates(self, t: Scalar, rest_lengths: Float[Real, " n"]) -> Spatial:

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait.models.base import Model, State, as_model
+from jaxgait.models.parameters import check_single
 from jaxgait.native import kept
 from jaxgait.run import Sampling, Trajectory, outputs
 from jaxgait.solve import status
@@ -68,6 +69,7 @@ def simulate(
     """
     model = as_model(model)
     model.validate()
+    check_single(model)
     sampling = Sampling.of(model, strides, duration, samples)
     asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
     chosen = settings_for(model, precision=precision, **asked)
