@@ -86,6 +86,9 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     found = observe(run)
     if not isinstance(found, Mapping):
         raise TypeError(f"observe must return a dict of results by name, got {type(found).__name__}")
+    for name, x in found.items():
+        if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
+            raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
     completed = run.trajectory.status == status.COMPLETED
     return mask(found, completed, getattr(observe, "early", frozenset()))
 

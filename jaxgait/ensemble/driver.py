@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import diffrax
@@ -122,6 +122,8 @@ def ensemble(
         jaxgait.ensemble.store.StoreError: if the store cannot be made, continued or written.
         jaxgait.solve.status.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
     """
+    if checks.flag("repair", repair) and store is None:
+        raise ValueError("repair needs store: it runs damaged blocks of a store again")
     plan = make_plan(
         model,
         members,
@@ -129,7 +131,7 @@ def ensemble(
         job={"observe": observe, "trajectories": trajectories, "gradient": gradient, "devices": devices},
         settings={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps},
         variables=variables,
-        retry=retry,
+        retry=checks.flag("retry", retry),
         precision=precision,
         batch=batch,
         workers=workers,
@@ -259,7 +261,8 @@ def _check_names(plan: Plan) -> None:
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:
     """Several names; a single string is nearly always meant as one of them, and iterates by letters."""
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    if not several or not all(isinstance(name, str) for name in given):
         raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
     twice = sorted({name for name in given if list(given).count(name) > 1})
     if twice:

@@ -257,7 +257,7 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
     complaint = f"{label} ({info.doc}) must be {wanted}, got {_shown(value)}"
-    if not all(map(_is_real, _entries(value))):
+    if not all(map(is_real, _entries(value))):
         raise ParameterError(complaint)
     rank = _rank(value)
     if rank < info.rank or (single and rank > info.rank):
@@ -273,7 +273,7 @@ def _entries(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_real(leaf: Any) -> bool:
+def is_real(leaf: Any) -> bool:
     """Whether a leaf is a real number, or an array of them, traced or not."""
     if isinstance(leaf, np.ndarray | np.generic | jax.Array):
         return jnp.issubdtype(leaf.dtype, jnp.floating) or jnp.issubdtype(leaf.dtype, jnp.integer)
@@ -342,13 +342,13 @@ def warn_implausible(label: str, values: Any, info: ParameterInfo) -> None:
             f"{label} ({info.doc}) is {odd[0]:g} {info.unit}{many}, out of its plausible range "
             f"{low:.3g} to {high:.3g}: {hint}",
             ImplausibleValue,
-            stacklevel=_level_of_user(),
+            stacklevel=_level_of_user(sys._getframe()),
         )
 
 
-def _level_of_user() -> int:
-    """How far up the stack the first caller outside of this package is, as `warnings.warn` counts."""
-    frame, level = sys._getframe(1), 1
+def _level_of_user(frame: types.FrameType | None) -> int:
+    """How far above a frame the first caller outside of this package is, as `warnings.warn` counts."""
+    level = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1
     return level

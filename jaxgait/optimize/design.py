@@ -8,9 +8,13 @@ last good point.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
+import inspect
 import json
+import math
 import pathlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -20,17 +24,18 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from scipy.stats import qmc
 from tqdm import tqdm
 
-from jaxgait import precision
+from jaxgait import checks, precision
 from jaxgait.ensemble import ensemble, zipped
+from jaxgait.ensemble.members import shape_of
 from jaxgait.measure import Measure, Measures, Observe, observer
-from jaxgait.models.base import Model
-from jaxgait.models.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.models.base import Model, as_model
+from jaxgait.models.parameters import ImplausibleValue, ParameterError, parameter_info, with_parameters
 from jaxgait.run import Run
-from jaxgait.solve.status import NoResult
+from jaxgait.solve.status import IncompleteRun, NoResult
 
 Objective = Callable[[Run], Any]
 Box = Mapping[str, tuple[float, float]]
@@ -92,9 +97,12 @@ def optimize(
 
     Raises:
         ParameterError: for unknown parameters, bounds that are no interval, starts outside them.
+        TypeError: for anything but a model, and an objective that is no function.
+        ValueError: for impossible counts and rates, and an objective that is not one real number.
         jaxgait.solve.status.NoResult: if every trajectory of every start failed.
     """
-    box = _Box(model, over)
+    box = _Box(as_model(model), over)
+    _check_search(maximize, iterations, learning_rate, tolerance, seed, run)
     x = box.points(model, starts, seed)
     evaluate = functools.partial(_evaluate, model, box, as_observable(model, maximize), run)
     search = _Search(box, evaluate, x, iterations, learning_rate, tolerance)
@@ -102,6 +110,25 @@ def optimize(
         if not search.advance():
             break
     return search.optimum(model)
+
+
+def _check_search(
+    maximize: Any, iterations: Any, learning_rate: Any, tolerance: Any, seed: Any, run: Mapping[str, Any]
+) -> None:
+    """Holds the arguments of a search against what it can use."""
+    if not (callable(maximize) or isinstance(maximize, str)):
+        raise TypeError(f"maximize must be a measure, its name, or a function of a run, got {maximize!r}")
+    checks.count("iterations", iterations)
+    checks.positive("learning_rate", learning_rate, below=1.0)
+    checks.positive("tolerance", tolerance, below=1.0)
+    checks.count("seed", seed, least=0)
+    own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
+    if own:
+        raise ValueError(f"optimize does not take {own[0]}: it says itself which trajectories to run and what to keep")
+    unknown = sorted(set(run) - set(inspect.signature(ensemble).parameters))
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], inspect.signature(ensemble).parameters, n=1)
+        raise ValueError(f"optimize takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
 
 
 def _plain(values: np.ndarray) -> list[Any]:
@@ -115,17 +142,11 @@ class _Box:
     """The bounds, and the way between them and the unit box."""
 
     def __init__(self, model: Model, over: Box):
-        if not over:
-            raise ParameterError("optimize needs at least one parameter in `over`")
-        for name, bounds in over.items():
-            info = parameter_info(model, name)
-            low, high = bounds
-            if not (np.isfinite([low, high]).all() and low < high):
-                raise ParameterError(
-                    f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {bounds}"
-                )
+        if not (isinstance(over, Mapping) and over):
+            raise ParameterError(f"optimize needs at least one parameter in `over`, a dict of bounds, got {over!r}")
+        bounds = [_bounds(model, name, pair) for name, pair in over.items()]
         self.names = list(over)
-        self.low, self.high = (np.array([float(b[i]) for b in over.values()]) for i in (0, 1))
+        self.low, self.high = (np.array([b[i] for b in bounds]) for i in (0, 1))
         with_parameters(model, dict(zip(self.names, self.low, strict=True))).validate()
         with_parameters(model, dict(zip(self.names, self.high, strict=True))).validate()
 
@@ -138,19 +159,57 @@ class _Box:
 
     def points(self, model: Model, starts: int | Sequence[Mapping[str, float]], seed: int) -> np.ndarray:
         """Starting points in the unit box, shape (starts, parameters)."""
-        if not isinstance(starts, int):
-            given = np.array([[float(s[name]) for name in self.names] for s in starts])
-            x = (given - self.low) / self.width
-            if ((x < 0) | (x > 1)).any():
-                raise ParameterError(f"starting point {given[((x < 0) | (x > 1)).any(1)][0]} lies outside the bounds")
-            return x
-        if starts < 1:
-            raise ParameterError(f"starts must be at least 1, got {starts}")
+        if isinstance(starts, Sequence) and not isinstance(starts, str):
+            return self._given(starts)
+        starts = checks.count("starts", starts)
         own = np.array([float(parameter_info(model, name).value) for name in self.names])
         own = (own - self.low) / self.width
         points = qmc.Sobol(len(self.names), rng=seed).random(1 << max(starts - 1, 1).bit_length())
         points = 0.1 + 0.8 * points  # off the walls, where a gradient can be cut off
         return np.vstack([own, points])[:starts] if ((own >= 0) & (own <= 1)).all() else points[:starts]
+
+    def _given(self, starts: Sequence[Mapping[str, float]]) -> np.ndarray:
+        """Starting points that the user gives, in the unit box."""
+        if not starts:
+            raise ParameterError("starts is empty: give a number, or at least one point")
+        for start in starts:
+            if not (isinstance(start, Mapping) and set(start) == set(self.names)):
+                raise ParameterError(f"each start must be a dict of {', '.join(self.names)}, got {start!r}")
+        given = np.array([[_real(start[name], f"the start of {name}") for name in self.names] for start in starts])
+        x = (given - self.low) / self.width
+        outside = np.argwhere((x < 0) | (x > 1))
+        if outside.size:
+            i, j = outside[0]
+            span = f"{self.low[j]:g} to {self.high[j]:g}"
+            raise ParameterError(f"the start {given[i, j]:g} of {self.names[j]} lies outside the bounds {span}")
+        return x
+
+
+def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
+    """The bounds of one parameter."""
+    info = parameter_info(model, name)
+    if shape_of(model, name) != ():
+        raise ParameterError(
+            f"{name!r} is an array of the shape {shape_of(model, name)}: a search varies single numbers"
+        )
+    wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
+    try:
+        low, high = (_real(x, f"a bound of {name}") for x in pair)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(wanted) from error
+    if isinstance(pair, str) or not low < high:
+        raise ParameterError(wanted)
+    return low, high
+
+
+def _real(value: Any, label: str) -> float:
+    try:
+        number = math.nan if isinstance(value, str | bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"{label} must be a finite number, got {value!r}")
+    return number
 
 
 def _evaluate(
@@ -159,7 +218,11 @@ def _evaluate(
     """Objective, gradient (in the unit box) and status of all starts."""
     values = dict(zip(box.names, box.physical(x).T, strict=True))
     options: dict[str, Any] = {"retry": False, "progress": False, **run}
-    data = ensemble(model, zipped(values), observe=observe, gradient=box.names, **options)
+    with warnings.catch_warnings():
+        # The bounds were checked before the search, and the history holds how every trajectory ended.
+        warnings.simplefilter("ignore", ImplausibleValue)
+        warnings.simplefilter("ignore", IncompleteRun)
+        data = ensemble(model, zipped(values), observe=observe, gradient=box.names, **options)
     gradient = data["objective_gradient"].sel(parameter=box.names).transpose("member", "parameter").values
     return data["objective"].values, gradient * box.width, data["status"].values
 
@@ -178,7 +241,22 @@ def as_observable(model: Model, objective: Objective | Measure | str) -> Observe
 
 @functools.lru_cache
 def _function(objective: Objective) -> Observe:
-    return lambda run: {"objective": objective(run)}
+    return lambda run: {"objective": _one_number(objective(run))}
+
+
+def _one_number(value: Any) -> Array:
+    """An objective, if it is one.
+
+    Raises:
+        ValueError: for anything but one real number.
+    """
+    if not isinstance(value, float | np.floating | np.ndarray | jax.Array) or np.ndim(value) != 0:
+        what = f"an array of the shape {np.shape(value)}" if np.ndim(value) else f"{type(value).__name__}"
+        raise ValueError(f"maximize must return one real number of a run, got {what}")
+    number = jnp.asarray(value)
+    if not jnp.issubdtype(number.dtype, jnp.floating):
+        raise ValueError(f"maximize must return one real number of a run, got {number.dtype}: it has no gradient")
+    return number
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxgait.checks import is_concrete, shown
 from jaxgait.models.base import Model
-from jaxgait.models.parameters import check
+from jaxgait.models.parameters import check, is_real
 from jaxgait.run import state_variables
 
 __all__ = ["check_kind", "check_model", "check_state"]
@@ -69,5 +69,7 @@ def check_state(name: str, y: Any, like: Any) -> None:
             raise ValueError(
                 f"{component} must have the shape {np.shape(own)}, got {np.shape(leaf)}: one state at a time"
             )
+        if not is_real(leaf):
+            raise ValueError(f"{component} must be a real number, got {shown(leaf)}")
         if is_concrete(leaf) and not np.all(np.isfinite(np.asarray(leaf, dtype=float))):
             raise ValueError(f"{component} must be finite, got {shown(leaf)}")

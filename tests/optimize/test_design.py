@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from jaxgait.models.bungee import Bungee
-from jaxgait.models.parameters import ParameterError
 from jaxgait.optimize import optimize
 
 FAST = {"duration": 4.0, "samples": 20}
@@ -62,13 +61,37 @@ def test_history_is_written(found, tmp_path):
         ({"mas": (1.0, 2.0)}, 1, "mass"),
         ({"mass": (2.0, 1.0)}, 1, "low < high"),
         ({"mass": (-1.0, 1.0)}, 1, "positive"),
-        ({"mass": (50.0, 60.0)}, [{"mass": 70.0}], "outside the bounds"),
-        ({"mass": (50.0, 60.0)}, 0, "at least 1"),
+        ({"mass": (50.0, 60.0)}, [{"mass": 70.0}], "start 70 of mass lies outside the bounds 50 to 60"),
+        ({"mass": (50.0, 60.0)}, [{"mass": np.nan}], "start of mass must be a finite number, got nan"),
+        ({"mass": (50.0, 60.0)}, [{"ground": 55.0}], "each start must be a dict of mass, got {'ground': 55.0}"),
+        ({"mass": (50.0, 60.0)}, [], "starts is empty"),
+        ({"mass": (50.0, 60.0)}, 0, "starts must be at least 1"),
+        ({"mass": (50.0, 50.0)}, 1, "low < high"),
+        ({"mass": (50.0, np.inf)}, 1, "low < high"),
     ],
 )
 def test_impossible_searches_are_refused(over, starts, message):
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(ValueError, match=message):
         optimize(Bungee(), maximize=towards, over=over, starts=starts, **FAST)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number below 1"),
+        ({"tolerance": -1.0}, "tolerance must be a positive number"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"store": "x.zarr"}, "optimize does not take store"),
+        ({"sample": 3}, "optimize takes no sample: did you mean samples"),
+        ({"maximize": lambda run: run["x"]}, r"one real number of a run, got an array of the shape \(21,\)"),
+        ({"maximize": lambda run: {"x": run["x"][-1]}}, "one real number of a run, got dict"),
+        ({"maximize": lambda run: jnp.argmax(run["x"])}, "got int.*: it has no gradient"),
+    ],
+)
+def test_impossible_settings_of_a_search_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        optimize(Bungee(), **{"maximize": towards, "over": {"mass": (50.0, 60.0)}, **FAST, **changes})
 
 
 def test_failing_everywhere_is_said():

@@ -1,0 +1,201 @@
+"""Runs every case in a plain interpreter (no run-time type checks, JAX's own settings) and makes the page of the docs.
+
+python tests/bad_inputs/table.py         # what each case says, as JSON
+python tests/bad_inputs/table.py --page  # docs/bad_inputs.md anew
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "bad_inputs.md"
+sys.path.insert(0, str(ROOT))
+
+_MODULES = {
+    "jaxgait": ("simulate", "ensemble"),
+    "jaxgait.optimize": ("optimize",),
+    "jaxgait.ensemble": ("cloud", "grid", "latin_hypercube", "product", "sobol", "zipped"),
+    "jaxgait.ensemble.members": ("check_members",),
+    "jaxgait.models.bungee": ("Bungee",),
+    "jaxgait.models.creeper": ("Creeper",),
+    "jaxgait.models.creeper_chain": ("CreeperChain",),
+    "jaxgait.models.exoskeleton": ("Exoskeleton",),
+    "jaxgait.models.inchworm": ("Inchworm",),
+    "jaxgait.models.jumper": ("Jumper",),
+    "jaxgait.models.jumping_robot": ("JumpingRobot",),
+    "jaxgait.models.parameters": ("with_parameters",),
+    "jaxgait.models.prosthesis": ("Prosthesis",),
+    "jaxgait.models.prosthesis_parameters": ("Socket",),
+    "jaxgait.models.spatial_jumper": ("SpatialJumper",),
+    "jaxgait.models.walker": ("Walker",),
+    "jaxgait.models.walker_rigid": ("RigidWalker", "RollingWalker"),
+}
+
+
+class Said(NamedTuple):
+    """What came of one case: an exception or a warning (for a command an exit code), and its message."""
+
+    kind: str
+    message: str
+
+
+def names(folder: pathlib.Path) -> dict[str, Any]:
+    """What the calls know."""
+    import diffrax
+    import equinox as eqx
+    import jax
+    import numpy as np
+
+    from jaxgait.models.catalogue import model
+
+    known: dict[str, Any] = {"diffrax": diffrax, "jax": jax, "np": np, "nan": np.nan, "inf": np.inf}
+    for module, wanted in _MODULES.items():
+        known |= {name: getattr(importlib.import_module(module), name) for name in wanted}
+    leg = known["Prosthesis"]()
+    known["unloaded"] = eqx.tree_at(lambda d: d.load, leg.drive, None)
+    known["fallen"] = known["Bungee"]().initial_state()
+    known["huge"] = np.linspace(1.0, 2.0, 10**6)
+    known["lowest"] = lambda run: -run["x"].max()
+    known["known_model"] = model
+    known["a_file"] = str(folder / "a_file.txt")
+    return known
+
+
+def call(text: str, known: dict[str, Any]) -> Said:
+    """The first warning or the exception of a call."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            eval(text, known)
+        except Exception as error:
+            message = str(error.args[0]) if isinstance(error, KeyError) else str(error)
+            return Said(type(error).__name__, message)
+    return Said(warned[0].category.__name__, str(warned[0].message)) if warned else Said("nothing", "")
+
+
+def command(text: str, files: dict[str, str]) -> Said:
+    """The exit code of a command and what it says on stderr."""
+    from jaxgait import cli
+
+    arguments = [re.sub(r"A_[A-Z]+", lambda found: files[found[0]], word) for word in text.split()]
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            cli.main(arguments)
+    except SystemExit as stop:
+        return Said(str(stop.code), _named(said.getvalue(), files))
+    except Exception as error:
+        return Said(f"traceback of {type(error).__name__}", str(error))
+    return Said("0", said.getvalue())
+
+
+def _named(text: str, files: dict[str, str]) -> str:
+    for name, path in files.items():
+        text = text.replace(path, name)
+    return text.removeprefix("jaxgait: ").strip()
+
+
+def strides(folder: pathlib.Path) -> list[tuple[str, Said]]:
+    """What `read_drive` says of every bad stride."""
+    from jaxgait.motion.drive import read_drive
+    from tests.motion.bad_strides import BAD
+
+    found, file = [], folder / "stride.csv"
+    for name, bad in BAD.items():
+        file.write_bytes(bad.raw)
+        said = call("read(file)", {"read": read_drive, "file": file})
+        found.append((name, Said(said.kind, _named(said.message, {"stride.csv": str(file)}))))
+    return found
+
+
+def walks() -> list[tuple[str, Said]]:
+    """What is said of bad walks and hybrid runs."""
+    from tests import bad_walks
+
+    known = bad_walks.names()
+    return [(text, call(text, known)) for text, *_ in bad_walks.CASES]
+
+
+def collect() -> dict[str, list[tuple[str, Said]]]:
+    """What is said in all cases, by area."""
+    from tests.bad_inputs.cases import CALLS, COMMANDS
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        (folder / "a_file.txt").write_text("a text\n")
+        (folder / "a_folder").mkdir()
+        files = {"A_FILE": str(folder / "a_file.txt"), "A_FOLDER": str(folder / "a_folder")}
+        files["A_RUN"] = str(_a_run(folder))
+        known = names(folder)
+        found: dict[str, list[tuple[str, Said]]] = {
+            area: [(text, call(text, known)) for text, *_ in cases] for area, cases in CALLS.items()
+        }
+        found |= {area: [(text, command(text, files)) for text, *_ in cases] for area, cases in COMMANDS.items()}
+        return found | {"walks and gaits": walks(), "measured strides": strides(folder)}
+
+
+def _a_run(folder: pathlib.Path) -> pathlib.Path:
+    """A file like a result, without a run."""
+    import numpy as np
+    import xarray as xr
+
+    path = folder / "run.nc"
+    xr.Dataset({"x": ("time", np.zeros(3))}, coords={"time": np.arange(3.0)}).to_netcdf(path, engine="h5netcdf")
+    return path
+
+
+def page(found: dict[str, list[tuple[str, Said]]]) -> str:
+    """The page of the docs."""
+    count = sum(map(len, found.values()))
+    parts = [
+        "# Bad input, and what is said of it",
+        f"Made by `python tests/bad_inputs/table.py --page`: {count} cases, each with its message, checked by "
+        "`tests/bad_inputs`. Nothing is computed before input is checked. `ImplausibleValue` is a warning, everything "
+        "else is an exception; a command prints its message on stderr and exits with the code given.",
+    ]
+    for area, rows in found.items():
+        what = {"command": "command", "measured": "file"}.get(area.split()[0], "call").removesuffix(":")
+        head = f"| {what} | {'exit code' if what == 'command' else 'raises'} | message |\n|---|---|---|"
+        lines = [f"| {_code(text, what)} | {said.kind} | {_cell(said.message)} |" for text, said in rows]
+        parts.append(f"## {area[0].upper()}{area[1:]}\n\n{head}\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _code(text: str, what: str) -> str:
+    return text if what == "file" else f"`{'jaxgait ' * (what == 'command')}{text.replace('|', chr(92) + '|')}`"
+
+
+def _cell(message: str) -> str:
+    """One line for a table, without what differs between machines."""
+    message = re.sub(r"[─│╭╮╰╯|+-]{2,}|[│╭╮╰╯]", " ", message)
+    message = re.sub(r"[\d.e+]+ GB are free", "... GB are free", " ".join(message.split()))
+    message = re.sub(r"between 1 and \d+", "between 1 and N", message)
+    return message.replace("|", "\\|").replace("<", "&lt;")
+
+
+def main(write: Callable[[str], Any] = print) -> None:
+    """Prints what all cases say as JSON, or writes the page."""
+    import os
+
+    os.environ["JAX_PLATFORMS"] = os.environ.get("JAX_PLATFORMS", "cpu")
+    found = collect()
+    if "--page" in sys.argv:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(page(found))
+    else:
+        write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
