@@ -70,7 +70,7 @@ def settings_for(
     # A mechanism's matrix I/(gamma h) - J, in coordinates and rates, needs no pivoting.
     explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
     solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
-    kind = precision or in_force()
+    kind = in_force() if precision is None else checks.one_of("precision", precision, ("float64", "float32"))
     eps = float(np.finfo(kind).eps)
     rtol, atol = max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
     chosen = Settings(solver, rtol, atol, hints.first_step, hints.max_step, hints.max_steps)
