@@ -106,6 +106,10 @@ def _named(text: str, files: dict[str, str]) -> str:
     return text.removeprefix("jaxgait: ").strip()
 
 
+def _without_paths(said: Said, files: dict[str, str]) -> Said:
+    return said._replace(message=_named(said.message, files))
+
+
 def strides(folder: pathlib.Path) -> list[tuple[str, Said]]:
     """What `read_drive` says of every bad stride."""
     from jaxgait.motion.drive import read_drive
@@ -139,7 +143,8 @@ def collect() -> dict[str, list[tuple[str, Said]]]:
         files["A_RUN"] = str(_a_run(folder))
         known = names(folder)
         found: dict[str, list[tuple[str, Said]]] = {
-            area: [(text, call(text, known)) for text, *_ in cases] for area, cases in CALLS.items()
+            area: [(text, _without_paths(call(text, known), files)) for text, *_ in cases]
+            for area, cases in CALLS.items()
         }
         found |= {area: [(text, command(text, files)) for text, *_ in cases] for area, cases in COMMANDS.items()}
         return found | {"walks and gaits": walks(), "measured strides": strides(folder)}
@@ -181,6 +186,7 @@ def _cell(message: str) -> str:
     message = re.sub(r"[─│╭╮╰╯|+-]{2,}|[│╭╮╰╯]", " ", message)
     message = re.sub(r"[\d.e+]+ GB are free", "... GB are free", " ".join(message.split()))
     message = re.sub(r"between 1 and \d+", "between 1 and N", message)
+    message = re.sub(r" at 0x[0-9a-f]+", "", message)
     return message.replace("|", "\\|").replace("<", "&lt;")
 
 
