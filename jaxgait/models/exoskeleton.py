@@ -135,7 +135,7 @@ class Exoskeleton(Model):
         "l": Variable("m", "length of the links", ("link",)),
         "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
         "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
-        "F": Variable("N", "axial force of the links", ("link",)),
+        "F": Variable("N", "axial force", ("link",)),
         "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
         "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
         "power_l": Variable("W", "power of the axial actuators", ("link",)),
