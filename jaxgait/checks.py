@@ -118,8 +118,8 @@ def free_memory() -> int:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it: short, and traced ones by what they are."""
-    return "a traced value" if not is_concrete(value) else f"{value!r:.60}"
+    """A value as messages show it: one short line, and traced ones by what they are."""
+    return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]
 
 
 def _real(value: Any) -> float | None:

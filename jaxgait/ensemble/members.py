@@ -23,6 +23,7 @@ import jax
 import numpy as np
 
 from jaxgait import checks
+from jaxgait.checks import shown
 from jaxgait.models.base import Model, as_model
 from jaxgait.models.parameters import (
     ImplausibleValue,
@@ -179,7 +180,7 @@ def product(*sets: Members) -> Members:
     """
     for s in sets:
         if not isinstance(s, Members):
-            raise ParameterError(f"a product is of sets such as grid({{...}}), got {_shown(s)}")
+            raise ParameterError(f"a product is of sets such as grid({{...}}), got {shown(s)}")
     if not sets:
         raise ParameterError("a product needs at least one set")
     dims = tuple(d for s in sets for d in s.dims)
@@ -274,11 +275,11 @@ def _named(axes: Axes) -> dict[str, Any]:
     try:
         pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"give a dict of values by parameter name, got {_shown(axes)}") from error
+        raise ParameterError(f"give a dict of values by parameter name, got {shown(axes)}") from error
     names = [name for name, _ in pairs]
     strange = [name for name in names if not (isinstance(name, str) and name)]
     if strange:
-        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {_shown(strange[0])}")
+        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(strange[0])}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
@@ -296,7 +297,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
     if x.dtype.kind not in "fiu":
-        raise ParameterError(f"the values of {name!r} must be real numbers, got {_shown(values)}")
+        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}")
     if x.ndim == 0:
         raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
     if x.size == 0:
@@ -315,7 +316,7 @@ def _spread(name: str, sigma: Any) -> float:
     """A standard deviation: one number, not negative."""
     number = _numbers(name, [sigma])
     if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
-        raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {_shown(sigma)}")
+        raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {shown(sigma)}")
     return float(number[0])
 
 
@@ -331,12 +332,6 @@ def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> 
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
     need = 8 * size * (made * sum(entries) + max(entries) + 1)  # one copy while they are made, and their order
     checks.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
-
-
-def _shown(value: Any) -> str:
-    """What was given, short enough for a sentence."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
@@ -364,7 +359,7 @@ def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]
     for name, pair in _named(ranges).items():
         bounds = _numbers(name, pair)
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
-            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {_shown(pair)}")
+            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
         box[name] = (float(bounds[0]), float(bounds[1]))
     _check_memory((samples,), [1] * len(box), made=3)  # points in the unit box, scaled, and their labels
     return box

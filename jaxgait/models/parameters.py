@@ -37,6 +37,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxgait.checks import shown
+
 Bounds = Literal["any", "nonnegative", "positive"]
 Range = tuple[float, float]
 M = TypeVar("M")
@@ -217,7 +219,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
             too few axes.
     """
     if not isinstance(values, Mapping):
-        raise ParameterError(f"give a dict of values by parameter name, got {_shown(values)}")
+        raise ParameterError(f"give a dict of values by parameter name, got {shown(values)}")
     known = {name: parameter_info(model, name) for name in values}
     new = {name: _like(x, known[name]) for name, x in values.items()}
     for name, x in new.items():
@@ -256,7 +258,7 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
     """
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
-    complaint = f"{label} ({info.doc}) must be {wanted}, got {_shown(value)}"
+    complaint = f"{label} ({info.doc}) must be {wanted}, got {shown(value)}"
     if not all(map(is_real, _entries(value))):
         raise ParameterError(complaint)
     rank = _rank(value)
@@ -282,12 +284,6 @@ def is_real(leaf: Any) -> bool:
 
 def _rank(value: Any) -> int:
     return 1 + max(map(_rank, value), default=0) if isinstance(value, tuple | list) else np.ndim(value)
-
-
-def _shown(value: Any) -> str:
-    """What was given, short enough for a sentence."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def check_single(model: eqx.Module) -> None:
@@ -360,7 +356,7 @@ def _check_parts(module: Any, label: str) -> None:
         value, wanted = getattr(module, field.name), _part_types(type(module)).get(field.name, ())
         here = f"{label}.{field.name}"
         if wanted and not isinstance(value, wanted):
-            raise ParameterError(f"{here} must be a {_parts_of(field, module)}(...), got {_shown(value)}")
+            raise ParameterError(f"{here} must be a {_parts_of(field, module)}(...), got {shown(value)}")
         if isinstance(value, eqx.Module):
             _check_parts(value, here)
 

@@ -81,7 +81,7 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
         (lambda: zipped({"mass": [1.0, 2.0]}, axes={"mass": [1.0, 3.0]}), "does not label"),
         (lambda: latin_hypercube({"mass": (2.0, 1.0)}, 4), "lowest, highest"),
         (lambda: sobol({"mass": (1.0, 2.0)}, 0), "at least 1"),
-        (lambda: latin_hypercube({"mass": (1.0, 2.0)}, 4, seed=-1), "seed must be at least 0"),
+        (lambda: latin_hypercube({"mass": (1.0, 2.0)}, 4, seed=-1), "seed must be a whole number, at least 0"),
         (product, "at least one set"),
         (lambda: cloud(Oscillator(), {"x": [1.0, 2.0]}, 4), "must be a finite number"),
         (lambda: cloud(Oscillator(), {"x": 1.0, "initial.x": 2.0}, 4), "given twice"),

@@ -65,7 +65,7 @@ def test_history_is_written(found, tmp_path):
         ({"mass": (50.0, 60.0)}, [{"mass": np.nan}], "start of mass must be a finite number, got nan"),
         ({"mass": (50.0, 60.0)}, [{"ground": 55.0}], "each start must be a dict of mass, got {'ground': 55.0}"),
         ({"mass": (50.0, 60.0)}, [], "starts is empty"),
-        ({"mass": (50.0, 60.0)}, 0, "starts must be at least 1"),
+        ({"mass": (50.0, 60.0)}, 0, "starts must be a whole number, at least 1"),
         ({"mass": (50.0, 50.0)}, 1, "low < high"),
         ({"mass": (50.0, np.inf)}, 1, "low < high"),
     ],
@@ -78,10 +78,10 @@ def test_impossible_searches_are_refused(over, starts, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"iterations": 0}, "iterations must be a whole number, at least 1"),
         ({"learning_rate": 0.0}, "learning_rate must be a positive number below 1"),
         ({"tolerance": -1.0}, "tolerance must be a positive number"),
-        ({"seed": -1}, "seed must be at least 0"),
+        ({"seed": -1}, "seed must be a whole number, at least 0"),
         ({"store": "x.zarr"}, "optimize does not take store"),
         ({"sample": 3}, "optimize takes no sample: did you mean samples"),
         ({"maximize": lambda run: run["x"]}, r"one real number of a run, got an array of the shape \(21,\)"),
