@@ -114,7 +114,8 @@ def test_forward_gradients_through_contact():
     f = jax.jit(jax.vmap(final))
     for i, (dk, dmu) in enumerate([(1.0, 0.0), (0.0, 1e-5)]):
         difference = (f(k + dk, mu + dmu) - f(k - dk, mu - dmu)) / (2 * (dk + dmu))
-        np.testing.assert_allclose(forward[..., i], difference, rtol=2e-3, atol=5e-6)  # noise of the steps over 2e-5
+        # noise of the steps over 2e-5: 6e-6 with JAX 0.8.0
+        np.testing.assert_allclose(forward[..., i], difference, rtol=2e-3, atol=1e-5)
 
 
 def test_reverse_mode_agrees_with_forward_mode():
