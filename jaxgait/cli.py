@@ -13,6 +13,7 @@ import os
 import pathlib
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import jax
@@ -157,16 +158,15 @@ class Optimize:
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.analysis.knee import correlation
         from jaxgait.optimize import optimize
 
         typed.to_write(self.json)
         typed.apart(self.set, self.over)
         # A touch-down layer of 0.1 mm instead of 1 micrometre: tangents need steps that resolve it.
-        chosen = _model(self.model, ("ground.steepness=1e4", *self.set), self.motion)
+        chosen = _model(self.model, self.set, self.motion, {"ground.steepness": 1e4})
         found = optimize(
             chosen,
-            maximize=correlation,
+            maximize="rho",
             over=typed.box(self.over),
             strides=self.strides,
             starts=self.starts,
@@ -311,7 +311,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _exit_code(arguments: list[str]) -> int:
-    """Runs a command; an error that a user can mend is one line on stderr, without a traceback."""
+    """Runs a command; an error that a user can mend is one line on stderr, without a traceback.
+
+    With the environment variable `JAXGAIT_TRACEBACK` set, errors keep their traceback: to find a fault of ours.
+    """
     try:
         typed.once(arguments)
         command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
@@ -322,6 +325,8 @@ def _exit_code(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ModuleNotFoundError, MemoryError, StoreError) as error:
+        if os.environ.get("JAXGAIT_TRACEBACK"):
+            raise
         _say(error)
         return BAD_INPUT
     except NoResult as error:
@@ -416,9 +421,11 @@ def _possible_measures(chosen: Any, request: dict[str, Any], trajectories: bool)
     return Measures(kept) if kept else None
 
 
-def _model(name: str, texts: tuple[str, ...], motion: str | None = None) -> Any:
+def _model(
+    name: str, texts: tuple[str, ...], motion: str | None = None, defaults: Mapping[str, float] | None = None
+) -> Any:
     chosen = model(name) if motion is None else _driven(model(name), motion)
-    return with_parameters(chosen, typed.settings(chosen, texts))
+    return with_parameters(chosen, {**(defaults or {}), **typed.settings(chosen, texts)})
 
 
 def _list_gaits() -> None:

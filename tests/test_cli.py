@@ -172,3 +172,14 @@ def test_models_are_found_by_class_name():
     assert models.Bungee is type(model("bungee"))
     with pytest.raises(AttributeError, match="Unicycle"):
         _ = models.Unicycle
+
+
+def test_a_setting_replaces_the_default_of_a_search():
+    chosen = cli._model("knee", ("ground.steepness=2e4",), None, {"ground.steepness": 1e4, "damper.c": 900.0})
+    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 900.0
+
+
+def test_errors_keep_their_traceback_if_asked(monkeypatch):
+    monkeypatch.setenv("JAXGAIT_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="mass"):
+        cli.main(["run", "bungee", "--set", "mass=-3"])
