@@ -66,7 +66,7 @@ class Run:
         """Runs it."""
         from jaxgait.solve.simulate import simulate
 
-        typed.to_write(self.out)
+        typed.to_write(self.out, kinds=("nc",))
         chosen = _model(self.model, self.set, self.motion)
         if self.list:
             print(listing(chosen))
@@ -122,7 +122,7 @@ class Scan:
         """Runs it."""
         from jaxgait.ensemble import ensemble, summary
 
-        typed.to_write(self.out)
+        typed.to_write(self.out, kinds=("nc",))
         typed.apart(self.set, self.over)
         chosen = _model(self.model, self.set, self.motion)
         members = typed.axes(self.over)
@@ -286,6 +286,8 @@ class View:
         if self.out is not None:
             save(picture(data, typed.names(self.variables)), self.out)
             print(f"wrote {self.out}")
+        elif self.variables:
+            raise ValueError("--variables are drawn: give --out, the picture to write")
         return 0
 
 

@@ -60,7 +60,7 @@ def test_measures_that_the_sampling_forbids_are_named(capsys):
     assert found is not None and [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
     assert "order" not in [m.name for m in found.members]
     said = capsys.readouterr().err
-    assert said.startswith("jaxgait: left out: order (needs 9 strides or more") and said.count("\n") == 1
+    assert said.startswith("jaxgait: left out: order (needs 20 strides or more") and said.count("\n") == 1
     assert said.endswith("runs are of 3 strides of 100 samples\n")
     assert _possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
 

@@ -94,8 +94,8 @@ def test_measures_of_every_model_have_units(name):
 @pytest.mark.parametrize(
     ("sampling", "message"),
     [
-        (Sampling(None, 1000), r"order .* needs a run of whole strides: give strides=9"),
-        (Sampling(5, 100), "at least 9 strides, the run has 5"),
+        (Sampling(None, 1000), r"order .* needs a run of whole strides: give strides=20"),
+        (Sampling(5, 100), "at least 20 strides, the run has 5"),
         (Sampling(20, 10), "at least 50 samples per stride, the run has 10"),
     ],
 )

@@ -116,7 +116,7 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
     stated = _remark(table, "T_s")
     speed = _remark(table, "speed_m_s") if speed is None else speed
     if speed is None:
-        advice = "pass the speed, or write '# speed_m_s=1.2' into the file"
+        advice = "write the line '# speed_m_s=1.2' into the file (or give speed=, --speed of `jaxgait motion`)"
         raise MotionFormatError("no walking speed", advice, table.file)
     name = pathlib.Path(path).stem
     return Stride(name, time, table.columns, speed, stated_period=stated, file=table.file, lines=table.lines)

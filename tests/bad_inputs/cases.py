@@ -455,7 +455,7 @@ ENSEMBLES = {
         (
             "ensemble(Prosthesis(), {'damper.k': [2e4]}, strides=3, observe='order')",
             "MeasureError",
-            "needs at least 9 strides, the run has 3",
+            "at least 20 strides, the run has 3",
         ),
         (
             "ensemble(Prosthesis(), {'damper.k': [2e4]}, duration=3.0, observe='rho')",
@@ -463,7 +463,7 @@ ENSEMBLES = {
             "needs a run of whole strides",
         ),
         (
-            "ensemble(Prosthesis(), {'damper.k': [2e4]}, strides=9, samples=20, observe='rho')",
+            "ensemble(Prosthesis(), {'damper.k': [2e4]}, strides=20, samples=20, observe='rho')",
             "MeasureError",
             "at least 50 samples per stride",
         ),
@@ -732,7 +732,11 @@ COMMANDS = {
         ("fly bungee", 2, "Unrecognized options: fly"),
         ("scan bungee --over mass=60,70 --observe clearence", 2, "did you mean 'clearance'"),
         ("scan bungee --over mass=60,70 --observe clearance,clearance", 2, "measure given twice: clearance"),
-        ("scan knee --over damper.k=1e4,2e4 --strides 3 --observe order", 2, "needs at least 9 strides, the run has 3"),
+        (
+            "scan knee --over damper.k=1e4,2e4 --strides 3 --observe order",
+            2,
+            "at least 20 strides, the run has 3",
+        ),
         ("scan bungee --over mass=60,70 --repair", 2, "repair needs store"),
         ("reproduce unicycle", 2, "invalid choice 'unicycle'"),
     ],

@@ -131,7 +131,7 @@ BAD: dict[str, Bad] = {
         GOOD.replace("=1.2562", "=0.3").encode(), "speed times stride time is 0.338 m, where a thigh that swings by"
     ),
     "negative speed": Bad(GOOD.replace("=1.2562", "=-1").encode(), "speed must be a positive number, got -1"),
-    "no speed": Bad(GOOD.replace("speed", "velocity").encode(), "no walking speed; pass the speed, or write"),
+    "no speed": Bad(GOOD.replace("speed", "velocity").encode(), "no walking speed; write the line"),
     "speed in words": Bad(GOOD.replace("=1.2562", "=slow").encode(), "speed_m_s=slow is not a number"),
     "load downward": Bad(
         text(columns() | {"ground_x_N": 100 * np.sin(np.arange(101.0)), "ground_y_N": -700 * columns()["hip_y_m"]}

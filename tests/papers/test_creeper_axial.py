@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait import simulate
 from jaxgait.analysis.creeper import grip_threshold, performance
 from jaxgait.models.artery import Inflow
 from jaxgait.models.creeper import Creeper, Pads
@@ -81,8 +82,12 @@ def test_less_grip_lets_the_flow_sweep_the_robot_back(table):
 
 @pytest.mark.parametrize("row", FORCES)
 def test_actuator_force(table, row):
-    got = float(table[row].peak_force), float(table[row].least_force)
-    assert got == pytest.approx(FORCES[row], abs=FORCE)
+    """The specification's extremes are those of 1000 samples a cycle; the peaks themselves lie up to 0.5 % beyond."""
+    robot = with_parameters(Creeper(), ROWS[row])
+    force = simulate(robot, strides=4, samples=1000).actuator_force
+    assert (float(force.max()), float(force.min())) == pytest.approx(FORCES[row], abs=FORCE)
+    beyond = table[row].peak_force / float(force.max()), table[row].least_force / float(force.min())
+    assert all(1.0 - 1e-4 <= ratio < 1.006 for ratio in beyond)
 
 
 def test_half_a_beat_permutes_the_cycles(table):

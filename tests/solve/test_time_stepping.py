@@ -135,7 +135,7 @@ def test_times_are_multiples_of_the_step_in_float32_too():
         ({"steps_per_block": -3}, "steps_per_block must be a whole number"),
         ({"t0": np.inf}, "t0 must be one number in s, finite"),
         ({"y0": Puck(0.0, np.nan, 0.0, 0.0)}, "y0.y must be finite, got nan"),
-        ({"y0": (0.0, 0.0, 0.0, 0.0)}, "y0 must be a WalkerState"),
+        ({"y0": (0.0, 0.0, 0.0, 0.0)}, "y0 must be a Puck"),
         ({"y0": Puck(np.zeros(3), 0.0, 0.0, 0.0)}, r"y0.x must have the shape \(\), got \(3,\)"),
     ],
     ids=str,
