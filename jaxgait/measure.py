@@ -4,7 +4,7 @@
     ensemble(knee, grid, strides=20, observe=["rho", "order"])      # by name: the model brings them
     ensemble(knee, grid, strides=20, observe=[RHO])                 # or as they are
 
-A measure refuses a run that does not give it what it needs. Whatever is read off a member that did not complete is
+A measure rejects a run that does not give it what it needs. Whatever is read off a member that did not complete is
 masked by its status, here and nowhere else (`mask`): reductions over NaN cannot be relied on for that. On CPUs, JAX
 0.10 gives -inf for a batched maximum of rows with NaN in batches of 10, and NaN in batches of 2.
 """

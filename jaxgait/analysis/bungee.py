@@ -98,7 +98,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
         name: the parameter, e.g. "stiffness" or "mass".
 
     Raises:
-        jaxgait.models.parameters.ParameterError: for an unknown name, or a bungee that cannot be.
+        jaxgait.models.parameters.ParameterError: for an unknown name, or an impossible bungee.
         ValueError: if the clearance does not change sign there: no value makes the jump just safe.
     """
     info = parameter_info(bungee, name)

@@ -46,8 +46,8 @@ def histories(
 
     Raises:
         TypeError: for something else than an exoskeleton.
-        ValueError: for strides and samples that cannot be, or whose product is no whole number of samples.
-        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
+        ValueError: for impossible strides and samples, or such whose product is no whole number of samples.
+        jaxgait.models.parameters.ParameterError: for impossible parameters.
     """
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
     count = _samples(strides, samples)
@@ -120,7 +120,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
 
     Raises:
-        ValueError: for a number of samples or a rounding that cannot be.
+        ValueError: for an impossible number of samples or rounding.
     """
     checks.count("samples", samples)
     checks.number("rounding", rounding, "W")

@@ -1,4 +1,4 @@
-"""Families of periodic gaits: many branches at once, for return maps that are dear to evaluate.
+"""Families of periodic gaits: many branches at once, for return maps that are expensive to evaluate.
 
 `continuation` walks one branch, point by point. Where one stride costs tens of thousands of stiff steps (the knee), it
 pays to follow many branches side by side: the members of a family (say, dampers of different c/k) share one compiled

@@ -97,7 +97,7 @@ class Steps(NamedTuple):
     tangential: Float[Array, "samples rows"]
     """Friction on one stud of each row in N."""
     slide: Float[Array, "samples rows"]
-    """Way in m that each row has slid under load."""
+    """Displacement in m that each row has slid under load."""
 
 
 @float64_default
@@ -134,7 +134,7 @@ def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sa
 
 @float64_default
 def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
-    """Way in m that each row of studs slides under load during a run with `depth` and `slip`."""
+    """Displacement in m that each row of studs slides under load during a run with `depth` and `slip`."""
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
     return 0.5 * jnp.diff(jnp.asarray(time)) @ (rate[1:] + rate[:-1])
 

@@ -55,7 +55,7 @@ ROUNDING = 1e-6
 SWING = 0.15
 """A contact after this time in s without contact is a heel strike, anything sooner a bounce."""
 INTERVAL = 0.05
-"""Longest time in s between samples from which steps are told apart: an eighth of a step of the paper's walker."""
+"""Longest time in s between samples that resolve the steps: an eighth of a step of the paper's walker."""
 STICTION = 1e-6
 """Slip velocity in m/s below which a foot at the friction cone counts as sticking."""
 
@@ -97,7 +97,7 @@ def rolling_gait(
     Raises:
         TypeError: for a walker of another form.
         ValueError: for a guess that is not three finite numbers.
-        jaxgait.models.parameters.ParameterError: for a walker that cannot be, as far as its leaves are not traced.
+        jaxgait.models.parameters.ParameterError: for an impossible walker, as far as its leaves are not traced.
     """
     check_kind(walker, RollingWalker, "rolling feet, RollingWalker()")
     if guess is not None and np.shape(guess) != (3,):
@@ -243,8 +243,8 @@ def walk(walker: RigidWalker, dt: float = 1e-4, duration: float = 50.0) -> Walk:
 
     Raises:
         TypeError: for a walker of another form.
-        ValueError: for a step or a duration that cannot be.
-        jaxgait.models.parameters.ParameterError: for a walker that cannot be, as far as its leaves are not traced.
+        ValueError: for an impossible step or duration.
+        jaxgait.models.parameters.ParameterError: for an impossible walker, as far as its leaves are not traced.
     """
     steps = _whole_steps(dt, duration)
     per_block = min(math.floor(BLOCK / dt + ROUNDING), steps)

@@ -123,8 +123,8 @@ def with_promotions(data: xr.Dataset) -> xr.Dataset:
     if not promoted.any():
         return data
     attrs = {"units": "1", "long_name": "whether float32 failed and the result is one of float64"}
-    told = f"float32, {int(promoted.sum())} of {promoted.size} members float64 (see promoted)"
-    return data.assign(promoted=promoted.assign_attrs(attrs)).assign_attrs(precision=told)
+    done = f"float32, {int(promoted.sum())} of {promoted.size} members float64 (see promoted)"
+    return data.assign(promoted=promoted.assign_attrs(attrs)).assign_attrs(precision=done)
 
 
 def failed(data: xr.Dataset) -> xr.Dataset:

@@ -78,7 +78,7 @@ class Inflow(eqx.Module):
         return self.direction * self.beat(jnp.mod(t + self.phase, self.heart_period))
 
     def validate(self) -> None:
-        """Refuses a beat shorter than its own systole.
+        """Rejects a beat shorter than its own systole.
 
         Raises:
             ParameterError: naming the value and the bound.

@@ -100,7 +100,7 @@ class Model(eqx.Module):
         return System(self)
 
     def validate(self) -> None:
-        """Refuses parameters that cannot be, before anything is compiled. Leaves may carry a batch axis.
+        """Rejects impossible parameters, before anything is compiled. Leaves may carry a batch axis.
 
         Raises:
             jaxgait.models.parameters.ParameterError: naming the parameter, its value and what would be right.

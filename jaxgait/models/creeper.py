@@ -112,7 +112,7 @@ class Gait(eqx.Module):
         return 1.0 - _smoothstep(g / self.coil_time) * _smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:
-        """Refuses dwells, ramps or coil times that do not fit into one of the moves that share a period.
+        """Rejects dwells, ramps or coil times that do not fit into one of the moves that share a period.
 
         Raises:
             ParameterError: naming the values and the bound.
@@ -174,7 +174,7 @@ class Pads(eqx.Module):
         return bristle(v, z, limit, self.stiffness, self.damping, self.melting_time)
 
     def validate(self) -> None:
-        """Refuses pads that hold less when solid than when liquid.
+        """Rejects pads that hold less when solid than when liquid.
 
         Raises:
             ParameterError: naming the values.
@@ -318,7 +318,7 @@ class Creeper(Model):
         return (push - self.front_mass * f.stroke.acceleration) / (self.front_mass + self.rear_mass)
 
     def validate(self) -> None:
-        """Refuses dimensions, gaits and pads that cannot be.
+        """Rejects impossible dimensions, gaits and pads.
 
         Raises:
             ParameterError: naming the parameter, its value and what would be right.

@@ -213,7 +213,7 @@ class CreeperChain(eqx.Module):
         return forces.at[0, 3:].set(front * axes[0]).at[3, 3:].set(rear * axes[3])
 
     def validate(self) -> None:
-        """Refuses parts that cannot be, and a robot that its vessel's bend or its steering forbids.
+        """Rejects impossible parts, and a robot that its vessel's bend or its steering forbids.
 
         Raises:
             ParameterError: naming the parameter, its value and the bound.
@@ -315,7 +315,7 @@ class SoftExtension(Model):
         return state._replace(vdot=hybrid_dynamics(tree, motion, rigid.vdot, tau, prescribed, wrenches, 0.0).vdot)
 
     def validate(self) -> None:
-        """Refuses what the chain refuses, and a chain without a bearing.
+        """Rejects what the chain rejects, and a chain without a bearing.
 
         Raises:
             ParameterError: saying what is missing or wrong.

@@ -193,7 +193,7 @@ class Exoskeleton(Model):
         return self.gait.stride_time * (0.5 if self.mode == "gait" else 1.0)
 
     def validate(self) -> None:
-        """Refuses tables, masses, lengths and gaits that cannot be; leaves may carry a batch axis."""
+        """Rejects impossible tables, masses, lengths and gaits; leaves may carry a batch axis."""
         super().validate()
         n = len(self.parent)
         if self.dimension not in (2, 3) or self.mode not in ("literal", "gait"):

@@ -128,7 +128,7 @@ class Inchworm(Model):
         return jnp.sum(f.load - masses * f.way.acceleration) / jnp.sum(masses)
 
     def validate(self) -> None:
-        """Refuses a robot of one unit, and strokes that do not fit into their share of the period.
+        """Rejects a robot of one unit, and strokes that do not fit into their share of the period.
 
         Raises:
             ParameterError: naming the value and the bound.

@@ -69,7 +69,7 @@ _SLIPS = {
 
 
 class ParameterError(ValueError):
-    """A parameter is unknown, has a wrong shape, or a value that cannot be."""
+    """A parameter is unknown, has a wrong shape, or an impossible value."""
 
 
 class ImplausibleValue(UserWarning):
@@ -297,7 +297,7 @@ def check_single(model: eqx.Module) -> None:
 
 
 def check(model: eqx.Module) -> None:
-    """Finds parameters that cannot be: no numbers, NaN, infinite, or out of their declared bounds; warns of slips.
+    """Finds impossible parameters: no numbers, NaN, infinite, or out of their declared bounds; warns of slips.
 
     Leaves may carry a batch axis; the first offending entry is named. Of traced leaves only the axes are checked.
 

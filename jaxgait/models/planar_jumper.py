@@ -346,7 +346,7 @@ class PlanarJumper(Model):
     # --- bad input -----------------------------------------------------------------------------------------------
 
     def validate(self) -> None:
-        """Refuses joint motions beyond the limits and crouches that the sole cannot carry. Leaves may be batched.
+        """Rejects joint motions beyond the limits and crouches that the sole cannot carry. Leaves may be batched.
 
         Raises:
             ParameterError: naming the joint or the studs and by how much they are off.

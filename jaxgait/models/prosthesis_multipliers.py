@@ -260,7 +260,7 @@ class ProsthesisMultipliers(Model):
         return q, qd, jnp.stack([jnp.asarray(j.acceleration) for j in driven])
 
     def validate(self) -> None:
-        """Refuses what `Prosthesis` refuses, and a socket (which only the minimal form has).
+        """Rejects what `Prosthesis` rejects, and a socket (which only the minimal form has).
 
         Raises:
             ParameterError: naming what is wrong.

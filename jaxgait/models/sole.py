@@ -184,7 +184,7 @@ class Sole(eqx.Module):
         )
 
     def validate(self) -> None:
-        """Refuses a rubber or a friction that cannot be.
+        """Rejects an impossible rubber or friction.
 
         Raises:
             ParameterError: naming the parameter and what would be right.

@@ -239,7 +239,7 @@ class SpatialJumper(Model):
         return jnp.stack(ends)
 
     def validate(self) -> None:
-        """Refuses what the planar model refuses, and inertia tensors that no rigid body has."""
+        """Rejects what the planar model rejects, and inertia tensors that no rigid body has."""
         super().validate()
         self.plane.validate()
         if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:

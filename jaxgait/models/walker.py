@@ -171,7 +171,7 @@ class RoundFeet(eqx.Module):
     start: WalkerStart = eqx.field(default_factory=WalkerStart)
 
     def validate(self) -> None:
-        """Refuses walkers that cannot stand."""
+        """Rejects walkers that cannot stand."""
         check(self)
         radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
         if np.any(radius >= length):

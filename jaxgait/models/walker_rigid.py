@@ -51,7 +51,7 @@ class RigidWalker(RoundFeet):
     )
 
     def validate(self) -> None:
-        """Refuses impossible walkers; warns where friction is so large that contact impulses need not be unique."""
+        """Rejects impossible walkers; warns where friction is so large that contact impulses need not be unique."""
         super().validate()
         for name in ("normal_restitution", "tangent_restitution"):
             if np.any(np.asarray(getattr(self, name)) > 1.0):

@@ -95,7 +95,7 @@ class WalkingGait(eqx.Module):
         return jnp.asarray(numbers, dtype=jnp.asarray(self.phase).dtype)
 
     def validate(self, n: int) -> None:
-        """Refuses a gait that does not fit `n` links.
+        """Rejects a gait that does not fit `n` links.
 
         Raises:
             ParameterError: naming what does not fit.

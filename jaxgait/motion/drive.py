@@ -169,7 +169,7 @@ def fit_drive(
 
     Raises:
         MotionFormatError: naming the signal that is missing, mismatched, not finite, too short or impossible for
-            walking, or the number that cannot be.
+            walking, or the impossible number.
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.

@@ -69,7 +69,7 @@ class HybridSettings:
     """Which derivatives go through."""
 
     def __post_init__(self) -> None:
-        """Refuses a solver through which reverse mode cannot go.
+        """Rejects a solver through which reverse mode cannot go.
 
         Raises:
             ValueError: if so.
@@ -156,9 +156,9 @@ def hybrid(
 
     Raises:
         TypeError: for a model without phases and transitions.
-        ValueError: for counts, times, states and phases that cannot be (as far as they are not traced), and for
+        ValueError: for impossible counts, times, states and phases (as far as they are not traced), and for
             transitions between phases that the model does not have.
-        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
+        jaxgait.models.parameters.ParameterError: for impossible parameters.
     """
     y0 = _checked(model, events, t_end, y0, phase, t0, samples)
     engine = _Engine(model, jnp.asarray(t_end, dtype=float), settings, samples)

@@ -209,8 +209,8 @@ def fixed_point(
         The orbit, if `status` is `CONVERGED`; otherwise NaN and how far off the search ended.
 
     Raises:
-        ValueError: for a guess, counts or a tolerance that cannot be (as far as they are not traced).
-        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
+        ValueError: for an impossible guess, count or tolerance (as far as they are not traced).
+        jaxgait.models.parameters.ParameterError: for impossible parameters.
     """
     z0 = _checked(model, z0, order, tolerance, max_iterations)
     repeated = iterated(return_map, order)

@@ -132,8 +132,8 @@ def march(
 
     Raises:
         TypeError: for a model without inertia and contacts.
-        ValueError: for counts, a step, a time or a state that cannot be (as far as they are not traced).
-        jaxgait.models.parameters.ParameterError: for parameters that cannot be.
+        ValueError: for an impossible count, step, time or state (as far as they are not traced).
+        jaxgait.models.parameters.ParameterError: for impossible parameters.
     """
     blocks, steps_per_block = checks.count("blocks", blocks), checks.count("steps_per_block", steps_per_block)
     check_kind(model, NonsmoothModel, "inertia and contacts, such as RigidWalker()")

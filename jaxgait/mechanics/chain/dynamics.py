@@ -105,7 +105,7 @@ def vertical_links(q: Coordinates) -> Bool[Array, " n"]:
 
 @float64_default
 def require_regular(q: Coordinates) -> None:
-    """Refuses configurations that forward dynamics in angles cannot handle.
+    """Rejects configurations that forward dynamics in angles cannot handle.
 
     Raises:
         ValueError: naming the vertical links and the way out.

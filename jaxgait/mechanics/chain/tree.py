@@ -156,7 +156,7 @@ class Chain(eqx.Module):
         return equations(self.parent, self.sign, dimension)
 
     def validate(self) -> None:
-        """Refuses masses that cannot be. Leaves may carry leading batch axes.
+        """Rejects impossible masses. Leaves may carry leading batch axes.
 
         Raises:
             ValueError: naming the link: a negative mass, or no mass that resists its motion (W is singular).
@@ -195,7 +195,7 @@ class Chain(eqx.Module):
 
 
 def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
-    """Refuses tables that are not trees numbered parents first.
+    """Rejects tables that are not trees numbered parents first.
 
     Raises:
         ValueError: naming the link and what its parent may be.

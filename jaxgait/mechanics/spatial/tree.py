@@ -164,7 +164,7 @@ def kinematics(tree: Tree, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Mo
 
 @float64_default
 def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> None:
-    """Refuses a mass or inertia tensor that no rigid body has.
+    """Rejects a mass or inertia tensor that no rigid body has.
 
     Raises:
         ValueError: naming the body and what was wrong (mass, symmetry, or the triangle inequality of the moments).
