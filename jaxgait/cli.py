@@ -373,7 +373,8 @@ def _short(value: Any) -> str:
 
 def _needs(measure: Measure) -> str:
     """What a measure needs of a run, in brackets."""
-    strides = f"{measure.strides} strides or more" if measure.strides else ""
+    least = "1 stride" if measure.strides == 1 else f"{measure.strides} strides"
+    strides = f"{least} or more" if measure.strides else ""
     samples = f"{measure.samples_per_stride} samples per stride" if measure.samples_per_stride else ""
     needs = ", ".join(need for need in (strides, samples) if need)
     return f" (needs {needs})" if needs else ""

@@ -26,7 +26,7 @@ def test_list_shows_parameters_variables_and_measures_with_units(capsys):
     assert "damper.k" in shown and "N s/m" in shown
     assert re.search(r"^knee_angle +rad +knee flexion", shown, re.MULTILINE)
     assert re.search(
-        r"^peak_flexion +deg +peak knee flexion.*\(needs 1 strides or more, 50 samples", shown, re.MULTILINE
+        r"^peak_flexion +deg +peak knee flexion.*\(needs 1 stride or more, 50 samples", shown, re.MULTILINE
     )
 
 

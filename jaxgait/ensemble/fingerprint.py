@@ -47,7 +47,10 @@ def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     missing = "(nothing)"
     names = [*stored, *(n for n in wanted if n not in stored)]
     pairs = ((n, stored.get(n, missing), wanted.get(n, missing)) for n in names)
-    return [f"{name}: {a} in the store, {b} now" for name, a, b in pairs if a != b]
+    found = {name: f"{name}: {a} in the store, {b} now" for name, a, b in pairs if a != b}
+    if len(found) > 1:
+        found.pop("order of the members", None)  # follows from the rest
+    return list(found.values())
 
 
 def _members(members: Members) -> dict[str, Any]:
@@ -57,6 +60,7 @@ def _members(members: Members) -> dict[str, Any]:
         "dimensions": dict(zip(members.dims, members.shape, strict=True)),
         **{f"values of {name}": x for name, x in values.items()},
         **labels,
+        "order of the members": _digest(*(np.ascontiguousarray(x).tobytes() for x in members.values.values())),
     }
 
 
@@ -108,9 +112,9 @@ def _leaves(tree: Any) -> str:
 
 
 def _range(x: np.ndarray) -> str:
-    return (
-        f"{len(np.unique(x))} different from {x.min():g} to {x.max():g} ({_digest(np.ascontiguousarray(x).tobytes())})"
-    )
+    """The values in words, whatever their order: those of one axis are the same when another axis changes."""
+    values = np.unique(x)
+    return f"{values.size} values from {values[0]:g} to {values[-1]:g} ({_digest(values.tobytes())})"
 
 
 def _plain(value: Any) -> Any:

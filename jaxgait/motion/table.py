@@ -149,11 +149,21 @@ def _names(file: str, line: int, found: list[str], required: Sequence[str], opti
             what = f"the name stands over columns {' and '.join(map(str, twice))}"
             raise MotionFormatError(what, "keep one of them", file, line, name)
         if name not in found:
-            near = difflib.get_close_matches(name, [other for other in found if other not in wanted], n=1)
-            hint = f"did you mean {near[0][:40]!r}?" if near else f"wanted are {', '.join(wanted)}"
             listed = reprlib.repr(", ".join(found))
+            hint = (
+                _instead(name, [other for other in found if other not in wanted]) or f"wanted are {', '.join(wanted)}"
+            )
             raise MotionFormatError(f"no column {name!r} among {listed}", hint, file, line, name)
     return {name: found.index(name) for name in wanted}
+
+
+def _instead(name: str, others: list[str]) -> str:
+    """What a column that is there may be instead of the one that is wanted: its name misspelt, or another unit."""
+    (quantity, _, unit), near = name.rpartition("_"), difflib.get_close_matches(name, others, n=1)
+    same = [other for other in others if other.rpartition("_")[0] == quantity]
+    if same:
+        return f"convert {same[0][:40]!r} to {unit} and name it {name!r}"
+    return f"name {near[0][:40]!r} {name!r} if that is what it is" if near else ""
 
 
 def _is_number(cell: str) -> bool:

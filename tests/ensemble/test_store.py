@@ -138,7 +138,7 @@ def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
     [
         ({"model": Bungee(ground=51.0)}, "parameter ground: 50.0 in the store, 51.0 now"),
         ({"rtol": 1e-5}, "rtol: 0.0001 in the store, 1e-05 now"),
-        ({"members": {**MEMBERS, "mass": np.linspace(40.0, 90.0, 6)}}, "values of mass: 6 different from 40 to 100"),
+        ({"members": {**MEMBERS, "mass": np.linspace(40.0, 90.0, 6)}}, "values of mass: 6 values from 40 to 100"),
         ({"members": {"mass": MEMBERS["mass"]}}, "dimensions: "),
         ({"duration": 3.0}, "duration: 2.0 in the store, 3.0 now"),
         ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: "),

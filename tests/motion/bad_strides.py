@@ -147,7 +147,7 @@ BAD: dict[str, Bad] = {
     "nine rows": Bad("\n".join(LINES[:11]).encode(), "8 harmonics need at least 18 samples, got 9"),
     "no header": Bad("\n".join([LINES[0], *LINES[2:]]).encode(), "line 2: numbers where the names of the columns are"),
     "a column is missing": Bad(GOOD.replace("knee_rad", "shin").encode(), "column knee_rad: no column 'knee_rad'"),
-    "a name nearly right": Bad(GOOD.replace("knee_rad", "knee_deg").encode(), "did you mean 'knee_deg'?"),
+    "a name nearly right": Bad(GOOD.replace("knee_rad", "knee_deg").encode(), "convert 'knee_deg' to rad and name it"),
     "a name twice": Bad(GOOD.replace("ankle_rad", "knee_rad").encode(), "the name stands over columns 5 and 6"),
     "too few cells": Bad("\n".join([*LINES[:5], "0,0,0.9", *LINES[6:]]).encode(), "line 6: 3 values under 6 column"),
     "too many cells": Bad("\n".join([*LINES[:5], LINES[5] + ",1", *LINES[6:]]).encode(), "line 6: 7 values under 6"),
