@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jaxgait import checks
-from jaxgait.models.parameters import ParameterError, parameter_info
+from jaxgait.parameters import ParameterError, parameter_info
 
 T = TypeVar("T")
 _AXIS = "--over wants name=low:high:count or name=a,b,c"

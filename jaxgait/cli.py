@@ -8,7 +8,6 @@ one line; 130, interrupted. Results computed by then are written.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import pathlib
 import sys
@@ -22,18 +21,17 @@ import tyro
 import xarray as xr
 
 from jaxgait import arguments as typed
-from jaxgait.ensemble.store import StoreError
+from jaxgait import registry
+from jaxgait.ensembles.store import StoreError
 from jaxgait.measure import Measure, Measures, known
-from jaxgait.models.catalogue import model
-from jaxgait.models.parameters import parameters, with_parameters
+from jaxgait.parameters import parameters, with_parameters
 from jaxgait.precision import Precision
 from jaxgait.run import Sampling, state_variables
 from jaxgait.solve.status import COMPLETED, COMPLETED_TEXT, NoResult
 
-ModelName = Literal["bungee", "creeper", "exoskeleton", "jumper", "knee", "walker"]
-Experiment = Literal["knee", "knee-gaits", "walker", "exoskeleton", "creeper", "jumper", "bungee", "all"]
-EXPERIMENTS = ("knee", "knee-gaits", "walker", "exoskeleton", "creeper", "jumper", "bungee")
 Positional = tyro.conf.Positional
+ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
+ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},all}}")]
 NOT_ALL, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes."""
 
@@ -120,7 +118,7 @@ class Scan:
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.ensemble import ensemble, summary
+        from jaxgait.ensembles import ensemble, summary
 
         typed.to_write(self.out, kinds=("nc",))
         typed.apart(self.set, self.over)
@@ -158,7 +156,7 @@ class Optimize:
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.optimize import optimize
+        from jaxgait.optimization import optimize
 
         typed.to_write(self.json)
         typed.apart(self.set, self.over)
@@ -218,20 +216,21 @@ class Motion:
 class Reproduce:
     """Regenerate a paper's figures: pictures, data, report.md and figures.json."""
 
-    name: Positional[Experiment]
+    name: Positional[ExperimentName]
     out: pathlib.Path = pathlib.Path("out")
     """Folder for the results; each experiment writes into a folder of its own name."""
 
     def __call__(self) -> int:
         """Runs it."""
-        chosen = EXPERIMENTS if self.name == "all" else (self.name,)
+        chosen = registry.experiments() if self.name == "all" else (self.name,)
+        found = {name: registry.experiment(name) for name in chosen}
         folders = {name: self.out / name if self.name == "all" else self.out for name in chosen}
         for folder in folders.values():
             typed.folder_to_write(folder)
             typed.to_write(folder / "report.md")
         unmet = 0
         for name, folder in folders.items():
-            report = experiment(name).reproduce(folder, progress=True)
+            report = found[name].reproduce(folder, progress=True)
             print(f"{name}: {report.counts()}; see {folder / 'report.md'}")
             unmet += len(report.unmet)
             if report.unmet:
@@ -254,7 +253,7 @@ class Bench:
         """Runs it."""
         for path in (self.json, self.page):
             typed.to_write(path)
-        experiment("benchmarks", "bench").bench(self.json, quick=self.quick, page_path=self.page)
+        registry.experiment_module("benchmarks", "bench").bench(self.json, quick=self.quick, page_path=self.page)
         return 0
 
 
@@ -344,17 +343,6 @@ def _say(message: object) -> None:
     print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
 
 
-def experiment(name: str, module: str = "reproduce") -> Any:
-    """The module of an experiment: from the installed package, or from a checkout's `experiments` folder."""
-    name = name.replace("-", "_")
-    try:
-        return importlib.import_module(f"jaxgait.experiments.{name}.{module}")
-    except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("jaxgait.experiments"):
-            raise
-    return importlib.import_module(f"experiments.{name}.{module}")
-
-
 def listing(chosen: Any) -> str:
     """The parameters of a model, its states and outputs, and its measures, one a line, with units."""
     rows = [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(chosen).items()]
@@ -398,7 +386,7 @@ def saved(path: pathlib.Path) -> xr.Dataset:
 
 def _outcomes(data: xr.Dataset) -> dict[str, int]:
     """How the trajectories of a result ended; of other files nothing is known."""
-    from jaxgait.ensemble import summary
+    from jaxgait.ensembles import summary
 
     return summary(data) if "status" in data and "status_legend" in data.attrs else {}
 
@@ -427,7 +415,7 @@ def _possible_measures(chosen: Any, request: dict[str, Any], trajectories: bool)
 def _model(
     name: str, texts: tuple[str, ...], motion: str | None = None, defaults: Mapping[str, float] | None = None
 ) -> Any:
-    chosen = model(name) if motion is None else _driven(model(name), motion)
+    chosen = registry.model(name) if motion is None else _driven(registry.model(name), motion)
     return with_parameters(chosen, {**(defaults or {}), **typed.settings(chosen, texts)})
 
 
@@ -443,8 +431,8 @@ def _list_gaits() -> None:
 
 def _heights(verdict: Any) -> list[str]:
     """Where the prosthesis' hip goes with this stride, for every parameter set."""
-    from jaxgait.models.prosthesis import parameter_set, with_drive
-    from jaxgait.models.prosthesis_parameters import SETS
+    from jaxgait.models.prosthesis.model import parameter_set, with_drive
+    from jaxgait.models.prosthesis.parts import SETS
     from jaxgait.motion.drive import verdict_drive
 
     drive = verdict_drive(verdict)
@@ -455,7 +443,7 @@ def _heights(verdict: Any) -> list[str]:
 
 def _driven(chosen: Any, motion: str) -> Any:
     """The model driven by a stride that the user names, and a line that says so."""
-    from jaxgait.models.prosthesis import with_drive
+    from jaxgait.models.prosthesis.model import with_drive
     from jaxgait.motion.drive import motion_drive
 
     driven = with_drive(chosen, motion_drive(motion))

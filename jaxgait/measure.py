@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, cast
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from jaxgait.models.base import Model, Variable
+from jaxgait.model import Model, Variable
 from jaxgait.run import Run, Sampling
 
 __all__ = ["Measure", "MeasureError", "Measures", "Observe", "known", "mask", "observer", "table"]

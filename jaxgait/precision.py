@@ -124,7 +124,7 @@ def cast(tree: T) -> T:
     """Turns every float leaf, Python's or NumPy's, into a JAX array of the precision in force.
 
     Models keep their parameters as plain floats until an entry point calls this: building a model fixes no precision.
-    Declared parameters (see `jaxgait.models.parameters`) are real numbers even when they were given as integers, but
+    Declared parameters (see `jaxgait.parameters`) are real numbers even when they were given as integers, but
     those with an integer as default; other integers are left alone, too: they may count something.
     """
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
-from jaxgait.models.base import Model, State
+from jaxgait.model import Model, State
 from jaxgait.precision import float64_default
 
 __all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables"]

@@ -13,7 +13,7 @@ CASES = [
     ("as_model(Bungee)", "TypeError", "give an instance of the model, not the class: Bungee()"),
     ("as_model('bungee')", "TypeError", "Bungee() from jaxgait.models instead of 'bungee'"),
     ("as_model(None)", "TypeError", "got None"),
-    ("as_model(RigidWalker())", "TypeError", "run it by time stepping, with jaxgait.analysis.walker.walk"),
+    ("as_model(RigidWalker())", "TypeError", "run it by time stepping, with jaxgait.models.walker.measures.walk"),
     ("as_model(RollingWalker())", "TypeError", "run it with jaxgait.solve.hybrid.hybrid"),
     ("as_model(Bungee().prepared())", "TypeError", "give the Bungee itself, not what its prepared() returns"),
     ("with_parameters(Jumper().prepared(), {'mass': 80.0})", "ParameterError", "change the model and prepare it again"),
@@ -84,14 +84,14 @@ CASES = [
 
 
 _MODULES = {
-    "jaxgait.analysis.bungee": ("critical_value",),
-    "jaxgait.analysis.exoskeleton": ("histories",),
-    "jaxgait.analysis.walker": ("rolling_gait", "walk", "walk_statistics"),
+    "jaxgait.models.bungee.measures": ("critical_value",),
+    "jaxgait.models.exoskeleton.measures": ("histories",),
+    "jaxgait.models.walker.measures": ("rolling_gait", "walk", "walk_statistics"),
     "jaxgait.models": ("Bungee", "Jumper", "Walker"),
-    "jaxgait.models.base": ("as_model",),
-    "jaxgait.models.exoskeleton": ("five_links",),
-    "jaxgait.models.parameters": ("with_parameters",),
-    "jaxgait.models.walker_rigid": ("RigidWalker", "RollingWalker"),
+    "jaxgait.model": ("as_model",),
+    "jaxgait.models.exoskeleton.model": ("five_links",),
+    "jaxgait.parameters": ("with_parameters",),
+    "jaxgait.models.walker.rigid": ("RigidWalker", "RollingWalker"),
     "jaxgait.solve.hybrid": ("hybrid",),
     "jaxgait.solve.time_stepping": ("march",),
 }

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait.models.base import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 
 
 class Point(NamedTuple):

@@ -6,22 +6,24 @@ import jax
 import numpy as np
 
 from jaxgait import ensemble, simulate
-from jaxgait.analysis import bungee, creeper, exoskeleton, floquet, gait, jumper, walker
-from jaxgait.ensemble import cloud
+from jaxgait.analysis import floquet, gait
+from jaxgait.ensembles import cloud
 from jaxgait.mechanics import contact, elementary, fourbar, friction, linalg, spatial
 from jaxgait.mechanics.chain import dynamics
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.creeper import Creeper
-from jaxgait.models.creeper_chain import CreeperChain, SoftExtension
-from jaxgait.models.exoskeleton import Exoskeleton
-from jaxgait.models.inchworm import Inchworm
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.jumping_robot import JumpingRobot
-from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.models.prosthesis_multipliers import ProsthesisMultipliers
-from jaxgait.models.spatial_jumper import SpatialJumper
-from jaxgait.models.walker import Walker
-from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
+from jaxgait.models import bungee, creeper, exoskeleton, walker
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
+from jaxgait.models.creeper.inchworm import Inchworm
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.models.jumper import measures as jumper
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.robot import JumpingRobot
+from jaxgait.models.jumper.spatial import SpatialJumper
+from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
+from jaxgait.models.walker.smooth import Walker
 from jaxgait.motion.drive import reference_gait
 from jaxgait.solve.integrate import integrate, settings_for
 from jaxgait.solve.time_stepping import march

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait import arguments
-from jaxgait.models.bungee import Bungee
+from jaxgait.models.bungee.model import Bungee
 
 
 def test_settings_axes_and_boxes():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import cli
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.catalogue import MODELS, model
+from jaxgait import cli, registry
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.registry import model, models
 
 
 def test_run_and_view(tmp_path, capsys):
@@ -135,7 +135,7 @@ def test_unmet_figures_exit_with_1(tmp_path, monkeypatch, capsys):
     report = Report("r")
     report.figure("a", "the answer", "1", 42, expected=42)
     experiment = type("Experiment", (), {"reproduce": staticmethod(lambda folder, progress: report)})
-    monkeypatch.setattr(cli, "experiment", lambda name: experiment)
+    monkeypatch.setattr(cli.registry, "experiment", lambda name: experiment)
     cli.main(["reproduce", "bungee", "--out", str(tmp_path)])
     report.figure("b", "the question", "1", 41, expected=42)
     with pytest.raises(SystemExit) as stop:
@@ -149,16 +149,16 @@ def test_help_tells_the_exit_codes(capsys):
     assert stop.value.code == 0 and "Exit codes" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", models())
 def test_every_model_of_the_catalogue_is_there(name):
     chosen = model(name)
     chosen.validate()
     assert chosen.variables
 
 
-@pytest.mark.parametrize("name", cli.EXPERIMENTS)
+@pytest.mark.parametrize("name", registry.experiments())
 def test_every_experiment_can_be_loaded(name):
-    assert callable(cli.experiment(name).reproduce)
+    assert callable(registry.experiment(name).reproduce)
 
 
 def test_unknown_model_is_named():

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgait import ensemble, simulate
-from jaxgait.analysis.bungee import clearance
-from jaxgait.ensemble import zipped
+from jaxgait.ensembles import zipped
 from jaxgait.measure import Measure, MeasureError, Measures, known, observer
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.catalogue import MODELS, model
-from jaxgait.models.creeper import Creeper
-from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.models.walker import Walker
+from jaxgait.models.bungee.measures import clearance
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.walker.smooth import Walker
+from jaxgait.registry import model, models
 from jaxgait.run import Sampling
 from tests.oscillator import Oscillator
 
@@ -85,7 +85,7 @@ def test_units_arrive_in_the_dataset():
     }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", models())
 def test_measures_of_every_model_have_units(name):
     for key, measure in known(model(name)).items():
         assert key == measure.name and measure.unit and measure.long_name

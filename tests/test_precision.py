@@ -19,30 +19,33 @@ import pytest
 
 import jaxgait
 from jaxgait import ensemble, precision, simulate
-from jaxgait.analysis.walker import walk
 from jaxgait.mechanics import fourbar
-from jaxgait.models.base import Model, Numerics, parameter
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.model import Model, Numerics, parameter
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.walker.measures import walk
+from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, is_float64_default
 
 ALONE = {
     "jaxgait.checks": "checks",
     "jaxgait.cli": "takes --precision",
-    "jaxgait.ensemble": "takes a precision and hands it down to its parts",
+    "jaxgait.ensembles": "takes a precision and hands it down to its parts",
     "jaxgait.measure": "reads runs by functions that are decorated",
-    "jaxgait.models.catalogue": "names",
-    "jaxgait.models.parameters": "declares and checks numbers in NumPy",
+    "jaxgait.registry": "names",
+    "jaxgait.parameters": "declares and checks numbers in NumPy",
     "jaxgait.mechanics.chain.symbolic": "SymPy",
     "jaxgait.mechanics.chain.tree.check_topology": "whole numbers",
     "jaxgait.mechanics.chain.tree.children": "whole numbers",
     "jaxgait.mechanics.chain.tree.descendants": "whole numbers",
     "jaxgait.mechanics.chain.tree.subtrees": "whole numbers",
     "jaxgait.native": "keeps the precision of the user's program",
-    "jaxgait.optimize": "always computes in float64",
-    "jaxgait.analysis.exoskeleton.histories": "takes a precision",
+    "jaxgait.optimization": "always computes in float64",
+    "jaxgait.models.exoskeleton.measures.histories": "takes a precision",
     "jaxgait.plot": "pictures",
+    **{
+        f"jaxgait.models.{m}.pictures": "pictures" for m in ("creeper", "exoskeleton", "jumper", "prosthesis", "walker")
+    },
     "jaxgait.precision": "itself",
     "jaxgait.report": "text",
     "jaxgait.run.blank": "takes arrays only",
@@ -60,7 +63,7 @@ ALONE = {
 }
 """Public names, and all below them, that are not decorated, and why."""
 
-EXCEPT = {"jaxgait.ensemble.members.cloud"}
+EXCEPT = {"jaxgait.ensembles.members.cloud"}
 """Decorated all the same."""
 
 
@@ -208,7 +211,7 @@ def test_a_model_of_the_users_own_is_decorated_too():
 def test_a_decorated_function_stays_what_it_was():
     assert pickle.loads(pickle.dumps(walk)) is walk
     assert list(inspect.signature(walk).parameters) == ["walker", "dt", "duration"]
-    assert walk.__module__ == "jaxgait.analysis.walker" and "Walks" in (walk.__doc__ or "")
+    assert walk.__module__ == "jaxgait.models.walker.measures" and "Walks" in (walk.__doc__ or "")
     bound = Bungee().vector_field
     again = pickle.loads(pickle.dumps(bound))
     assert again(0.0, Bungee().initial_state()) == bound(0.0, Bungee().initial_state())
@@ -277,7 +280,7 @@ SCRIPT = """
 import cloudpickle, pickle, subprocess, sys
 from typing import NamedTuple
 import jax.numpy as jnp
-from jaxgait.models.base import Model, Numerics, parameter
+from jaxgait.model import Model, Numerics, parameter
 
 class Place(NamedTuple):
     x: float

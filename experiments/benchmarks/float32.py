@@ -14,18 +14,18 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import simulate
-from jaxgait.analysis.walker import passing_gait
-from jaxgait.models.base import Model
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.creeper import Creeper
-from jaxgait.models.creeper_chain import SoftExtension
-from jaxgait.models.exoskeleton import Exoskeleton
-from jaxgait.models.inchworm import Inchworm
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.jumping_robot import JumpingRobot
-from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.models.spatial_jumper import SpatialJumper
-from jaxgait.models.walker import Walker
+from jaxgait.model import Model
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.creeper.chain import SoftExtension
+from jaxgait.models.creeper.inchworm import Inchworm
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.robot import JumpingRobot
+from jaxgait.models.jumper.spatial import SpatialJumper
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.walker.measures import passing_gait
+from jaxgait.models.walker.smooth import Walker
 
 TITLE = "# float32 against float64"
 ABOUT = """

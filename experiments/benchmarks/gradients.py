@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxgait import precision
-from jaxgait.models.parameters import parameters, with_parameters
-from jaxgait.models.walker import Walker
+from jaxgait.models.walker.smooth import Walker
 from jaxgait.native import native
+from jaxgait.parameters import parameters, with_parameters
 from jaxgait.solve.explicit import RK4
 
 from .rows import Row, Target, Timing, announce, last, row, timed

@@ -14,10 +14,10 @@ import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxgait import precision
-from jaxgait.models.base import Model
-from jaxgait.models.parameters import parameters, with_parameters
-from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.model import Model
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.native import native
+from jaxgait.parameters import parameters, with_parameters
 from jaxgait.solve.integrate import Settings, integrate, settings_for
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
 

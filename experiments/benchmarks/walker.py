@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walker import Generalised, Walker, WalkerState
+from jaxgait.models.walker.smooth import Generalised, Walker, WalkerState
 from jaxgait.native import native
+from jaxgait.parameters import with_parameters
 from jaxgait.solve.explicit import RK4, Tsit5
 
 from . import cpp, pool

@@ -11,10 +11,10 @@ from tqdm import tqdm
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.analysis.bungee import clearance, critical_value, lowest_point
 from jaxgait.measure import Measure
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.parameters import with_parameters
+from jaxgait.models.bungee.measures import clearance, critical_value, lowest_point
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
 

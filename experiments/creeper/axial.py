@@ -10,11 +10,11 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.analysis.creeper import grip_threshold
-from jaxgait.models.artery import CLOSURE, Inflow
-from jaxgait.models.creeper import Creeper, Pads
-from jaxgait.models.parameters import with_parameters
-from jaxgait.plot.creeper import animate
+from jaxgait.models.creeper.artery import CLOSURE, Inflow
+from jaxgait.models.creeper.measures import grip_threshold
+from jaxgait.models.creeper.model import Creeper, Pads
+from jaxgait.models.creeper.pictures import animate
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, GREY, RED, axis_label, save, style
 from jaxgait.report import Report
 

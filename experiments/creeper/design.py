@@ -11,9 +11,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from jaxgait import precision
-from jaxgait.analysis.creeper import performance
-from jaxgait.models.creeper import Creeper
-from jaxgait.models.parameters import get_parameter, with_parameters
+from jaxgait.models.creeper.measures import performance
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import Report
 from jaxgait.solve.integrate import settings_for
 

@@ -16,7 +16,7 @@ import jaxgait
 from jaxgait import precision
 from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics.spatial import kinematics
-from jaxgait.models.creeper_chain import CreeperChain, Manoeuvre, SoftExtension
+from jaxgait.models.creeper.chain import CreeperChain, Manoeuvre, SoftExtension
 from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
 

@@ -10,11 +10,11 @@ import numpy as np
 import xarray as xr
 
 import jaxgait
-from jaxgait.analysis.creeper import MEASURES, grip_threshold
-from jaxgait.ensemble import Members, zipped
-from jaxgait.models.creeper import Creeper
-from jaxgait.models.inchworm import Inchworm
-from jaxgait.models.parameters import get_parameter, with_parameters
+from jaxgait.ensembles import Members, zipped
+from jaxgait.models.creeper.inchworm import Inchworm
+from jaxgait.models.creeper.measures import MEASURES, grip_threshold
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.plot.style import BLUE, ORANGE, PALETTE, RED, axis_label, save, style
 from jaxgait.report import Report
 
@@ -29,7 +29,7 @@ PEAK_FLOW = -1.13549  # m/s
 
 
 def run(model: Creeper | Inchworm, members: Members | dict, progress: bool) -> xr.Dataset:
-    """One ensemble over four cycles, with the measures of `jaxgait.analysis.creeper`."""
+    """One ensemble over four cycles, with the measures of `jaxgait.models.creeper.measures`."""
     return jaxgait.ensemble(model, members, strides=4, samples=100, observe=MEASURES, progress=progress, **FAST)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble
-from jaxgait.analysis.exoskeleton import Step, step_figures
-from jaxgait.ensemble.members import zipped
+from jaxgait.ensembles.members import zipped
 from jaxgait.mechanics.chain import vectors
-from jaxgait.models.exoskeleton import five_links
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walking import joined_amplitudes
+from jaxgait.models.exoskeleton.measures import Step, step_figures
+from jaxgait.models.exoskeleton.model import five_links
+from jaxgait.models.exoskeleton.walking import joined_amplitudes
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report, labels
 from jaxgait.run import Run

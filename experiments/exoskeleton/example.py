@@ -11,9 +11,9 @@ import xarray as xr
 from jax.flatten_util import ravel_pytree
 
 from jaxgait import simulate
-from jaxgait.analysis.exoskeleton import histories, step_figures
-from jaxgait.models.exoskeleton import Exoskeleton, five_links
-from jaxgait.plot import exoskeleton as pictures
+from jaxgait.models.exoskeleton import pictures
+from jaxgait.models.exoskeleton.measures import histories, step_figures
+from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
 from jaxgait.plot.style import save
 from jaxgait.report import Report
 from jaxgait.solve.integrate import integrate, settings_for

@@ -16,11 +16,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize
 
-from jaxgait.analysis.exoskeleton import Step, histories, step_figures
-from jaxgait.models.exoskeleton import Exoskeleton, five_links
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walking import joined_amplitudes
-from jaxgait.plot import exoskeleton as pictures
+from jaxgait.models.exoskeleton import pictures
+from jaxgait.models.exoskeleton.measures import Step, histories, step_figures
+from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
+from jaxgait.models.exoskeleton.walking import joined_amplitudes
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import GREEN, GREY, axis_label, save, style
 from jaxgait.report import Report
 

@@ -15,15 +15,15 @@ from scipy.optimize import minimize
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.analysis.jumper import fly
-from jaxgait.analysis.landing import assess_landing, with_landing
-from jaxgait.ensemble import zipped
-from jaxgait.models.base import Variable
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.parameters import get_parameter, with_parameters
-from jaxgait.models.sole import Sole
-from jaxgait.models.swing import Swing
-from jaxgait.plot.jumper import film, landings, postures
+from jaxgait.ensembles import zipped
+from jaxgait.model import Variable
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.landing import assess_landing, with_landing
+from jaxgait.models.jumper.measures import fly
+from jaxgait.models.jumper.pictures import film, landings, postures
+from jaxgait.models.jumper.sole import Sole
+from jaxgait.models.jumper.swing import Swing
+from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.run import Run

@@ -10,10 +10,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import jaxgait
-from jaxgait.analysis.jumper import MEASURES
-from jaxgait.ensemble import zipped
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.jumping_robot import JumpingRobot
+from jaxgait.ensembles import zipped
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.measures import MEASURES
+from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.plot.style import FAILED, axis_label, save, style
 from jaxgait.report import Report
 

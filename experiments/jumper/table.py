@@ -14,12 +14,12 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.analysis.jumper import Jump, assess, lift_off_times, march_incremental, slid
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.planar_jumper import JumperState
-from jaxgait.models.sole import Sole
-from jaxgait.models.spatial_jumper import HIP_ASIDE, SpatialJumper, SpatialState
-from jaxgait.plot.jumper import film, film_3d, foot_maps, ground_reaction, sole_map
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.measures import Jump, assess, lift_off_times, march_incremental, slid
+from jaxgait.models.jumper.pictures import film, film_3d, foot_maps, ground_reaction, sole_map
+from jaxgait.models.jumper.planar import JumperState
+from jaxgait.models.jumper.sole import Sole
+from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper, SpatialState
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
 from jaxgait.report import Report
 

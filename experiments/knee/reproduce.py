@@ -18,9 +18,9 @@ import xarray as xr
 from tqdm import tqdm
 
 from jaxgait.analysis import gait
-from jaxgait.models.prosthesis import Prosthesis, parameter_set
+from jaxgait.models.prosthesis import pictures
+from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, reference_gait
-from jaxgait.plot import knee as pictures
 from jaxgait.plot.style import save
 from jaxgait.report import Report
 

@@ -10,10 +10,10 @@ import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.analysis import gait
-from jaxgait.analysis.knee import ANALYSED, MEASURES, curves
-from jaxgait.ensemble import zipped
+from jaxgait.ensembles import zipped
 from jaxgait.measure import Measure
-from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.models.prosthesis.measures import ANALYSED, MEASURES, curves
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.report import labels
 
 STRIDES = 20

@@ -12,12 +12,12 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble
-from jaxgait.analysis.knee import MEASURES
-from jaxgait.ensemble import zipped
-from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.models.prosthesis_parameters import Socket
+from jaxgait.ensembles import zipped
+from jaxgait.models.prosthesis import pictures
+from jaxgait.models.prosthesis.measures import MEASURES
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
-from jaxgait.plot import knee as pictures
 from jaxgait.plot.style import save
 from jaxgait.report import Report
 

@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble
-from jaxgait.ensemble import zipped
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.optimize import Optimum, optimize
-from jaxgait.optimize.design import as_observable
+from jaxgait.ensembles import zipped
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.optimization import Optimum, optimize
+from jaxgait.optimization.design import as_observable
+from jaxgait.parameters import with_parameters
 from jaxgait.report import Report
 
 OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}

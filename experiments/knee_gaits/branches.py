@@ -10,11 +10,11 @@ import xarray as xr
 
 from jaxgait import ensemble, precision
 from jaxgait.analysis.families import Crossing, Family, Gaits, crossings, follow, gaits
-from jaxgait.analysis.knee import measures
-from jaxgait.ensemble import zipped
-from jaxgait.models.base import Scalar
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.ensembles import zipped
+from jaxgait.model import Scalar
+from jaxgait.models.prosthesis.measures import measures
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.parameters import with_parameters
 from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.periodic import StroboscopicMap
 

@@ -10,7 +10,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
 from jaxgait.analysis.families import Crossing, Gaits
-from jaxgait.plot.knee import ORDER_COLOURS
+from jaxgait.models.prosthesis.pictures import ORDER_COLOURS
 from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, save, style
 
 from .branches import KEPT, LINE, RATIOS

@@ -15,11 +15,11 @@ from jaxgait import precision
 from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
-from jaxgait.analysis.walker import GAIT, rolling_gait
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walker_rigid import RollingWalker
+from jaxgait.models.walker.measures import GAIT, rolling_gait
+from jaxgait.models.walker.pictures import basin_map, branches
+from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, RED, axis_label, save, style
-from jaxgait.plot.walker import basin_map, branches
 from jaxgait.report import Report, labels
 from jaxgait.solve.hybrid import HybridSettings
 from jaxgait.solve.periodic import PoincareMap

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jaxgait import ensemble
-from jaxgait.analysis.walker import passing_gait
-from jaxgait.ensemble import zipped
+from jaxgait.ensembles import zipped
 from jaxgait.mechanics.contact import hunt_crossley_dissipation
-from jaxgait.models.walker import Walker
+from jaxgait.models.walker.measures import passing_gait
+from jaxgait.models.walker.smooth import Walker
 from jaxgait.report import Report
 
 from .smooth import RIGID

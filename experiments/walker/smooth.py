@@ -12,12 +12,12 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.analysis.walker import passing_gait
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walker import Walker
-from jaxgait.models.walker_rigid import RigidWalker
+from jaxgait.models.walker.measures import passing_gait
+from jaxgait.models.walker.pictures import animate, contact_strip
+from jaxgait.models.walker.rigid import RigidWalker
+from jaxgait.models.walker.smooth import Walker
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, save, style
-from jaxgait.plot.walker import animate, contact_strip
 from jaxgait.report import Report
 from jaxgait.solve.time_stepping import march
 

@@ -13,12 +13,12 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import precision
-from jaxgait.analysis.walker import WalkStatistics, losses, walk, walk_statistics
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walker import OBSERVABLES
-from jaxgait.models.walker_rigid import RigidWalker
+from jaxgait.models.walker.measures import WalkStatistics, losses, walk, walk_statistics
+from jaxgait.models.walker.pictures import contact_strip, phase_portrait
+from jaxgait.models.walker.rigid import RigidWalker
+from jaxgait.models.walker.smooth import OBSERVABLES
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, FAILED, ORANGE, RED, axis_label, save, style
-from jaxgait.plot.walker import contact_strip, phase_portrait
 from jaxgait.report import Report, labels
 from jaxgait.solve.time_stepping import Step, march
 

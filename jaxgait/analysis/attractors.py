@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.models.parameters import with_parameters
 from jaxgait.native import native
+from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
 

@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions, test_values
-from jaxgait.models.parameters import with_parameters
 from jaxgait.native import native
+from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 

@@ -30,7 +30,7 @@ from jaxtyping import Array, Float, Int
 from tqdm import tqdm
 
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_values
-from jaxgait.models.base import Scalar
+from jaxgait.model import Scalar
 from jaxgait.native import native
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import linearised

@@ -1,18 +1,16 @@
-"""The mechanisms, one file each: parameters, vector field, initial state, outputs.
+"""The mechanisms, one folder each, with everything about it: parameters, equations, measures, pictures, own searches.
 
-`jaxgait.models.Bungee`, `Walker`, `Prosthesis`, `Exoskeleton`, `Jumper`, `Creeper`: imported when first asked for.
+`from jaxgait.models import Walker` finds every public model of every folder, imported when first asked for.
 """
 
-import importlib
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Finds a model by its class name in the catalogue."""
-    from jaxgait.models.catalogue import MODELS
+    """Finds a model by its class name."""
+    from jaxgait import registry
 
-    for place in MODELS.values():
-        module, attribute = place.split(":")
-        if attribute == name:
-            return getattr(importlib.import_module(module), attribute)
+    for where in registry.models().values():
+        if where.partition(":")[2] == name and where.startswith(__name__ + "."):
+            return registry.load(where)
     raise AttributeError(f"module 'jaxgait.models' has no attribute {name!r}")

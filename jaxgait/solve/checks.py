@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from jaxgait.checks import is_concrete, shown
-from jaxgait.models.base import Model
-from jaxgait.models.parameters import check, is_real
+from jaxgait.model import Model
+from jaxgait.parameters import check, is_real
 from jaxgait.run import state_variables
 
 __all__ = ["check_kind", "check_model", "check_state"]
@@ -37,7 +37,7 @@ def check_model(model: Any) -> None:
     """Validates a model whose leaves are concrete; of others, the declared parameters that are.
 
     Raises:
-        jaxgait.models.parameters.ParameterError: naming the parameter, its value and what would be right.
+        jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
     """
     if not hasattr(model, "validate"):
         return

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.base import Model, State, Variable
-from jaxgait.models.parameters import parameters
+from jaxgait.model import Model, State, Variable
+from jaxgait.parameters import parameters
 from jaxgait.run import Sampling, state_variables
 from jaxgait.solve import status
 from jaxgait.solve.integrate import Settings

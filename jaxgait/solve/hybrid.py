@@ -33,8 +33,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
-from jaxgait.models.base import Scalar, State
-from jaxgait.models.nonsmooth import HybridModel, Transition
+from jaxgait.model import Scalar, State
+from jaxgait.nonsmooth import HybridModel, Transition
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind, check_model, check_state
 
@@ -158,7 +158,7 @@ def hybrid(
         TypeError: for a model without phases and transitions.
         ValueError: for impossible counts, times, states and phases (as far as they are not traced), and for
             transitions between phases that the model does not have.
-        jaxgait.models.parameters.ParameterError: for impossible parameters.
+        jaxgait.parameters.ParameterError: for impossible parameters.
     """
     y0 = _checked(model, events, t_end, y0, phase, t0, samples)
     engine = _Engine(model, jnp.asarray(t_end, dtype=float), settings, samples)

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
-from jaxgait.models.base import Model, State
+from jaxgait.model import Model, State
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Trajectory, blank
 from jaxgait.solve import status

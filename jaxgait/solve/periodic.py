@@ -28,8 +28,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
-from jaxgait.models.base import Model, State
-from jaxgait.models.nonsmooth import HybridModel
+from jaxgait.model import Model, State
+from jaxgait.nonsmooth import HybridModel
 from jaxgait.precision import float64_default
 from jaxgait.solve import status as statuses
 from jaxgait.solve.checks import check_model
@@ -210,7 +210,7 @@ def fixed_point(
 
     Raises:
         ValueError: for an impossible guess, count or tolerance (as far as they are not traced).
-        jaxgait.models.parameters.ParameterError: for impossible parameters.
+        jaxgait.parameters.ParameterError: for impossible parameters.
     """
     z0 = _checked(model, z0, order, tolerance, max_iterations)
     repeated = iterated(return_map, order)

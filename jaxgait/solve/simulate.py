@@ -13,9 +13,9 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxgait import precision as precisions
-from jaxgait.models.base import Model, State, as_model
-from jaxgait.models.parameters import check_single
+from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept
+from jaxgait.parameters import check_single
 from jaxgait.run import Sampling, Trajectory, outputs
 from jaxgait.solve import status
 from jaxgait.solve.checks import check_state
@@ -64,7 +64,7 @@ def simulate(
 
     Raises:
         TypeError: for anything but a model with a smooth vector field, saying what runs it.
-        jaxgait.models.parameters.ParameterError: for impossible parameters.
+        jaxgait.parameters.ParameterError: for impossible parameters.
         ValueError: for an impossible time span, sample count, tolerance, precision or initial state.
     """
     model = as_model(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxgait.models.base import Model
+from jaxgait.model import Model
 
 COMPLETED = 0
 MAX_STEPS = 1

@@ -9,7 +9,7 @@ import pytest
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import critical, floquet, lyapunov_exponent, test_functions
-from jaxgait.models.base import Scalar, parameter
+from jaxgait.model import Scalar, parameter
 
 LOCATED = 1e-8
 

@@ -18,7 +18,7 @@ MODELS = {
         ("simulate(None)", "TypeError", "give a model such as jaxgait.models.Bungee(), got None"),
         ("simulate(70.0)", "TypeError", "got something of type float"),
         ("simulate({'mass': 70.0})", "TypeError", "got something of type dict"),
-        ("simulate(RigidWalker())", "TypeError", "run it by time stepping, with jaxgait.analysis.walker.walk"),
+        ("simulate(RigidWalker())", "TypeError", "run it by time stepping, with jaxgait.models.walker.measures.walk"),
         ("simulate(RollingWalker())", "TypeError", "run it with jaxgait.solve.hybrid.hybrid"),
         ("simulate(Bungee().prepared())", "TypeError", "give the Bungee itself, not what its prepared() returns"),
         ("ensemble(Walker, {'slope': [0.01]})", "TypeError", "not the class: Walker()"),

@@ -23,23 +23,22 @@ PAGE = ROOT / "docs" / "bad_inputs.md"
 sys.path.insert(0, str(ROOT))
 
 _MODULES = {
-    "jaxgait": ("simulate", "ensemble"),
-    "jaxgait.optimize": ("optimize",),
-    "jaxgait.ensemble": ("cloud", "grid", "latin_hypercube", "product", "sobol", "zipped"),
-    "jaxgait.ensemble.members": ("check_members",),
-    "jaxgait.models.bungee": ("Bungee",),
-    "jaxgait.models.creeper": ("Creeper",),
-    "jaxgait.models.creeper_chain": ("CreeperChain",),
-    "jaxgait.models.exoskeleton": ("Exoskeleton",),
-    "jaxgait.models.inchworm": ("Inchworm",),
-    "jaxgait.models.jumper": ("Jumper",),
-    "jaxgait.models.jumping_robot": ("JumpingRobot",),
-    "jaxgait.models.parameters": ("with_parameters",),
-    "jaxgait.models.prosthesis": ("Prosthesis",),
-    "jaxgait.models.prosthesis_parameters": ("Socket",),
-    "jaxgait.models.spatial_jumper": ("SpatialJumper",),
-    "jaxgait.models.walker": ("Walker",),
-    "jaxgait.models.walker_rigid": ("RigidWalker", "RollingWalker"),
+    "jaxgait": ("simulate", "ensemble", "optimize"),
+    "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "zipped"),
+    "jaxgait.ensembles.members": ("check_members",),
+    "jaxgait.models.bungee.model": ("Bungee",),
+    "jaxgait.models.creeper.model": ("Creeper",),
+    "jaxgait.models.creeper.chain": ("CreeperChain",),
+    "jaxgait.models.exoskeleton.model": ("Exoskeleton",),
+    "jaxgait.models.creeper.inchworm": ("Inchworm",),
+    "jaxgait.models.jumper.human": ("Jumper",),
+    "jaxgait.models.jumper.robot": ("JumpingRobot",),
+    "jaxgait.parameters": ("with_parameters",),
+    "jaxgait.models.prosthesis.model": ("Prosthesis",),
+    "jaxgait.models.prosthesis.parts": ("Socket",),
+    "jaxgait.models.jumper.spatial": ("SpatialJumper",),
+    "jaxgait.models.walker.smooth": ("Walker",),
+    "jaxgait.models.walker.rigid": ("RigidWalker", "RollingWalker"),
 }
 
 
@@ -57,7 +56,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     import jax
     import numpy as np
 
-    from jaxgait.models.catalogue import model
+    from jaxgait.registry import model
 
     known: dict[str, Any] = {"diffrax": diffrax, "jax": jax, "np": np, "nan": np.nan, "inf": np.inf}
     for module, wanted in _MODULES.items():

@@ -7,7 +7,7 @@ import pytest
 
 from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics import spatial
-from jaxgait.models.creeper_chain import Bearing, CreeperChain
+from jaxgait.models.creeper.chain import Bearing, CreeperChain
 
 ROUNDING = 1e-12  # relative to the largest entry
 ROUND_TRIP = 1e-9

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.bungee import Bungee
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import compiled, native
 from jaxgait.solve import status
 from jaxgait.solve.integrate import integrate, settings_for

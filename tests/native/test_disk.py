@@ -38,7 +38,7 @@ import json
 import jax
 settings = dict(jax.config.values)
 import jaxgait
-from jaxgait.models.bungee import Bungee
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import machine
 made = {"programs": 0, "kernels": 0}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax.experimental import io_callback
 
-from jaxgait.models.bungee import Bungee
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import compiled, native
 from jaxgait.native.once import computed_once
 from jaxgait.native.regions import Block, Kernel, partition

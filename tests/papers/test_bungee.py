@@ -8,9 +8,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from jaxgait import precision
-from jaxgait.analysis.bungee import clearance, critical_value, lowest_point
-from jaxgait.models.bungee import Bungee, BungeeState
-from jaxgait.models.parameters import ParameterError, with_parameters
+from jaxgait.models.bungee.measures import clearance, critical_value, lowest_point
+from jaxgait.models.bungee.model import Bungee, BungeeState
+from jaxgait.parameters import ParameterError, with_parameters
 
 PLACE = 1e-6  # m or s: digits printed in the table
 SAMPLED = 1e-5

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from jaxgait import simulate
-from jaxgait.analysis.creeper import grip_threshold, performance
-from jaxgait.models.artery import Inflow
-from jaxgait.models.creeper import Creeper, Pads
-from jaxgait.models.parameters import get_parameter, with_parameters
+from jaxgait.models.creeper.artery import Inflow
+from jaxgait.models.creeper.measures import grip_threshold, performance
+from jaxgait.models.creeper.model import Creeper, Pads
+from jaxgait.parameters import get_parameter, with_parameters
 
 ANCHORED, SLIPPING = 2e-3, 2e-2  # relative: tolerances of the specification
 DIGITS = 6e-5  # mm: what we reach where four decimals are printed

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.creeper import Creeper
-from jaxgait.models.creeper_chain import Bearing, CreeperChain, SoftExtension
-from jaxgait.models.parameters import ParameterError, with_parameters
+from jaxgait.models.creeper.chain import Bearing, CreeperChain, SoftExtension
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
 
 FORCE = 1e-4  # N: tolerance of the specification

@@ -12,7 +12,7 @@ import pytest
 from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.mechanics.chain.elements import matrices_of
 from jaxgait.mechanics.chain.tree import increment
-from jaxgait.models.exoskeleton import Exoskeleton, five_links, four_links
+from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
 
 REFERENCE = 1e-10
 TABLE = 2e-6  # digits of the table of the specification

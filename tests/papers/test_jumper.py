@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from jaxgait import precision, simulate
-from jaxgait.analysis.jumper import assess, lift_off_times, march_incremental, slid
-from jaxgait.models.anthropometry import segments
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.parameters import ParameterError, with_parameters
+from jaxgait.models.jumper.anthropometry import segments
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.measures import assess, lift_off_times, march_incremental, slid
+from jaxgait.parameters import ParameterError, with_parameters
 
 WEIGHT = 70.0 * 9.81
 TIME = 1e-4  # s: the specification's

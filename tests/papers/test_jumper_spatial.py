@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from jaxgait import simulate
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.parameters import ParameterError, with_parameters
-from jaxgait.models.spatial_jumper import SpatialJumper
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.spatial import SpatialJumper
+from jaxgait.parameters import ParameterError, with_parameters
 
 PATH = 2e-9  # m: two recursions, two choices of coordinates, one solver at rtol 1e-10
 FORCE = 4e-3  # N: Hertz's stiffness times that

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from jaxgait import precision, simulate
-from jaxgait.analysis.jumper import assess
-from jaxgait.models.jumper import Jumper
-from jaxgait.models.parameters import with_parameters
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.measures import assess
+from jaxgait.parameters import with_parameters
 from jaxgait.solve.integrate import integrate, settings_for
 
 WEIGHT = 70.0 * 9.81

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import jaxgait
-from jaxgait.analysis import gait, knee
-from jaxgait.ensemble import zipped
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import parameter_set
+from jaxgait.analysis import gait
+from jaxgait.ensembles import zipped
+from jaxgait.models.prosthesis import measures as knee
+from jaxgait.models.prosthesis.model import parameter_set
+from jaxgait.parameters import with_parameters
 from jaxgait.solve import status
 
 STRIDES, PER_STRIDE, ANALYSED = 20, 100, 5

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from numpy import cos, sin
 
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import KneeState, Prosthesis
-from jaxgait.models.prosthesis_multipliers import ProsthesisMultipliers, jacobian, matrices, parts
+from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, jacobian, matrices, parts
+from jaxgait.models.prosthesis.model import KneeState, Prosthesis
+from jaxgait.parameters import with_parameters
 
 RTOL = 1e-13  # rounding of sums of a few terms, relative to the largest entry
 KNEE = with_parameters(Prosthesis(), {"linkage.gamma1": 1.3, "segments.ankle": 0.2})  # no right angle hides anything

@@ -5,9 +5,9 @@ import pytest
 
 from jaxgait import precision
 from jaxgait.analysis.families import crossings, follow, gaits, strides
-from jaxgait.cli import experiment
+from jaxgait.registry import experiment_module
 
-branches = experiment("knee-gaits", "branches")
+branches = experiment_module("knee_gaits", "branches")
 MIDDLE = 2  # c/k = 0.05 s
 STRIDES = 16
 

@@ -8,11 +8,11 @@ import pytest
 from jaxgait import precision, simulate
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
-from jaxgait.analysis.walker import GAIT, passing_gait, rolling_gait, walk, walk_statistics
-from jaxgait.cli import experiment
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walker import Walker
-from jaxgait.models.walker_rigid import RigidWalker, RollingWalker
+from jaxgait.models.walker.measures import GAIT, passing_gait, rolling_gait, walk, walk_statistics
+from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
+from jaxgait.models.walker.smooth import Walker
+from jaxgait.parameters import with_parameters
+from jaxgait.registry import experiment_module
 from jaxgait.report import Report
 from jaxgait.solve.periodic import NO_GAIT, NO_RETURN, PoincareMap, fixed_point
 
@@ -133,7 +133,7 @@ def test_parameter_sets_restitution_and_friction_of_the_smooth_walker():
     At restitution 0.8 the walk is irregular: the specification's 0.28 % must be a likely one of many walks.
     """
     report = Report("smooth walker")
-    experiment("walker", "sets").parameter_sets(report)
+    experiment_module("walker", "sets").parameter_sets(report)
     wanted = [f for f in report.figures if f.met is not None]
     assert len(wanted) > 20 and all(f.met for f in wanted)
     mean, spread = (f.measured for f in report.figures if f.id.startswith("smooth_restitution_0.8"))

@@ -8,8 +8,8 @@ from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics import spatial
-from jaxgait.models.creeper import Creeper, CreeperState
-from jaxgait.models.creeper_chain import Bearing, CreeperChain
+from jaxgait.models.creeper.chain import Bearing, CreeperChain
+from jaxgait.models.creeper.model import Creeper, CreeperState
 from jaxgait.solve.simulate import simulate
 
 AGREEMENT = 1e-10  # relative to the largest entry

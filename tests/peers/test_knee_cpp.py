@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from experiments.benchmarks import cpp, knee
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import KneeState, Prosthesis, parameter_set
+from jaxgait.models.prosthesis.model import KneeState, Prosthesis, parameter_set
+from jaxgait.parameters import with_parameters
 from jaxgait.solve.integrate import integrate, settings_for
 
 pytestmark = pytest.mark.skipif(cpp.compiler() is None, reason="no g++")

@@ -12,9 +12,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import fourbar
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.prosthesis import KneeState, Prosthesis
+from jaxgait.models.prosthesis.model import KneeState, Prosthesis
 from jaxgait.motion.drive import FourierSeries, GaitDrive
+from jaxgait.parameters import with_parameters
 
 mujoco = pytest.importorskip("mujoco")
 

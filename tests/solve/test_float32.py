@@ -6,9 +6,9 @@ import pytest
 
 from experiments.benchmarks import float32
 from jaxgait import ensemble, precision, simulate
-from jaxgait.ensemble import float32_error
-from jaxgait.models.bungee import Bungee
-from jaxgait.models.walker import Walker
+from jaxgait.ensembles import float32_error
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.walker.smooth import Walker
 from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.resolving import Resolving
 from tests.oscillator import Oscillator

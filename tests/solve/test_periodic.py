@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.base import Model, Numerics, Scalar, parameter
+from jaxgait.model import Model, Numerics, Scalar, parameter
 from jaxgait.solve.integrate import Settings
 from jaxgait.solve.periodic import CONVERGED, NO_GAIT, NO_RETURN, StroboscopicMap, fixed_point, linearised, orbit
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxgait.models.parameters import ParameterError
+from jaxgait.parameters import ParameterError
 from jaxgait.solve import status
 from jaxgait.solve.simulate import simulate
 from tests.oscillator import Oscillator

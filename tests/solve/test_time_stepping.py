@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from jaxgait import precision
-from jaxgait.models.nonsmooth import Contact, Kinetics
-from jaxgait.models.parameters import with_parameters
-from jaxgait.models.walker_rigid import RigidWalker
+from jaxgait.models.walker.rigid import RigidWalker
+from jaxgait.nonsmooth import Contact, Kinetics
+from jaxgait.parameters import with_parameters
 from jaxgait.solve.time_stepping import march
 
 RATES = ("vx", "vy", "omega_1", "omega_2")

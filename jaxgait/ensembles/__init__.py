@@ -1,0 +1,16 @@
+"""Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
+
+from jaxgait.ensembles.compare import float32_error as float32_error
+from jaxgait.ensembles.driver import ensemble as ensemble
+from jaxgait.ensembles.labels import failed as failed
+from jaxgait.ensembles.labels import summary as summary
+from jaxgait.ensembles.members import Members as Members
+from jaxgait.ensembles.members import cloud as cloud
+from jaxgait.ensembles.members import grid as grid
+from jaxgait.ensembles.members import latin_hypercube as latin_hypercube
+from jaxgait.ensembles.members import product as product
+from jaxgait.ensembles.members import sobol as sobol
+from jaxgait.ensembles.members import zipped as zipped
+from jaxgait.ensembles.store import StoreError as StoreError
+from jaxgait.ensembles.store import read_store as read_store
+from jaxgait.run import Run as Run

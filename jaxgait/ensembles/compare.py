@@ -1,0 +1,36 @@
+"""What single precision costs: the same ensemble twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.ensembles.driver import ensemble
+from jaxgait.ensembles.members import Members
+from jaxgait.model import Model
+
+
+def float32_error(model: Model, members: Members | Mapping[str, Any], **request: Any) -> xr.Dataset:
+    """Runs an ensemble in float32 and in float64 with the same request and compares.
+
+    Args:
+        model: the mechanism.
+        members: as in `ensemble`.
+        request: the other arguments of `ensemble`, `precision` excepted; each precision has its own default tolerances.
+
+    Returns:
+        For every real result its float32 minus its float64 value (NaN for members that float32 could not do), and
+        `status` for members that ended in another way in float32 (-1 where both ended alike).
+    """
+    single = ensemble(model, members, precision="float32", **request)
+    done = ~single.get("promoted", xr.zeros_like(single["status"], dtype=bool))
+    double = ensemble(model, members, precision="float64", **request)
+    data = {}
+    for name in (n for n in double.data_vars if double[n].dtype.kind == "f"):
+        data[name] = (single[name].astype(np.float64) - double[name]).where(done).assign_attrs(double[name].attrs)
+    same = single["status"] == double["status"]
+    data["status"] = single["status"].where(~same, -1)
+    return xr.Dataset(data, attrs=single.attrs)

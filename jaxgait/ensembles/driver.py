@@ -1,0 +1,280 @@
+"""The driver for many trajectories: a model and its members in, labelled results out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import diffrax
+import jax
+import numpy as np
+import xarray as xr
+
+from jaxgait import checks
+from jaxgait import precision as precisions
+from jaxgait.ensembles.batch import FORWARD_UP_TO, Job
+from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions
+from jaxgait.ensembles.members import Members, as_members, check_members, shape_of
+from jaxgait.ensembles.meter import Meter
+from jaxgait.ensembles.plan import (
+    Plan,
+    batch_size,
+    block_shape,
+    bytes_per_member,
+    default_workers,
+    failures,
+    ladder,
+    result_shapes,
+)
+from jaxgait.ensembles.store import open_store, read_store
+from jaxgait.ensembles.workers import run_blocks
+from jaxgait.measure import Measure, Observe, observer
+from jaxgait.model import Model, Variable, as_model
+from jaxgait.parameters import ParameterError, check_single
+from jaxgait.run import Sampling
+from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.status import COMPLETED_TEXT, IncompleteRun
+
+
+def ensemble(
+    model: Model,
+    members: Members | Mapping[str, Any],
+    *,
+    strides: int | None = None,
+    duration: float | None = None,
+    samples: int | None = None,
+    observe: Observe | Sequence[str | Measure] | Mapping[str, Measure] | Measure | str | None = None,
+    variables: Mapping[str, Variable] | None = None,
+    trajectories: bool = False,
+    gradient: Sequence[str] = (),
+    retry: bool = True,
+    precision: precisions.Precision = "float64",
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_step: float | None = None,
+    max_steps: int | None = None,
+    batch: int | None = None,
+    workers: int | None = None,
+    devices: int = 1,
+    store: str | os.PathLike[str] | None = None,
+    repair: bool = False,
+    cluster: Any = None,
+    progress: bool | None = None,
+) -> xr.Dataset:
+    """Runs many trajectories of a model and returns their labelled results.
+
+        ensemble(Bungee(), {"mass": np.linspace(40, 100, 61), "stiffness": np.linspace(15, 40, 51)})
+        ensemble(Bungee(), sobol({"mass": (40, 100)}, 256), observe=lambda run: {"lowest": run["x"].max()})
+
+    Args:
+        model: the mechanism; its parameters hold for every member that `members` does not change.
+        members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
+            `jaxgait.ensembles.members`); a dict of arrays by dotted name means their full grid.
+        strides: how many strides (periods) to run, for models that have a period.
+        duration: how long to run in s, instead of `strides`. If both are None: the whole strides of the model's own
+            duration, each member's as long as its own period; the duration of each member for models without a period.
+        samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
+        observe: what is read off each run: names of the model's measures, measures (`jaxgait.measure.Measure`), or a
+            function from a `Run` to a dict of arrays; compiled, and run on the device next to the solve. A member that
+            did not complete gets NaN (-1 for integers) in all of it, unless a measure is defined for early ends.
+        variables: unit and long name of what a function `observe` returns; measures bring their own.
+        trajectories: keep the full time histories of states and outputs.
+        gradient: parameters (or "initial." components) by which the observables are differentiated: for each
+            observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
+        retry: run failed members again with tighter tolerances, then with a stiff solver, then in float64.
+        precision: "float64" (reference) or "float32".
+        solver: any diffrax solver; the default suits the model.
+        rtol: relative tolerance; the default suits the model.
+        atol: absolute tolerance, in the units of the state.
+        max_step: longest step in s.
+        max_steps: steps after which a trajectory is given up.
+        batch: members that run together; by default what pays off and fits in the free memory.
+        workers: batches in flight at once; by default one per core on CPUs and one on other devices.
+        devices: local devices that share every batch.
+        store: directory of a Zarr store to which results go block by block; the same call on an existing store
+            continues it. The result is then read from there, lazily.
+        repair: run the blocks of a store again whose files were damaged.
+        cluster: address of a Dask scheduler ("tcp://...") or a `dask.distributed.Client`: its workers run the blocks.
+        progress: show a progress bar; None: only on a terminal.
+
+    Returns:
+        A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
+        `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
+        `rejected_steps`, `first_status` and `rung` (what was retried), what `observe` returned, and with
+        `trajectories` the time histories along `time` (along `sample`, if the members' times differ). Where float32
+        failed for some members, `promoted` tells those that are results of float64, and the attribute `precision`
+        how many they are.
+
+    Warns:
+        jaxgait.solve.status.IncompleteRun: if the computation of some members failed, or none completed.
+        UserWarning: if members of a scan in float32 had to be done in float64.
+
+    Raises:
+        TypeError: for anything but a model with a smooth vector field, saying what runs it.
+        jaxgait.parameters.ParameterError: for impossible names, shapes and values; nothing has run then.
+        jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
+        ValueError: for impossible settings.
+        MemoryError: for members or results that do not fit in memory; nothing has run then.
+        ConnectionError: if no scheduler answers at the address of a cluster.
+        jaxgait.ensembles.store.StoreError: if the store cannot be made, continued or written.
+        jaxgait.solve.status.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
+    """
+    if checks.flag("repair", repair) and store is None:
+        raise ValueError("repair needs store: it runs damaged blocks of a store again")
+    plan = make_plan(
+        model,
+        members,
+        sampling={"strides": strides, "duration": duration, "samples": samples},
+        job={"observe": observe, "trajectories": trajectories, "gradient": gradient, "devices": devices},
+        settings={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps},
+        variables=variables,
+        retry=checks.flag("retry", retry),
+        precision=precision,
+        batch=batch,
+        workers=workers,
+    )
+    if store is None:
+        data = with_promotions(_in_memory(plan, workers, cluster, progress))
+    else:
+        data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
+    _warn_of_failures(data)
+    if "promoted" in data:
+        warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=2)
+    return data
+
+
+def _warn_of_failures(data: xr.Dataset) -> None:
+    """One warning for all members whose computation failed; early ends that the model foresees are results."""
+    ended = summary(data)
+    completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
+    failed_members = int(failures(data["status"].to_numpy()).sum())
+    if failed_members or not completed:
+        ways = "; ".join(f"{n}: {way}" for way, n in ended.items() if way != COMPLETED_TEXT)
+        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {ways}"
+        warnings.warn(message, IncompleteRun, stacklevel=3)
+
+
+def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
+    _check_memory(plan)
+    results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
+    with Meter(plan, show=progress) as meter:
+        for block, found in run_blocks(plan, range(plan.size), workers, cluster):
+            region = plan.region(block)
+            for name, whole in results.items():
+                part = whole[region]
+                part[...] = found[name].reshape(part.shape)
+            meter.add(found["status"])
+    return dataset(plan, results)
+
+
+def _into_store(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    any_blocks: bool,
+    repair: bool,
+    workers: int | None,
+    cluster: Any,
+    progress: bool | None,
+) -> xr.Dataset:
+    with open_store(path, plan, any_blocks=any_blocks, repair=repair) as store:
+        try:
+            with Meter(store.plan, done=len(store.done), show=progress) as meter:
+                for block, found in run_blocks(store.plan, store.missing, workers, cluster):
+                    store.write(block, found)
+                    meter.add(found["status"])
+        except KeyboardInterrupt:
+            state = f"{len(store.done)} of {store.plan.size} blocks are safe in {store.path}"
+            raise KeyboardInterrupt(f"stopped: {state}; run the same command again to continue") from None
+    return read_store(path)
+
+
+def _check_memory(plan: Plan) -> None:
+    """Finds out before the work whether its results fit in the free memory."""
+    checks.fits_in_memory(
+        f"{plan.members.size} members with their results",
+        plan.members.size * plan.result_bytes,
+        "give store=..., or observe measures instead of keeping trajectories",
+    )
+
+
+def make_plan(
+    model: Model,
+    members: Members | Mapping[str, Any],
+    *,
+    sampling: Mapping[str, Any],
+    job: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    variables: Mapping[str, Variable] | None,
+    retry: bool,
+    precision: precisions.Precision,
+    batch: int | None,
+    workers: int | None,
+) -> Plan:
+    """Checks a request and decides how to run it; see `ensemble` for the arguments.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for impossible names, shapes and values.
+        ValueError: for impossible settings.
+    """
+    model = as_model(model)
+    model.validate()
+    check_single(model)
+    chosen_members = as_members(members)
+    check_members(model, chosen_members)
+    observe, gradient = observer(model, job["observe"]), _names("gradient", job["gradient"])
+    known = {**getattr(observe, "variables", {}), **(variables or {})}
+    mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
+    # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
+    differentiated = bool(gradient) and jax.default_backend() != "cpu"
+    wanted: dict[str, Any] = {"differentiated": differentiated, "mode": mode, **settings}
+    chosen, reference = (settings_for(model, precision=p, **wanted) for p in (precision, "float64"))
+    looked_at = Sampling.of(model, **sampling)
+    whole_job = Job(
+        chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
+    )
+    _check_job(model, whole_job)
+    for name, number in (("batch", batch), ("workers", workers)):
+        if number is not None:
+            checks.count(name, number)
+    results = result_shapes(model, chosen_members, whole_job, precision)
+    if batch is None:
+        need = bytes_per_member(model, whole_job, precision, results)
+        batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
+    rungs = ladder(chosen, precision, reference) if retry else ()
+    blocks = block_shape(chosen_members.shape, batch)
+    plan = Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, known)
+    _check_names(plan)
+    return plan
+
+
+def _check_names(plan: Plan) -> None:
+    """Finds out before the work whether a dimension or label of the members has the name of a result."""
+    labels = {*plan.members.dims, *plan.members.labels}
+    for name, described in descriptions(plan).items():
+        for clash in labels & {name, *described.dims}:
+            what = "is a result" if clash == name else f"is a dimension of the result {name!r}"
+            raise ParameterError(f"the members have the label {clash!r}, which {what}: give it another name")
+
+
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    """Several names; a single string is nearly always meant as one of them, and iterates by letters."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    if not several or not all(isinstance(name, str) for name in given):
+        raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
+    twice = sorted({name for name in given if list(given).count(name) > 1})
+    if twice:
+        raise ValueError(f"{argument} names {', '.join(twice)} twice")
+    return tuple(given)
+
+
+def _check_job(model: Model, job: Job) -> None:
+    if job.gradient and job.observe is None:
+        raise ValueError("gradient needs observe: say what is to be differentiated")
+    if checks.count("devices", job.devices) > jax.local_device_count():
+        raise ValueError(f"devices must be between 1 and {jax.local_device_count()}, got {job.devices}")
+    for name in job.gradient:
+        if shape_of(model, name) != ():
+            raise ParameterError(f"gradients go by single numbers: {name!r} has the shape {shape_of(model, name)}")

@@ -1,0 +1,176 @@
+"""Names, units and dimensions for the results of a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import xarray as xr
+
+from jaxgait import precision as precisions
+from jaxgait.ensembles.batch import personal
+from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.plan import FLOAT64_RUNG, Plan, failures
+from jaxgait.model import Variable
+from jaxgait.parameters import parameters
+from jaxgait.run import Sampling
+from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
+
+_OUTCOME = {
+    "status": ("1", "how the trajectory ended"),
+    "first_status": ("1", "how its first attempt ended"),
+    "rung": ("1", "last rung of the retry ladder that it needed"),
+    "t_end": ("s", "last time reached"),
+    "steps": ("1", "accepted steps"),
+    "rejected_steps": ("1", "rejected steps"),
+}
+
+
+class Description(NamedTuple):
+    """One result of a plan: its dimensions beyond those of the box of members, and its attributes."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    attrs: dict[str, Any]
+
+
+def descriptions(plan: Plan) -> dict[str, Description]:
+    """All results of a plan by name. Shared sampling times are a coordinate and not listed."""
+    found = dict(plan.results)
+    shared = shared_times(plan) is not None
+    if shared:
+        found.pop("time")
+    result = {}
+    for name, (group, shape, dtype) in found.items():
+        first = (("time" if shared else "sample"),) if group == "trajectory" else ()
+        last = ("parameter",) if group == "gradient" else ()
+        stem, count = name.removesuffix("_gradient" if last else "_end"), len(shape) - len(first) - len(last)
+        own = extra_dims(_known(plan), stem, count)
+        dims = first + own + last
+        result[name] = Description(dims, shape, dtype, _attributes(plan, name))
+    return result
+
+
+def coordinates(plan: Plan) -> dict[str, Any]:
+    """Coordinates of the result: the labels of the members, the times, the names of the gradient's parameters."""
+    coords: dict[str, Any] = {}
+    for name, (dims, x) in plan.members.labels.items():
+        extra = tuple(f"{name}_{i}" for i in range(x.ndim - len(dims)))
+        coords[name] = xr.DataArray(x, dims=dims + extra, attrs=_parameter_attributes(plan, name))
+    times = shared_times(plan)
+    if times is not None:
+        coords["time"] = xr.DataArray(times, dims="time", attrs={"units": "s", "long_name": "time"})
+    if plan.job.gradient:
+        coords["parameter"] = xr.DataArray(np.array(plan.job.gradient, dtype=object), dims="parameter")
+    sizes = {dim: n for d in descriptions(plan).values() for dim, n in zip(d.dims, d.shape, strict=True)}
+    return coords | model_coordinates(plan.model, sizes)
+
+
+def dataset(plan: Plan, results: dict[str, np.ndarray]) -> xr.Dataset:
+    """The labelled Dataset of a plan from arrays of shape (*box of members, *shape of the result)."""
+    described = descriptions(plan)
+    data = {
+        n: xr.DataArray(x, dims=plan.members.dims + described[n].dims, attrs=described[n].attrs)
+        for n, x in results.items()
+    }
+    return xr.Dataset(data, coords=coordinates(plan), attrs=attributes(plan))
+
+
+def attributes(plan: Plan) -> dict[str, Any]:
+    """Where the result comes from, with the legends of its codes."""
+    rungs = ["first attempt", *(rung.name for rung in plan.rungs)]
+    return {
+        **provenance(plan.model, plan.job.settings, plan.precision, plan.job.sampling),
+        "rung_legend": json.dumps(dict(enumerate(rungs))),
+    }
+
+
+def shared_times(plan: Plan) -> np.ndarray | None:
+    """Sampling times in s if trajectories are kept and all have the same times; None otherwise."""
+    if not plan.job.trajectories:
+        return None
+    sampling = plan.job.sampling
+
+    with precisions.use(plan.precision):
+        model, values = precisions.cast((plan.model, plan.members.values))
+
+        def times(values: Any, sampling: Sampling) -> Any:
+            return sampling.times(personal(model, values)[0])
+
+        ends = np.asarray(jax.jit(jax.vmap(lambda v: times(v, replace(sampling, samples=1))[-1]))(values))
+        if np.any(ends != ends[0]):
+            return None
+        return np.asarray(times({name: x[0] for name, x in values.items()}, sampling))
+
+
+def summary(data: xr.Dataset) -> dict[str, int]:
+    """How many trajectories ended in which way: sentence to count, most frequent first."""
+    legend = json.loads(data.attrs["status_legend"])
+    codes, counts = np.unique(data["status"].to_numpy(), return_counts=True)
+    order = np.argsort(-counts)
+    return {legend.get(str(codes[i]), "not run yet"): int(counts[i]) for i in order}
+
+
+def with_promotions(data: xr.Dataset) -> xr.Dataset:
+    """A scan in float32 that says which of its members are, in the end, results of float64; others as they are."""
+    legend = json.loads(data.attrs["rung_legend"])
+    numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RUNG]
+    promoted = data["rung"].isin(numbers)
+    if not promoted.any():
+        return data
+    attrs = {"units": "1", "long_name": "whether float32 failed and the result is one of float64"}
+    done = f"float32, {int(promoted.sum())} of {promoted.size} members float64 (see promoted)"
+    return data.assign(promoted=promoted.assign_attrs(attrs)).assign_attrs(precision=done)
+
+
+def failed(data: xr.Dataset) -> xr.Dataset:
+    """The members whose computation failed, one after the other along `member`, each with a sentence saying how.
+
+    Early ends that the model foresees (a fall, a folded knee) are results, not failures.
+    """
+    dims = data["status"].dims
+    keep = data[[n for n in data.data_vars if data[n].dims == dims]]
+    places = np.nonzero(failures(data["status"].to_numpy()))
+    rows = keep.isel({d: xr.DataArray(i, dims="member") for d, i in zip(dims, places, strict=True)})
+    legend = json.loads(data.attrs["status_legend"])
+    sentences = [legend.get(str(code), "not run yet") for code in rows["status"].to_numpy()]
+    return rows.assign(sentence=("member", np.array(sentences, dtype=object)))
+
+
+def _attributes(plan: Plan, name: str) -> dict[str, Any]:
+    known = _known(plan)
+    if name in _OUTCOME:
+        unit, long_name = _OUTCOME[name]
+        return {"units": unit, "long_name": long_name}
+    if name == "time":
+        return {"units": "s", "long_name": "time"}
+    if name in known:
+        return {"units": known[name].unit, "long_name": known[name].long_name}
+    measure = name.removesuffix("_gradient")
+    if measure != name and measure in known:
+        unit, long_name, *_ = known[measure]
+        return {"units": f"{unit} per unit of the parameter", "long_name": f"gradient of {long_name}"}
+    stem = name.removesuffix("_end")
+    if stem != name and stem in known:
+        return {"units": known[stem].unit, "long_name": f"{known[stem].long_name}, at the end"}
+    return {}
+
+
+def _known(plan: Plan) -> dict[str, Variable]:
+    """Units and long names of whatever a member may return."""
+    return {**plan.model.variables, **plan.variables}
+
+
+def _parameter_attributes(plan: Plan, name: str) -> dict[str, Any]:
+    declared = parameters(plan.model)
+    if name in declared:
+        return {"units": declared[name].unit, "long_name": declared[name].doc}
+    component = name.removeprefix(INITIAL)
+    if component != name and component in plan.model.variables:
+        variable = plan.model.variables[component]
+        return {"units": variable.unit, "long_name": f"{variable.long_name}, at the start"}
+    return {}

@@ -1,0 +1,370 @@
+"""Who is in an ensemble: grids, zipped lists, samples and clouds of parameters, addressed by dotted names.
+
+    grid({"damper.k": k, "damper.c": c})                     # every pair; dimensions damper.k and damper.c
+    zipped({"damper.k": k, "damper.c": 0.05 * k})            # one member per entry; dimension member
+    zipped({"damper.k": K, "damper.c": R * K}, axes={"damper.k": k, "ratio": r})  # K, R = meshgrid(k, r, indexing="ij")
+    latin_hypercube({"damper.k": (1e4, 3e4), "damper.c": (500, 2000)}, 256)
+    grid({"initial.x": x, "initial.v": v})                   # components of the initial state, by the name of the state
+    product(grid({"damper.k": k}), cloud(model, {"theta_b": 0.01}, 20))
+
+Making a set needs no model; `check_members` holds it against one, before anything is compiled.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+
+from jaxgait import checks
+from jaxgait.checks import shown
+from jaxgait.model import Model, as_model
+from jaxgait.parameters import (
+    ImplausibleValue,
+    ParameterError,
+    check_value,
+    parameter_info,
+    parameters,
+    warn_implausible,
+    with_parameters,
+)
+from jaxgait.precision import float64_default
+from jaxgait.run import state_variables
+
+INITIAL = "initial."
+"""Prefix that addresses a component of the initial state instead of a parameter."""
+
+Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of an ensemble: a box of shape `shape` with named dimensions, and the values that differ inside it.
+
+    Attributes:
+        dims: names of the dimensions of the result.
+        shape: members along each dimension.
+        values: for each dotted name the values of all members, shape (size, *shape of the parameter), last dimension
+            of the box fastest.
+        labels: coordinates of the result, each with the dimensions it runs along.
+    """
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    values: dict[str, np.ndarray]
+    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return math.prod(self.shape)
+
+
+def grid(axes: Axes) -> Members:
+    """Every combination of the given values: one dimension per name.
+
+    Args:
+        axes: for each dotted name its values, shape (n,) or (n, *shape of the parameter).
+
+    Raises:
+        ParameterError: for empty, misshapen or non-numeric axes and for names given twice.
+    """
+    columns = {name: _numbers(name, values) for name, values in _named(axes).items()}
+    sets = [_along((name,), (len(x),), {name: x}) for name, x in columns.items()]
+    return product(*sets)
+
+
+def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
+    """Values given member by member, for parameters that vary together.
+
+    Args:
+        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`.
+        axes: labels of the dimensions, in order: for each dimension its name (a parameter's or any other) and its
+            values. One unlabelled dimension `member` if None.
+
+    Raises:
+        ParameterError: for shapes that do not agree, and for a label that contradicts the values of its parameter.
+    """
+    columns = {name: _numbers(name, x) for name, x in _named(values).items()}
+    if axes is None:
+        lengths = {name: len(x) for name, x in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
+        return _along(("member",), (next(iter(lengths.values())),), columns)
+    marks = {name: _numbers(name, x) for name, x in _named(axes).items()}
+    dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
+    for name, x in columns.items():
+        if x.shape[: len(shape)] != shape:
+            raise ParameterError(f"{name!r} must have the shape {shape} of the axes {dims}, got {x.shape}")
+    for axis, name in enumerate(dims):
+        _agree(name, axis, marks, columns)
+    flat = {name: x.reshape(-1, *x.shape[len(shape) :]) for name, x in columns.items()}
+    labels = {name: ((name,), x) for name, x in marks.items()}
+    labels |= {_label(name, x, dims): (dims, x) for name, x in columns.items() if name not in marks}
+    return Members(dims, shape, flat, labels)
+
+
+def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
+    """Samples that fill a box of parameters evenly in every projection on one axis; dimension `sample`.
+
+    Args:
+        ranges: for each dotted name its (lowest, highest) value.
+        samples: how many.
+        seed: the same seed gives the same samples.
+    """
+    from scipy.stats import qmc
+
+    box = _box(ranges, samples, seed)
+    return _sampled(box, qmc.LatinHypercube(len(box), rng=seed).random(samples))
+
+
+def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
+    """Scrambled Sobol points in a box of parameters (best with a power of two of them); dimension `sample`.
+
+    Args:
+        ranges: for each dotted name its (lowest, highest) value.
+        samples: how many.
+        seed: the same seed gives the same samples.
+    """
+    from scipy.stats import qmc
+
+    box = _box(ranges, samples, seed)
+    power = max(0, math.ceil(math.log2(samples)))  # a power of two keeps the points balanced
+    return _sampled(box, qmc.Sobol(len(box), rng=seed).random_base2(power)[:samples])
+
+
+@float64_default
+def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members:
+    """Initial states scattered normally about the model's own; dimension `start`.
+
+    Args:
+        model: whose initial state is the centre.
+        spread: standard deviation for components of the state, by name ("theta_b" or "initial.theta_b").
+        samples: how many.
+        seed: the same seed gives the same cloud.
+
+    Raises:
+        ParameterError: for unknown components, and for impossible spreads, counts and seeds.
+        TypeError: for anything but a model.
+        MemoryError: for more samples than fit in memory.
+    """
+    centre = _initial_components(as_model(model))
+    named = _named(spread)
+    _count("samples", samples)
+    rng = np.random.default_rng(_count("seed", seed, 0))
+    values = {}
+    for name, sigma in named.items():
+        component = name.removeprefix(INITIAL)
+        _known_component(model, component, centre)
+        width = _spread(name, sigma)
+        if INITIAL + component in values:
+            raise ParameterError(f"the spread of {component!r} is given twice")
+        middle = np.asarray(centre[component], dtype=float)
+        _check_memory((samples,), [middle.size] * len(named), made=2)
+        values[INITIAL + component] = middle + width * rng.standard_normal((samples, *middle.shape))
+    return _along(("start",), (samples,), values)
+
+
+def product(*sets: Members) -> Members:
+    """Every combination of the members of several sets.
+
+    Raises:
+        ParameterError: if two sets share a dimension or a parameter.
+        MemoryError: if their combinations do not fit in memory; nothing has been allocated then.
+    """
+    for s in sets:
+        if not isinstance(s, Members):
+            raise ParameterError(f"a product is of sets such as grid({{...}}), got {shown(s)}")
+    if not sets:
+        raise ParameterError("a product needs at least one set")
+    dims = tuple(d for s in sets for d in s.dims)
+    names = [n for s in sets for n in s.values]
+    for kind, all_names in (("dimension", dims), ("parameter", names)):
+        twice = sorted({n for n in all_names if list(all_names).count(n) > 1})
+        if twice:
+            raise ParameterError(f"{kind} given twice: {', '.join(map(repr, twice))}")
+    shape = tuple(n for s in sets for n in s.shape)
+    _check_memory(shape, [math.prod(x.shape[1:]) for s in sets for x in s.values.values()])
+    values = {}
+    before = 1
+    for s in sets:
+        after = math.prod(shape) // (before * s.size)
+        for name, x in s.values.items():
+            repeated = np.repeat(x, after, axis=0)
+            values[name] = np.tile(repeated, (before,) + (1,) * (x.ndim - 1))
+        before *= s.size
+    return Members(dims, shape, values, {n: label for s in sets for n, label in s.labels.items()})
+
+
+def as_members(given: Members | Mapping[str, Any]) -> Members:
+    """A dict of arrays means their full grid.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    return given if isinstance(given, Members) else grid(given)
+
+
+def check_members(model: Model, members: Members) -> None:
+    """Holds a set against a model: names, shapes and values must be possible for it.
+
+    Raises:
+        ParameterError: naming what is wrong, and the nearest valid name for an unknown one.
+
+    Warns:
+        jaxgait.parameters.ImplausibleValue: for values out of their plausible range, once per parameter.
+    """
+    known = parameters(model)
+    varied = {}
+    for name, values in members.values.items():
+        _check_shape(name, values, shape_of(model, name))
+        if name in known:
+            check_value(name, values, known[name])
+            warn_implausible(f"{type(model).__name__}.{name}", values, known[name])
+            varied[name] = values
+        elif not np.isfinite(values).all():
+            raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleValue)  # said above, or when the model itself was checked
+        with_parameters(model, varied).validate()
+
+
+def shape_of(model: Model, name: str) -> tuple[int, ...]:
+    """Shape of the value that a name addresses: a parameter, or a component of the initial state ("initial.x").
+
+    Raises:
+        ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are no real numbers.
+    """
+    if name.startswith(INITIAL) and name not in parameters(model):
+        component = name.removeprefix(INITIAL)
+        components = _initial_components(model)
+        _known_component(model, component, components)
+        return np.shape(components[component])
+    value = parameter_info(model, name).value
+    if not all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value)):
+        raise ParameterError(f"{name!r} is no real number ({value!r}) and cannot vary within an ensemble")
+    return np.shape(value)
+
+
+def _check_shape(name: str, values: np.ndarray, wanted: tuple[int, ...]) -> None:
+    if values.shape[1:] != wanted:
+        one = f"an array of shape {wanted}" if wanted else "one number"
+        raise ParameterError(f"each member needs {one} for {name!r}, got the shape {values.shape[1:]}")
+
+
+def _known_component(model: Model, component: str, components: Mapping[str, Any]) -> None:
+    if component not in components:
+        near = difflib.get_close_matches(component, components, n=3, cutoff=0.5) or sorted(components)
+        hint = " or ".join(repr(INITIAL + n) for n in near)
+        raise ParameterError(
+            f"the state of {type(model).__name__} has no component {component!r}: did you mean {hint}?"
+        )
+
+
+def _initial_components(model: Model) -> dict[str, Any]:
+    return state_variables(model.initial_state())
+
+
+def _named(axes: Axes) -> dict[str, Any]:
+    try:
+        pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"give a dict of values by parameter name, got {shown(axes)}") from error
+    names = [name for name, _ in pairs]
+    strange = [name for name in names if not (isinstance(name, str) and name)]
+    if strange:
+        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(strange[0])}")
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
+    slashed = [n for n in names if "/" in n]
+    if slashed:
+        raise ParameterError(f"names must do without '/', which separates folders in files: {slashed[0]!r}")
+    if not pairs:
+        raise ParameterError("an ensemble needs at least one parameter that varies")
+    return dict(pairs)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        x = np.asarray(values)
+    except ValueError as error:
+        raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
+    if x.dtype.kind not in "fiu":
+        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}")
+    if x.ndim == 0:
+        raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
+    if x.size == 0:
+        raise ParameterError(f"{name!r} has no values: the ensemble would be empty")
+    return x.astype(np.float64)
+
+
+def _count(name: str, value: Any, least: int = 1) -> int:
+    try:
+        return checks.count(name, value, least=least)
+    except ValueError as error:
+        raise ParameterError(str(error)) from error
+
+
+def _spread(name: str, sigma: Any) -> float:
+    """A standard deviation: one number, not negative."""
+    number = _numbers(name, [sigma])
+    if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
+        raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {shown(sigma)}")
+    return float(number[0])
+
+
+def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> None:
+    """Finds out whether members fit in memory.
+
+    Args:
+        shape: members along each dimension.
+        entries: numbers per member of each parameter.
+        made: how often all the values exist at the same time while they are made.
+    """
+    size = math.prod(shape)
+    box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
+    need = 8 * size * (made * sum(entries) + max(entries) + 1)  # one copy while they are made, and their order
+    checks.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
+
+
+def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
+    """A coordinate may carry its dimension's name only if it is one-dimensional."""
+    return f"{name}_values" if values.ndim > 1 and name in dims else name
+
+
+def _along(dims: tuple[str, ...], shape: tuple[int, ...], values: dict[str, np.ndarray]) -> Members:
+    labels = {_label(name, x, dims): (dims, x) for name, x in values.items()}
+    return Members(dims, shape, values, labels)
+
+
+def _agree(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
+    """A dimension named after a parameter must carry that parameter's values."""
+    if name in columns:
+        along = np.moveaxis(columns[name], axis, 0)
+        if not np.array_equal(along, np.broadcast_to(marks[name].reshape(-1, *(1,) * (along.ndim - 1)), along.shape)):
+            raise ParameterError(f"the axis {name!r} does not label the values given for {name!r}")
+
+
+def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]]:
+    _count("samples", samples)
+    _count("seed", seed, 0)
+    box = {}
+    for name, pair in _named(ranges).items():
+        bounds = _numbers(name, pair)
+        if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
+            raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
+        box[name] = (float(bounds[0]), float(bounds[1]))
+    _check_memory((samples,), [1] * len(box), made=3)  # points in the unit box, scaled, and their labels
+    return box
+
+
+def _sampled(box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
+    values = {name: lo + (hi - lo) * unit[:, i] for i, (name, (lo, hi)) in enumerate(box.items())}
+    return _along(("sample",), (len(unit),), values)

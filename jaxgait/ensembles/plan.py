@@ -1,0 +1,277 @@
+"""What a scan does, decided before it starts: members, settings, retries, and the blocks it is cut into.
+
+A block is a rectangle of the box of members; its results are a pure function of its `Task`, on any machine.
+
+Neighbours in the box cost about the same, so members are not sorted by cost: on the knee scan a batch of 32 waits 6.5 %
+of its time for its slowest member, and sorting by the true cost would win back 4.5 points of that (128 members, 3
+strides, steps counted).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import diffrax
+import jax
+import numpy as np
+
+from jaxgait import precision as precisions
+from jaxgait.checks import UNKNOWN_MEMORY, free_memory
+from jaxgait.ensembles.batch import Job, run_batch, shapes
+from jaxgait.ensembles.members import Members
+from jaxgait.model import Model, Variable
+from jaxgait.solve import status
+from jaxgait.solve.integrate import Settings
+from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4
+
+FLOAT64_RUNG = "float64"
+"""Name of the last way to run members that failed in float32."""
+
+LANES = 8
+"""Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
+
+LARGEST_BATCH = {"cpu": 256}
+"""Members per batch beyond which nothing is gained; other devices take as many as fit."""
+
+_LARGEST_ELSEWHERE = 1 << 16
+_SHARE_OF_MEMORY = 0.5
+_STAGES = 40  # copies of the state that a solver holds while it steps
+_CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
+_TIGHTER = 1e-2
+_BLOCK_OUTCOME = ("first_status", "rung")
+
+
+class Shape(NamedTuple):
+    """Shape and dtype of one result of one member, and the group it belongs to (see `batch.run_member`)."""
+
+    group: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One way to run failed members again."""
+
+    name: str
+    settings: Settings
+    precision: precisions.Precision
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A scan: each block of it can be run by anyone who holds the plan."""
+
+    model: Model
+    members: Members
+    job: Job
+    precision: precisions.Precision
+    rungs: tuple[Rung, ...]
+    block_shape: tuple[int, ...]
+    """Members per block along each dimension; blocks at the far edges may be smaller."""
+    results: Mapping[str, Shape]
+    """What comes out, by name (see `result_shapes`)."""
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    """Unit and long name of the observables."""
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the results of one member."""
+        return sum(math.prod(r.shape) * r.dtype.itemsize for r in self.results.values())
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Number of blocks along each dimension."""
+        return tuple(-(-n // b) for n, b in zip(self.members.shape, self.block_shape, strict=True))
+
+    @property
+    def size(self) -> int:
+        """Number of blocks."""
+        return math.prod(self.blocks)
+
+    def region(self, block: int) -> tuple[slice, ...]:
+        """The part of the box that a block covers."""
+        corner = np.unravel_index(block, self.blocks)
+        return tuple(
+            slice(int(i) * b, min((int(i) + 1) * b, n))
+            for i, b, n in zip(corner, self.block_shape, self.members.shape, strict=True)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One block by itself: all that is needed to run it, wherever that is."""
+
+    model: Model
+    job: Job
+    precision: precisions.Precision
+    rungs: tuple[Rung, ...]
+    values: dict[str, np.ndarray]
+    """Values of the block's members, by name."""
+    length: int
+    """Members in a full batch; a smaller block is filled up, so that all blocks share one program."""
+
+
+def task_of(plan: Plan, block: int) -> Task:
+    """Takes one block out of a plan."""
+    index = np.arange(plan.members.size).reshape(plan.members.shape)[plan.region(block)].ravel()
+    values = {name: x[index] for name, x in plan.members.values.items()}
+    length = _padded(min(math.prod(plan.block_shape), plan.members.size), plan.job.devices)
+    return Task(plan.model, plan.job, plan.precision, plan.rungs, values, length)
+
+
+def run_task(task: Task) -> dict[str, np.ndarray]:
+    """Runs the members of a block, and again those that failed, one rung of the ladder after the other.
+
+    Returns:
+        Results by name, each with the block's members (flat, last dimension fastest) as leading axis.
+    """
+    members = np.arange(len(next(iter(task.values.values()))))
+    results = _run(task, task.job, task.precision, members, task.length)
+    results["first_status"] = results["status"].copy()
+    results["rung"] = np.zeros(len(members), dtype=np.int32)
+    for number, rung in enumerate(task.rungs, start=1):
+        failed = np.flatnonzero(failures(results["status"]))
+        if not len(failed):
+            break
+        job = replace(task.job, settings=rung.settings)
+        length = 1 << (_padded(len(failed), task.job.devices) - 1).bit_length()  # few sizes: few programs
+        for name, values in _run(task, job, rung.precision, failed, length).items():
+            results[name][failed] = values
+        results["rung"][failed] = number
+    return results
+
+
+def failures(codes: np.ndarray) -> np.ndarray:
+    """Which status codes tell of a computation that failed (and not of an end that the model foresees)."""
+    return (codes != status.COMPLETED) & (codes < status.FIRST_TERMINATION)
+
+
+def result_shapes(model: Model, members: Members, job: Job, precision: precisions.Precision) -> dict[str, Shape]:
+    """All results of one member by name, without running anything; finds faults in `observe`.
+
+    Raises:
+        ValueError: if `observe` uses the name of another result, or of a label of the members.
+    """
+    with precisions.use(precision):
+        cast, values = precisions.cast((model, {n: x[:1] for n, x in members.values.items()}))
+        groups = shapes(cast, values, job)
+    taken = {*members.dims, *members.labels, "time", "sample", "parameter"} & set(groups["observed"])
+    if taken:
+        raise ValueError(f"observe must not use the name {min(taken)!r}: it labels the members")
+    names = {_flat_name(group, key): group for group, results in groups.items() for key in results}
+    found = {n: Shape(names[n], x.shape, np.dtype(x.dtype)) for n, x in _flat(groups).items()}
+    return {**found, **dict.fromkeys(_BLOCK_OUTCOME, Shape("outcome", (), np.dtype(np.int32)))}
+
+
+def _run(
+    task: Task, job: Job, precision: precisions.Precision, members: np.ndarray, length: int
+) -> dict[str, np.ndarray]:
+    padded = np.resize(members, length)
+    with precisions.use(precision):
+        model, values = precisions.cast((task.model, {n: x[padded] for n, x in task.values.items()}))
+        results = _flat(run_batch(model, values, job))
+    return {name: np.array(x[: len(members)]) for name, x in results.items()}
+
+
+def _flat(groups: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for group, results in groups.items():
+        for key, x in results.items():
+            name = _flat_name(group, key)
+            if name in flat or name in _BLOCK_OUTCOME:
+                raise ValueError(f"observe must not use the name {name!r}: it is taken")
+            flat[name] = x
+    return flat
+
+
+def _flat_name(group: str, key: str) -> str:
+    return f"{key}_gradient" if group == "gradient" else key
+
+
+def _padded(members: int, devices: int) -> int:
+    lanes = LANES * devices
+    return -(-members // lanes) * lanes
+
+
+def ladder(settings: Settings, precision: precisions.Precision, reference: Settings | None = None) -> tuple[Rung, ...]:
+    """How failed members are retried: tighter tolerances, then a stiff solver, then float64.
+
+    Rungs that would change nothing are left out.
+
+    Args:
+        settings: of the first attempt.
+        precision: of the first attempt.
+        reference: settings in float64, whose tolerances the last rung of float32 takes.
+    """
+    rungs = []
+    floor = 100 * float(np.finfo(precision).eps)
+    if settings.rtol * _TIGHTER >= floor:
+        settings = replace(settings, rtol=settings.rtol * _TIGHTER, atol=settings.atol * _TIGHTER)
+        rungs.append(Rung("tighter tolerance", settings, precision))
+    if not isinstance(settings.solver, diffrax.AbstractImplicitSolver | AbstractRosenbrock):
+        settings = replace(settings, solver=Rodas4())
+        rungs.append(Rung("stiff solver", settings, precision))
+    if precision == "float32":
+        tolerances = reference or settings
+        rungs.append(Rung(FLOAT64_RUNG, replace(settings, rtol=tolerances.rtol, atol=tolerances.atol), "float64"))
+    return tuple(rungs)
+
+
+def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
+    """Cuts a box into even rectangles: whole in the last dimensions, cut in one, of length one in those before it."""
+    result: list[int] = []
+    room = max(1, members)
+    for n in reversed(shape):
+        pieces = -(-n // min(room, n))
+        side = -(-n // pieces)
+        result.append(side)
+        room = room // side if side == n else 1
+    return tuple(reversed(result))
+
+
+def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> int:
+    """Members per block: what fits in the free memory, no more than pays off, and work for every worker.
+
+    Raises:
+        MemoryError: if not even one member fits.
+    """
+    platform = jax.default_backend()
+    fitting = int(_free_bytes(platform, job.devices) * _SHARE_OF_MEMORY / workers // member_bytes)
+    if fitting < 1:
+        raise MemoryError(f"one trajectory needs {member_bytes / 1e9:.3g} GB: ask for fewer samples, or observables")
+    largest = LARGEST_BATCH.get(platform, _LARGEST_ELSEWHERE) * job.devices
+    share = -(-members.size // workers)
+    return min(_padded(min(largest, share), job.devices), fitting)
+
+
+def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, results: Mapping[str, Shape]) -> int:
+    """Rough need of one member on its device: its samples, its results, and the solver's own copies of the state."""
+    with precisions.use(precision):
+        y0 = jax.eval_shape(precisions.cast(model).initial_state)
+    state = sum(map(_bytes, jax.tree.leaves(y0)))
+    copies = 1
+    if job.gradient:
+        copies += len(job.gradient) if job.settings.mode == "forward" else _CHECKPOINTS
+    return copies * state * (2 * (job.sampling.intervals + 1) + _STAGES) + 2 * sum(map(_bytes, results.values()))
+
+
+def _bytes(x: Any) -> int:
+    return math.prod(x.shape) * x.dtype.itemsize
+
+
+def _free_bytes(platform: str, devices: int) -> int:
+    if platform == "cpu":
+        return free_memory()
+    stats = jax.devices()[0].memory_stats() or {}
+    return devices * (stats.get("bytes_limit", UNKNOWN_MEMORY) - stats.get("bytes_in_use", 0))
+
+
+def default_workers(devices: int) -> int:
+    """Blocks in flight at once: one per core where the cores are the device, one otherwise."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // devices) if jax.default_backend() == "cpu" else 1

@@ -1,0 +1,137 @@
+"""Who runs the blocks of a plan: threads of this process, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import logging
+import pickle
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jaxgait.ensembles.extra import store_library
+from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of
+from jaxgait.solve.status import NoResult
+
+Results: TypeAlias = dict[str, np.ndarray]
+
+_PATIENCE = 10
+"""Seconds that a scheduler has to answer."""
+_AHEAD = 2
+"""Blocks handed to each thread of a cluster at a time: none idles, and results do not pile up."""
+
+
+def run_blocks(
+    plan: Plan, blocks: Iterable[int], workers: int | None = None, cluster: Any = None
+) -> Iterator[tuple[int, Results]]:
+    """Runs blocks and yields each with its number as soon as it is done, in any order.
+
+    Args:
+        plan: the scan.
+        blocks: which blocks.
+        workers: threads of this process; None: a sensible number.
+        cluster: address of a Dask scheduler or a `dask.distributed.Client`; None: this process.
+
+    Raises:
+        jaxgait.solve.status.NoResult: if a block cannot run, with its cause; blocks yielded before are good.
+        ConnectionError: if no scheduler answers.
+    """
+    if cluster is None:
+        return _on_threads(plan, blocks, workers or default_workers(plan.job.devices))
+    return _on_cluster(plan, blocks, cluster)
+
+
+def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tuple[int, Results]]:
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="jaxgait")
+    try:
+        futures = {pool.submit(lambda b: run_task(task_of(plan, b)), block): block for block in blocks}
+        for future in as_completed(list(futures)):
+            block = futures.pop(future)
+            yield block, _result(plan, block, future)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tuple[int, Results]]:
+    """A worker that dies costs the blocks it was running: Dask hands them to another."""
+    cloudpickle = store_library("cloudpickle")
+    distributed, client = store_library("distributed"), connected(cluster)
+    threads: Any = client.nthreads()
+    ahead = _AHEAD * max(1, sum(threads.values()))
+    remaining = iter(blocks)
+    common = cloudpickle.dumps(replace(task_of(plan, 0), values={}))
+
+    def submit(block: int) -> Any:
+        return client.submit(_run_remotely, common, task_of(plan, block).values, pure=False)
+
+    try:
+        futures = {submit(block): block for block in itertools.islice(remaining, ahead)}
+        queue = distributed.as_completed(list(futures))
+        for future in queue:
+            block = futures.pop(future)
+            yield block, _result(plan, block, future)
+            for following in itertools.islice(remaining, 1):
+                another = submit(following)
+                futures[another] = following
+                queue.add(another)
+    finally:
+        if client is not cluster:
+            client.close()
+
+
+def connected(cluster: Any) -> Any:
+    """The client of a cluster, from its scheduler's address or as it is.
+
+    Raises:
+        ConnectionError: if no scheduler answers there.
+        TypeError: for something else.
+    """
+    distributed = store_library("distributed")
+    if isinstance(cluster, distributed.Client):
+        return cluster
+    if not isinstance(cluster, str):
+        raise TypeError(f"cluster must be an address such as 'tcp://host:8786' or a dask Client, got {cluster!r}")
+    try:
+        with _quiet("distributed"):
+            return distributed.Client(cluster, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"no Dask scheduler answered at {cluster!r} within {_PATIENCE} s: start one with `dask scheduler` and give "
+            "its address as tcp://host:port"
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet(logger: str) -> Iterator[None]:
+    """Without a library's log of what is said again, shorter, by an exception."""
+    log = logging.getLogger(logger)
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+def _run_remotely(common: bytes, values: dict[str, np.ndarray]) -> Results:
+    return run_task(replace(_unpacked(common), values=values))
+
+
+@functools.lru_cache(maxsize=8)
+def _unpacked(common: bytes) -> Task:
+    """The same objects for every block, so that a worker compiles once."""
+    return pickle.loads(common)
+
+
+def _result(plan: Plan, block: int, future: Any) -> Results:
+    """The results of a finished block, or its fault with its place."""
+    try:
+        return future.result()
+    except Exception as error:
+        region = zip(plan.members.dims, plan.region(block), strict=True)
+        place = ", ".join(f"{dim} {part.start}..{part.stop - 1}" for dim, part in region)
+        raise NoResult(f"block {block} of {plan.size} ({place}) could not run: {error}") from error

@@ -1,0 +1,182 @@
+"""What every mechanism is: an immutable pytree of parameters with a vector field, an initial state and outputs."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import equinox as eqx
+from jaxtyping import Array, Bool
+
+from jaxgait.mechanics.scalars import Scalar
+from jaxgait.parameters import check, parameter
+from jaxgait.precision import float64_default
+
+State: TypeAlias = Any
+"""A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
+
+__all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_model", "parameter"]
+
+
+class Variable(NamedTuple):
+    """Unit and long name of a state component, an output or a measure, for labelled results."""
+
+    unit: str
+    long_name: str
+    dims: tuple[str, ...] = ()
+    """Names of its dimensions beyond time, if it is an array; their labels are `Model.labels`."""
+
+
+class Numerics(NamedTuple):
+    """What a model knows of its own time scales; `jaxgait.solve` turns it into a solver, tolerances and steps."""
+
+    stiff: bool
+    """True where contact or friction forbids explicit methods."""
+    unrolled: bool = True
+    """Whether explicit methods write out their stages: fast in ensembles, but large models take long to compile."""
+    rtol: float = 1e-6
+    atol: float = 1e-8
+    first_step: float = 1e-5
+    """First time step in s."""
+    max_step: float | None = None
+    """Longest time step in s, so that no touch-down is jumped over; None: no limit."""
+    max_steps: int = 1_000_000
+    """Steps after which a trajectory is given up with a status."""
+
+
+@float64_default
+class Model(eqx.Module):
+    """A mechanism as a value.
+
+    A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, all pure, written
+    for one trajectory and free of batch axes: `vmap` over the model's leaves makes an ensemble of it.
+    """
+
+    variables: ClassVar[Mapping[str, Variable]]
+    """Unit and long name of every state component and every output."""
+    numerics: ClassVar[Numerics]
+    measures: ClassVar[Mapping[str, Any] | str] = {}
+    """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Every model computes in float64 unless asked, a user's own included."""
+        super().__init_subclass__(**options)
+        float64_default(cls)
+
+    @abc.abstractmethod
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """Time derivative of the state (same structure as `y`) at time `t` in s."""
+
+    @abc.abstractmethod
+    def initial_state(self) -> State:
+        """State at t = 0."""
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
+        """What can be observed at time `t` in s and state `y`, by name (see `variables`)."""
+
+    @property
+    @abc.abstractmethod
+    def duration(self) -> Scalar:
+        """Natural time span in s of one run, used when the user names none."""
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Labels along the dimensions of array variables, by the names that `variables` gives these dimensions."""
+        return {}
+
+    @property
+    def period(self) -> Scalar | None:
+        """Stride or forcing period in s for models that have one, so that users may count in strides."""
+        return None
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, State], Bool[Array, ""]]]:
+        """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status."""
+        return {}
+
+    def prepared(self) -> System:
+        """What moves during a run: the model and whatever follows from its parameters, worked out once."""
+        return System(self)
+
+    def validate(self) -> None:
+        """Rejects impossible parameters, before anything is compiled. Leaves may carry a batch axis.
+
+        Raises:
+            jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
+        """
+        check(self)
+
+    def __call__(self, t: Scalar, y: State, args: object = None) -> State:
+        """The vector field, in the argument order of diffrax."""
+        return self.vector_field(t, y)
+
+
+@float64_default
+class System(eqx.Module):
+    """What a model builds before a run: itself together with everything that follows from its parameters.
+
+    It moves as the model does (its methods and parameters are read from here), but it is no `Model`: its parameters
+    cannot be replaced, because what was derived from them would not follow.
+    """
+
+    _model: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the model with its derived values."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._model, name)
+
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """As the model's own."""
+        return self._model.vector_field(t, y)
+
+    def __call__(self, t: Scalar, y: State, args: object = None) -> State:
+        """The vector field, in the argument order of diffrax."""
+        return self.vector_field(t, y)
+
+    @property
+    def name(self) -> str:
+        """The model's class, for messages."""
+        return type(self._model).__name__
+
+
+def as_model(given: Any) -> Model:
+    """The model that smooth solvers can run, or an explanation why what was given is none.
+
+    Raises:
+        TypeError: for a class, a name, a prepared system, a mechanism that another function runs, or anything else.
+    """
+    if isinstance(given, Model):
+        return given
+    raise TypeError(_no_model(given))
+
+
+def _no_model(given: Any) -> str:
+    """Why something is no model, and what would be right."""
+    from jaxgait import registry
+    from jaxgait.nonsmooth import HybridModel, NonsmoothModel
+
+    kind = type(given).__name__
+    if isinstance(given, type):
+        return f"give an instance of the model, not the class: {given.__name__}()"
+    if isinstance(given, str):
+        known = {name: where.partition(":")[2] for name, where in registry.models().items()}
+        example = known.get(given.lower()) or next((c for c in known.values() if c.lower() == given.lower()), "Bungee")
+        return f"give a model, not a name: {example}() from jaxgait.models instead of {given!r}"
+    if isinstance(given, System):
+        return f"give the {given.name} itself, not what its prepared() returns"
+    if isinstance(given, NonsmoothModel):
+        return (
+            f"{kind} has impacts and no smooth vector field: run it by time stepping, with "
+            "jaxgait.models.walker.walk (a walker) or jaxgait.solve.time_stepping.march"
+        )
+    if isinstance(given, HybridModel):
+        return (
+            f"{kind} moves from event to event and has no smooth vector field: run it with "
+            "jaxgait.solve.hybrid.hybrid, or solve for its periodic gait with jaxgait.models.walker.rolling_gait"
+        )
+    return (
+        f"give a model such as jaxgait.models.Bungee(), got {'None' if given is None else f'something of type {kind}'}"
+    )

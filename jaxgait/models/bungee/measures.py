@@ -1,0 +1,133 @@
+"""What is asked of a bungee jump: how low, how close to the ground, and which rope or jumper makes it just safe."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix
+from jaxtyping import Array, Float
+from scipy import optimize
+
+from jaxgait import precision
+from jaxgait.measure import Measure, table
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.precision import float64_default
+from jaxgait.run import Run
+
+__all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
+
+SPAN = 100.0
+"""`critical_value` looks from the present value over this number to the present value times this number."""
+SCANNED = 121
+"""At so many values in between: 8 % apart."""
+_LATEST = 1e3  # s: by then any jumper has turned; a rope softer than that is no rope
+
+
+class LowestPoint(NamedTuple):
+    """Time in s and position in m (below the taut point) of the first turning point."""
+
+    time: Float[Array, ""]
+    x: Float[Array, ""]
+
+
+@float64_default
+def lowest_point(bungee: Bungee) -> LowestPoint:
+    """Solves the fall up to its first turning point; differentiable (forward mode) and batchable by `jax.vmap`.
+
+    Returns:
+        Time and place of the lowest point; NaN where the jumper has not turned after 1000 s.
+    """
+    bungee = precision.cast(bungee)
+    floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # what the precision in force can resolve
+    rtol, atol = (max(tolerance, floor) for tolerance in (bungee.numerics.rtol, bungee.numerics.atol))
+    event = diffrax.Event(lambda t, y, args, **_: y.v, optimistix.Newton(rtol, atol), direction=False)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(bungee),
+        diffrax.Dopri8(),
+        0.0,
+        _LATEST,
+        bungee.numerics.first_step,
+        bungee.initial_state(),
+        stepsize_controller=diffrax.PIDController(rtol, atol),
+        event=event,
+        adjoint=diffrax.ForwardMode(),
+        throw=False,
+    )
+    assert solution.ts is not None and solution.ys is not None
+    turned = solution.result == diffrax.RESULTS.event_occurred
+    return LowestPoint(*(jnp.where(turned, z[-1], jnp.nan) for z in (solution.ts, solution.ys.x)))
+
+
+def _clearance(run: Run) -> Float[Array, ""]:
+    return jnp.minimum(jnp.min(run["height"]), run.extremes("height").least)
+
+
+def _peak_force(run: Run) -> Float[Array, ""]:
+    return jnp.maximum(jnp.max(run["rope_force"]), run.extremes("rope_force").largest)
+
+
+MEASURES = table(
+    Measure("clearance", _clearance, "m", "smallest height above the ground (negative: he hits it)", watch=("height",)),
+    Measure("peak_rope_force", _peak_force, "N", "largest pull of the rope", watch=("rope_force",)),
+)
+"""What is read off a jump, by name."""
+
+
+@float64_default
+def clearance(bungee: Bungee) -> Float[Array, ""]:
+    """Height in m of the lowest point above the ground: the jump is safe where it is positive."""
+    return bungee.ground - lowest_point(bungee).x
+
+
+@float64_default
+def critical_value(bungee: Bungee, name: str) -> float:
+    """Value of one parameter at which the clearance is exactly zero (float64).
+
+    The clearance is looked at from a hundredth to a hundred times the present value (`SPAN`), all of them positive, at
+    values 8 % apart. Where it changes sign between two of them, Brent's method finds the root; of several the one
+    nearest to the present value (in ratio) counts. Two roots less than 8 % apart may be missed.
+
+    Args:
+        bungee: where the search starts.
+        name: the parameter, e.g. "stiffness" or "mass".
+
+    Raises:
+        jaxgait.parameters.ParameterError: for an unknown name, or an impossible bungee.
+        ValueError: if the clearance does not change sign there: no value makes the jump just safe.
+    """
+    info = parameter_info(bungee, name)
+    if np.ndim(info.value) != 0:
+        raise ParameterError(f"{name} must be one number to search for, it has the shape {np.shape(info.value)}")
+    bungee.validate()
+    with precision.use("float64"):
+        bungee = precision.cast(bungee)
+        start = abs(float(info.value)) or 1.0
+        at = functools.partial(_clearance_at, bungee, name)
+        values = start * np.geomspace(1.0 / SPAN, SPAN, SCANNED)
+        found = np.array([at(value) for value in values])
+        changes = np.flatnonzero(np.signbit(found[1:]) != np.signbit(found[:-1]))
+        changes = changes[np.isfinite(found[changes]) & np.isfinite(found[changes + 1])]
+        if not changes.size:
+            low, high = np.nanmin(found), np.nanmax(found)
+            raise ValueError(
+                f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
+                f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
+            )
+        brackets = [tuple(values[i : i + 2]) for i in changes]
+        roots = [float(optimize.root_scalar(at, method="brentq", bracket=b, rtol=1e-12).root) for b in brackets]
+        return min(roots, key=lambda root: abs(np.log(root / start)))
+
+
+def _clearance_at(bungee: Bungee, name: str, value: float) -> float:
+    return float(_with_value(bungee, name, jnp.asarray(value)))
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _with_value(bungee: Bungee, name: str, value: Float[Array, ""]) -> Float[Array, ""]:
+    return clearance(with_parameters(bungee, {name: value}))

@@ -1,0 +1,108 @@
+"""The bungee jumper: one coordinate, a rope that only pulls, and air drag. The smallest model of the house.
+
+        ___ ledge       x = -rope_length   (start, at rest)
+         |
+         | slack rope
+         |
+        -+-             x = 0              (rope becomes taut)
+         $
+         $ stretched    rope force k x
+         o  v           x grows downward
+        ~~~ ground      x = ground
+
+    m x'' = m g - k max(x, 0) - a1 x' - a2 |x'| x'
+
+Source: a Simulink exercise on the page that carries the jumper's paper. The plus sign before k x in its combined
+equation is a misprint: the rope pulls up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+
+__all__ = ["Bungee", "BungeeState"]
+
+_PAPER = "bungee exercise"
+
+
+class BungeeState(NamedTuple):
+    """Position x in m below the point where the rope becomes taut, and velocity v in m/s, both positive downward."""
+
+    x: Scalar
+    v: Scalar
+
+
+class Bungee(Model):
+    """A jumper on an elastic rope; see the module's docstring for the picture and the equation."""
+
+    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
+    stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope stiffness", bounds="positive", source=_PAPER)
+    rope_length: Scalar = parameter(
+        30.0, unit="m", doc="unstretched length of the rope", bounds="positive", source=_PAPER
+    )
+    ground: Scalar = parameter(
+        50.0, unit="m", doc="depth of the ground below the taut point", bounds="positive", source=_PAPER
+    )
+    linear_drag: Scalar = parameter(
+        1.0, unit="kg/s", doc="linear drag coefficient", bounds="nonnegative", source=_PAPER
+    )
+    quadratic_drag: Scalar = parameter(
+        1.0, unit="kg/m", doc="quadratic drag coefficient", bounds="nonnegative", source=_PAPER
+    )
+    gravity: Scalar = parameter(
+        10.0, unit="m/s^2", doc="gravitational acceleration (10, not 9.81)", bounds="positive", source=_PAPER
+    )
+
+    measures: ClassVar[str] = "jaxgait.models.bungee.measures:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "position below the taut point"),
+        "v": Variable("m/s", "velocity, downward"),
+        "height": Variable("m", "height above the ground"),
+        "rope_force": Variable("N", "tension of the rope"),
+        "acceleration": Variable("m/s^2", "acceleration, downward"),
+        "drag_power": Variable("W", "power lost to the air"),
+        "energy": Variable("J", "mechanical energy, zero at the start"),
+    }
+    # The right side has a kink where the rope becomes taut; tight tolerances make the adaptive steps resolve it.
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-10, atol=1e-10, first_step=1e-2)
+
+    @property
+    def duration(self) -> float:
+        """100 s: the fall and the settling."""
+        return 100.0
+
+    def initial_state(self) -> BungeeState:
+        """At rest on the ledge."""
+        return BungeeState(x=-jnp.asarray(self.rope_length, dtype=float), v=jnp.zeros(()))
+
+    def vector_field(self, t: Scalar, y: BungeeState) -> BungeeState:
+        """Velocity and acceleration."""
+        return BungeeState(x=y.v, v=self._acceleration(y))
+
+    def outputs(self, t: Scalar, y: BungeeState) -> dict[str, Array]:
+        """Height, rope force, acceleration, drag power and energy (see `variables`)."""
+        stretch = jnp.maximum(y.x, 0.0)
+        kinetic = 0.5 * self.mass * y.v**2
+        potential = 0.5 * self.stiffness * stretch**2 - self.mass * self.gravity * (y.x + self.rope_length)
+        return {
+            "height": self.ground - y.x,
+            "rope_force": self._rope_force(y),
+            "acceleration": self._acceleration(y),
+            "drag_power": -self._drag(y) * y.v,
+            "energy": kinetic + potential,
+        }
+
+    def _acceleration(self, y: BungeeState) -> Array:
+        return self.gravity + (self._drag(y) - self._rope_force(y)) / self.mass
+
+    def _rope_force(self, y: BungeeState) -> Array:
+        return self.stiffness * jnp.maximum(y.x, 0.0)
+
+    def _drag(self, y: BungeeState) -> Array:
+        return -(self.linear_drag + self.quadratic_drag * jnp.abs(y.v)) * y.v

@@ -1,0 +1,125 @@
+"""Blood in an artery: the pulsating inflow and its push on a cylinder that nearly fills the vessel.
+
+      wall  ////////////////////////////////////////////
+                     h   ______________
+      u(t)   ->          | D           |   -> v            pipe diameter D + 2 h
+                         |_____________|
+            ////////////////////////////////////////////
+
+    A_p u = q + A v                                   continuity, flow q in the gap
+    q = pi D h^3 dp / (12 eta L) + pi D h v / 2       thin gap: pressure and shear flow
+    p_d = C rho (u - v) |u - v| / 2                   dynamic pressure        | on the face that meets
+    p_h = kappa rho a u                               pulse wave (Joukowsky)  | the flow only
+
+Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25, eqs. (1)-(5), with fraction
+bars restored, the dynamic pressure of the relative flow, and `dp` from continuity (the printed (4) adds the wave speed
+to the flow speed).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.elementary import sin
+from jaxgait.model import Scalar, parameter
+from jaxgait.parameters import ParameterError
+from jaxgait.precision import float64_default
+
+__all__ = ["Blood", "Inflow"]
+
+_PAPER = "Zhao 2010"
+_CHOSEN = "chosen"
+SYSTOLE = 0.24
+"""Forward flow lasts this long, in s."""
+CLOSURE = 0.27
+"""Time in s at which the valve is shut and the flow is zero until the next beat."""
+_PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24 to four digits
+
+
+@float64_default
+class Inflow(eqx.Module):
+    """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
+
+    Another heart rate changes the rest only: systole keeps its shape.
+    """
+
+    heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=_PAPER)
+    phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=_CHOSEN)
+    amplitude: Scalar = parameter(
+        2.4, unit="m/s", doc="velocity amplitude of the forward flow", bounds="nonnegative", source=_PAPER
+    )
+    back_amplitude: Scalar = parameter(
+        0.343, unit="m/s", doc="velocity amplitude of the back-flow", bounds="nonnegative", source=_PAPER
+    )
+    decay: Scalar = parameter(7.557, unit="1/s", doc="decay rate of the flow", bounds="nonnegative", source=_PAPER)
+    direction: Scalar = parameter(
+        -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=_CHOSEN
+    )
+    backflow: Literal["closed", "printed"] = eqx.field(static=True, default="closed")
+    """"closed": the back-flow ends at zero (continuous); "printed": with the printed frequency, a jump at 0.27 s."""
+
+    def beat(self, s: Scalar) -> Float[Array, ""]:
+        """Velocity in m/s at a time `s` in [0, heart period) after the valve opened, positive out of the heart."""
+        back = s - SYSTOLE
+        rate = math.pi / (CLOSURE - SYSTOLE) if self.backflow == "closed" else _PRINTED_RATE
+        forward = s <= SYSTOLE
+        local = jnp.where(forward, s, back)
+        lobe = jnp.exp(-self.decay * local) * sin(jnp.where(forward, math.pi / SYSTOLE, rate) * local)
+        return jnp.where(forward, self.amplitude, jnp.where(s <= CLOSURE, -self.back_amplitude, 0.0)) * lobe
+
+    def __call__(self, t: Scalar) -> Float[Array, ""]:
+        """Flow velocity in m/s along the robot's forward axis at time `t` in s."""
+        return self.direction * self.beat(jnp.mod(t + self.phase, self.heart_period))
+
+    def validate(self) -> None:
+        """Rejects a beat shorter than its own systole.
+
+        Raises:
+            ParameterError: naming the value and the bound.
+        """
+        shortest = float(np.min(self.heart_period))
+        if shortest < CLOSURE:
+            raise ParameterError(f"inflow.heart_period must be at least {CLOSURE:g} s (systole), got {shortest:g} s")
+
+
+@float64_default
+class Blood(eqx.Module):
+    """A Newtonian liquid in an elastic vessel, and the pressures it exerts."""
+
+    density: Scalar = parameter(
+        1060.0, unit="kg/m^3", doc="density of the blood", plausible=(500.0, 2000.0), bounds="positive", source=_CHOSEN
+    )
+    viscosity: Scalar = parameter(
+        3.8e-3, unit="Pa s", doc="viscosity of the blood", plausible=(5e-4, 0.1), bounds="positive", source=_CHOSEN
+    )
+    drag: Scalar = parameter(
+        1.0, unit="1", doc="drag coefficient of the blunt face", bounds="nonnegative", source=_CHOSEN
+    )
+    wave_speed: Scalar = parameter(5.0, unit="m/s", doc="speed of the pulse wave", bounds="nonnegative", source=_CHOSEN)
+    hammer: Scalar = parameter(
+        1.0, unit="1", doc="share of the pulse-wave pressure that acts (0: none)", bounds="nonnegative", source=_PAPER
+    )
+
+    def dynamic_pressure(self, u: Scalar, v: Scalar) -> Float[Array, ""]:
+        """Pressure in Pa of the flow `u` on a face that moves with `v` (m/s)."""
+        return 0.5 * self.drag * self.density * (u - v) * jnp.abs(u - v)
+
+    def wave_pressure(self, u: Scalar) -> Scalar:
+        """Pressure in Pa of the pulse wave that carries the flow `u` (m/s)."""
+        return self.hammer * self.density * self.wave_speed * u
+
+    def gap_pressure(self, u: Scalar, v: Scalar, diameter: Scalar, clearance: Scalar, length: Scalar) -> Scalar:
+        """Pressure drop in Pa over a cylinder of these dimensions (m) moving with `v` in a flow `u` (m/s).
+
+        Positive pushes forward. Solves continuity for the flow through the gap.
+        """
+        pipe = math.pi * (diameter + 2.0 * clearance) ** 2 / 4.0
+        gap_flow = pipe * u - math.pi * diameter**2 / 4.0 * v
+        shear = math.pi * diameter * clearance * v / 2.0
+        return 12.0 * self.viscosity * length * (gap_flow - shear) / (math.pi * diameter * clearance**3)

@@ -1,0 +1,333 @@
+r"""The creeping robot in space (layer 2): units, springs and actuator shafts as one chain with a free base.
+
+    B4 (base)          B3            B2           B1 (tip)
+    ___________                                ___________
+   |  actuator |=====[ shaft ]----/\/\/\/\----|   front   |      x ->      k units: 3 k - 2 bodies
+   |___unit____|  s slides along x  | th3, th4 |___unit____|
+               O4   O3             O2         O1
+                                 universal   rigid, or springs along x and y
+
+Bodies are numbered from the tip. The shaft slides along x of the actuator unit (s); the spring turns about z (th3),
+then about the turned y axis (th4); the front unit sits on the spring, rigidly or with an axial and a lateral give. No
+gravity: the robot floats (neutral buoyancy). Longer robots repeat shaft, spring and unit.
+
+Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25, eqs. (6)-(20) and figure 5. Sizes and
+masses are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics import operators as soa
+from jaxgait.mechanics.contact import coulomb
+from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, kinematics, prismatic, screws, universal
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.parameters import ParameterError, check
+from jaxgait.precision import float64_default
+
+__all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "SoftExtension"]
+
+_CHOSEN = "chosen"
+Manoeuvre = Literal["straight", "steer", "yaw"]
+"""What the robot does while it creeps: nothing else, bend its spring, or turn as a whole."""
+
+
+@float64_default
+class Bearing(eqx.Module):
+    """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs)."""
+
+    axial_stiffness: Scalar = parameter(
+        400.0, unit="N/m", doc="stiffness along the spring", bounds="nonnegative", source=_CHOSEN
+    )
+    lateral_stiffness: Scalar = parameter(
+        150.0, unit="N/m", doc="stiffness across the spring", bounds="nonnegative", source=_CHOSEN
+    )
+    axial_damping: Scalar = parameter(
+        1.0, unit="N s/m", doc="damping along the spring", bounds="nonnegative", source=_CHOSEN
+    )
+    lateral_damping: Scalar = parameter(
+        0.6, unit="N s/m", doc="damping across the spring", bounds="nonnegative", source=_CHOSEN
+    )
+
+    def force(self, give: Float[Array, 2], rate: Float[Array, 2]) -> Float[Array, 2]:
+        """Forces in N along and across the spring at a give in m and its rate in m/s."""
+        stiffness = jnp.stack([jnp.asarray(self.axial_stiffness), jnp.asarray(self.lateral_stiffness)])
+        damping = jnp.stack([jnp.asarray(self.axial_damping), jnp.asarray(self.lateral_damping)])
+        return -(stiffness * give + damping * rate)
+
+
+class ChainState(NamedTuple):
+    """Coordinates, velocities and accelerations of the chain, base first, in the layout of its tree."""
+
+    q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    vdot: Float[Array, " nv"]
+
+
+@float64_default
+class CreeperChain(eqx.Module):
+    """The robot as a chain of rigid bodies; see the module's docstring."""
+
+    robot: Creeper = Creeper()
+    front_mass: Scalar = parameter(8e-3, unit="kg", doc="mass of the front unit", bounds="positive", source=_CHOSEN)
+    spring_mass: Scalar = parameter(0.6e-3, unit="kg", doc="mass of the spring", bounds="positive", source=_CHOSEN)
+    shaft_mass: Scalar = parameter(1e-3, unit="kg", doc="mass of the shaft", bounds="positive", source=_CHOSEN)
+    unit_mass: Scalar = parameter(12e-3, unit="kg", doc="mass of an actuator unit", bounds="positive", source=_CHOSEN)
+    spring_length: Scalar = parameter(6e-3, unit="m", doc="length of the spring", bounds="positive", source=_CHOSEN)
+    spring_radius: Scalar = parameter(3e-3, unit="m", doc="radius of the spring", bounds="positive", source=_CHOSEN)
+    shaft_length: Scalar = parameter(10e-3, unit="m", doc="length of the shaft", bounds="positive", source=_CHOSEN)
+    shaft_radius: Scalar = parameter(1.5e-3, unit="m", doc="radius of the shaft", bounds="positive", source=_CHOSEN)
+    turning_rate: Scalar = parameter(np.pi / 6, unit="rad/s", doc="turning rate of steer and yaw", source="Zhao 2010")
+    steering_limit: Scalar = parameter(
+        np.pi / 3, unit="rad", doc="largest steering angle of the spring", bounds="positive", source=_CHOSEN
+    )
+    bend: Scalar = parameter(0.0, unit="1/m", doc="curvature of the vessel", bounds="nonnegative", source=_CHOSEN)
+    drag_width: Scalar = parameter(
+        1e-4,
+        unit="m/s",
+        doc="slip velocity at which a sliding pad's friction saturates",
+        bounds="positive",
+        source=_CHOSEN,
+    )
+    bearing: Bearing | None = None
+    """Springs between the front unit and its spring; None: rigid."""
+    units: int = eqx.field(static=True, default=2)
+
+    def tree(self) -> Tree:
+        """The bodies, base first; "unit 1" is the tip, and "shaft 1" and "spring 1" are ahead of "unit 2"."""
+        links = [self._unit(self.units)]
+        for k in range(self.units - 1, 0, -1):
+            links += [*self._joint(k), self._unit(k)]
+        return Tree.build(*links)
+
+    def _unit(self, k: int) -> Link:
+        length, radius = self.robot.length, 0.5 * self.robot.diameter
+        base = k == self.units
+        mass = self.front_mass if k == 1 else self.unit_mass
+        centre = -0.5 * length if base else 0.5 * length  # the base's reference point is at its front face
+        seat = fixed() if self.bearing is None else screws(("slide", (1, 0, 0)), ("slide", (0, 1, 0)))
+        return Link(
+            f"unit {k}",
+            None if base else f"spring {k}",
+            free() if base else seat,
+            mass,
+            (centre, 0.0, 0.0),
+            _cylinder(mass, radius, length),
+            (0.0, 0.0, 0.0) if base else (self.spring_length, 0.0, 0.0),
+        )
+
+    def _joint(self, k: int) -> list[Link]:
+        """Shaft and spring between unit k + 1 and unit k."""
+        behind = f"unit {k + 1}"
+        face = 0.0 if k + 1 == self.units else self.robot.length
+        shaft, spring = self.shaft_length, self.spring_length
+        rod, coil = self.shaft_mass, self.spring_mass
+        return [
+            Link(
+                f"shaft {k}",
+                behind,
+                prismatic((1, 0, 0)),
+                rod,
+                (0.5 * shaft, 0.0, 0.0),
+                _cylinder(rod, self.shaft_radius, shaft),
+                (face, 0.0, 0.0),
+            ),
+            Link(
+                f"spring {k}",
+                f"shaft {k}",
+                universal((0, 0, 1), (0, 1, 0)),
+                coil,
+                (0.5 * spring, 0.0, 0.0),
+                _cylinder(coil, self.spring_radius, spring),
+                (shaft, 0.0, 0.0),
+            ),
+        ]
+
+    def state(self, t: Scalar, manoeuvre: Manoeuvre = "straight") -> ChainState:
+        """Two units: gait kinematics without slip over one cycle, at time `t` in s.
+
+        In extension the base rests (but for its yaw) and the shaft slides; in retraction the base follows the shaft.
+        """
+        self._only_two()
+        stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
+        zero = jnp.zeros_like(stroke.s)
+        follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
+        angle = rate * t
+        yaw = (0.5 * angle, rate) if manoeuvre == "yaw" else (zero, zero)
+        bent = (angle, rate) if manoeuvre == "steer" else (zero, zero)
+        give = [zero, zero] if self.bearing is not None else []
+        place = [
+            follows * (stroke.s - self.robot.gait.stroke),
+            zero,
+            zero,
+            jnp.cos(yaw[0]),
+            zero,
+            zero,
+            jnp.sin(yaw[0]),
+        ]
+        q = jnp.stack([*place, stroke.s, bent[0], zero, *give])
+        v = jnp.stack([zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give])
+        push = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero]
+        return ChainState(q, v, jnp.stack(push + give))
+
+    def drive_force(self, t: Scalar, manoeuvre: Manoeuvre = "straight") -> Float[Array, 3]:
+        """Force in N of the actuator unit on its shaft, in the unit's axes: the quantity of figure 5.
+
+        Summed from the free side: the bodies ahead while the front unit slides, the actuator unit while it slides.
+        Loads are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
+        """
+        return self.force_on_shaft(t, self.state(t, manoeuvre))
+
+    def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
+        """Like `drive_force`, for a state that need not belong to a manoeuvre."""
+        ops = self.operators(state)
+        extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
+        result = soa.inverse_dynamics(ops, state.vdot, self.loads(ops, t, extending))
+        # In retraction nothing but the shaft acts on the base beside its loads: the wrench from outside is none.
+        ahead = result.f[2, 3:]
+        behind = ahead - result.f[3, 3:]
+        return ops.R[3].T @ jnp.where(extending, ahead, behind)
+
+    def operators(self, state: ChainState) -> soa.Operators:
+        """The chain's spatial operators at a state."""
+        tree = self.tree()
+        return soa.operators(tree, kinematics(tree, state.q, state.v))
+
+    def loads(self, ops: soa.Operators, t: Scalar, extending: Array) -> Float[Array, "n 6"]:
+        """External wrenches in inertial axes, tip first: blood on both units, friction on the sliding one."""
+        robot = self.robot
+        axes, along = ops.R[:, :, 0], jnp.einsum("ni,ni->n", ops.R[:, :, 0], ops.V[:, 3:])
+        front, rear = robot.fluid_forces(robot.inflow(t), along[0], along[3])
+        drag = coulomb(jnp.stack([along[0], along[3]]), robot.pads.limit(0.0), 1.0, self.drag_width, "tanh")
+        front = front + jnp.where(extending, drag[0], 0.0)
+        rear = rear + jnp.where(extending, 0.0, drag[1])
+        forces = jnp.zeros_like(ops.V)
+        return forces.at[0, 3:].set(front * axes[0]).at[3, 3:].set(rear * axes[3])
+
+    def validate(self) -> None:
+        """Rejects impossible parts, and a robot that its vessel's bend or its steering forbids.
+
+        Raises:
+            ParameterError: naming the parameter, its value and the bound.
+        """
+        check(self)
+        self.robot.validate()
+        if self.units < 2:
+            raise ParameterError(f"units must be at least 2, got {self.units}")
+        bend, limit = float(self.bend), float(self.steering_limit)
+        if bend > 0.0:
+            self._check_bend(bend, limit)
+        turned = abs(float(self.turning_rate) * float(self.robot.gait.period))
+        if turned > limit:
+            raise ParameterError(
+                f"turning_rate steers by {turned:g} rad per cycle, beyond steering_limit, {limit:g} rad"
+            )
+
+    def _check_bend(self, bend: float, limit: float) -> None:
+        robot = self.robot
+        # A rigid cylinder touches the inner wall with its middle and the outer wall with its corners.
+        longest = 4.0 * np.sqrt(robot.clearance * (1.0 / bend + 0.5 * robot.diameter))
+        if robot.length > longest:
+            raise ParameterError(
+                f"robot.length is {robot.length:g} m: a bend of {1.0 / bend:g} m radius lets {longest:g} m pass"
+            )
+        angle = bend * (robot.length + robot.gap + robot.gait.stroke)
+        if angle > limit:
+            raise ParameterError(
+                f"a bend of {1.0 / bend:g} m radius needs {angle:g} rad of steering; steering_limit is {limit:g} rad"
+            )
+
+    def _only_two(self) -> None:
+        if self.units != 2:
+            raise ValueError(f"the manoeuvres of figure 5 are defined for 2 units, this robot has {self.units}")
+
+
+class GiveState(NamedTuple):
+    """Give of the front unit on its spring: axial x and lateral y in m, and their rates in m/s."""
+
+    x: Scalar
+    y: Scalar
+    vx: Scalar
+    vy: Scalar
+
+
+class SoftExtension(Model):
+    """The extension half of a cycle with a front unit that gives: its SMA springs as a buffer (forward dynamics).
+
+    Base, shaft and bend follow the manoeuvre; the two coordinates of the bearing are free.
+    """
+
+    chain: CreeperChain = CreeperChain(bearing=Bearing())
+    manoeuvre: Manoeuvre = eqx.field(static=True, default="steer")
+
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "axial displacement of the front unit"),
+        "y": Variable("m", "lateral displacement of the front unit"),
+        "vx": Variable("m/s", "axial velocity of the front unit"),
+        "vy": Variable("m/s", "lateral velocity of the front unit"),
+        "drive_x": Variable("N", "drive force along the actuator unit"),
+        "drive_y": Variable("N", "drive force across the actuator unit"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-7, atol=1e-10, first_step=1e-4, max_step=2e-3)
+
+    @property
+    def duration(self) -> Scalar:
+        """Half a cycle of the gait."""
+        return 0.5 * self.chain.robot.gait.period
+
+    def initial_state(self) -> GiveState:
+        """Springs at rest."""
+        zero = jnp.zeros(())
+        return GiveState(zero, zero, zero, zero)
+
+    def vector_field(self, t: Scalar, y: GiveState) -> GiveState:
+        """Rates and accelerations of the give."""
+        a = self._state(t, y).vdot[-2:]
+        return GiveState(y.vx, y.vy, a[0], a[1])
+
+    def outputs(self, t: Scalar, y: GiveState) -> dict[str, Array]:
+        """Drive force of the actuator (see `variables`)."""
+        force = self.chain.force_on_shaft(t, self._state(t, y))
+        return {"drive_x": force[0], "drive_y": force[1]}
+
+    def _state(self, t: Scalar, y: GiveState) -> ChainState:
+        chain = self.chain
+        assert chain.bearing is not None
+        rigid = chain.state(t, self.manoeuvre)
+        give, rate = jnp.stack([y.x, y.y]), jnp.stack([y.vx, y.vy])
+        q, v = rigid.q.at[-2:].set(give), rigid.v.at[-2:].set(rate)
+        state = ChainState(q, v, rigid.vdot)
+        tau = jnp.zeros_like(v).at[-2:].set(chain.bearing.force(give, rate))
+        tree = chain.tree()
+        motion = kinematics(tree, q, v)
+        loads = chain.loads(chain.operators(state), t, jnp.asarray(True))
+        inertial = loads[::-1].reshape(-1, 2, 3)
+        wrenches = jnp.stack([(load @ place.R).reshape(6) for place, load in zip(motion.world, inertial, strict=True)])
+        prescribed = (True,) * (tree.nv - 2) + (False,) * 2
+        return state._replace(vdot=hybrid_dynamics(tree, motion, rigid.vdot, tau, prescribed, wrenches, 0.0).vdot)
+
+    def validate(self) -> None:
+        """Rejects what the chain rejects, and a chain without a bearing.
+
+        Raises:
+            ParameterError: saying what is missing or wrong.
+        """
+        if self.chain.bearing is None:
+            raise ParameterError("chain.bearing is None: a soft extension needs the springs of a Bearing()")
+        self.chain.validate()
+
+
+def _cylinder(mass: Scalar, radius: Scalar, length: Scalar) -> Array | np.ndarray:
+    """Inertia tensor in kg m^2 of a solid cylinder along x about its centre."""
+    across = mass * (3.0 * radius**2 + length**2) / 12.0
+    moments = [0.5 * mass * radius**2, across, across]
+    plain = all(isinstance(m, float) for m in moments)
+    return np.diag(moments) if plain else jnp.diag(jnp.stack([jnp.asarray(m) for m in moments]))

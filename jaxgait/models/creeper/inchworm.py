@@ -1,0 +1,140 @@
+r"""A creeping robot of n units, moving along its axis: a wave of strokes runs from the front to the rear.
+
+      [unit n]==/\/\==[unit n-1]==/\/\== ... ==/\/\==[unit 1]  -> x       n - 1 actuators, one unknown position
+
+One unit at a time lets its pad go and is moved forward by one stroke while the n - 1 others hold: the actuator behind
+it extends, the one ahead retracts. With two units this is `Creeper`, whose parts are used. With
+r_k the prescribed way of unit k relative to the rear unit, whose velocity v is the unknown:
+
+    sum(m) v' = sum_k [ F_k(v + r_k') + f_k(v + r_k', z_k) - m_k r_k'' ]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.creeper.model import Creeper, Gait, Stroke
+from jaxgait.parameters import ParameterError
+
+__all__ = ["Inchworm", "InchwormState"]
+
+
+class InchwormState(NamedTuple):
+    """Rear unit: position x in m, velocity v in m/s; bristle deflections of all pads in m, from the front."""
+
+    x: Scalar
+    v: Scalar
+    z: Float[Array, " units"]
+
+
+class _Forces(NamedTuple):
+    way: Stroke
+    """Of each unit, relative to the rear unit."""
+    load: Float[Array, " units"]
+    """Blood and wall on each unit, N."""
+    rate: Float[Array, " units"]
+
+
+class Inchworm(Model):
+    """n units in a vessel; see the module's docstring. `robot.gait.period` is that of a whole wave."""
+
+    robot: Creeper = Creeper()
+    middle_mass: Scalar = parameter(
+        13.6e-3,
+        unit="kg",
+        doc="mass of a unit between front and rear, with spring and shaft",
+        bounds="positive",
+        source="chosen",
+    )
+    units: int = eqx.field(static=True, default=3)
+
+    measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "position of the rear unit"),
+        "v": Variable("m/s", "velocity of the rear unit"),
+        "z": Variable("m", "bristle deflections, from the front", ("unit",)),
+        "positions": Variable("m", "positions of the units' front faces, from the front", ("unit",)),
+        "actuator_force": Variable("N", "force of each actuator on the unit ahead, from the front", ("actuator",)),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[int]]:
+        """Numbers of the units and of the actuators between them, from the front."""
+        return {"unit": range(1, self.units + 1), "actuator": range(1, self.units)}
+
+    @property
+    def gait(self) -> Gait:
+        """The gait of one unit's stroke."""
+        return self.robot.gait
+
+    @property
+    def duration(self) -> Scalar:
+        """Four waves."""
+        return 4.0 * self.gait.period
+
+    @property
+    def period(self) -> Scalar:
+        """One wave."""
+        return self.gait.period
+
+    def initial_state(self) -> InchwormState:
+        """At rest, pads undeflected."""
+        return InchwormState(jnp.zeros(()), jnp.zeros(()), jnp.zeros(self.units))
+
+    def vector_field(self, t: Scalar, y: InchwormState) -> InchwormState:
+        """Velocity, acceleration and bristle rates."""
+        forces = self._forces(t, y)
+        return InchwormState(y.v, self._acceleration(forces), forces.rate)
+
+    def outputs(self, t: Scalar, y: InchwormState) -> dict[str, Array]:
+        """Positions of the units and forces of the actuators (see `variables`)."""
+        f = self._forces(t, y)
+        needed = self._masses() * (self._acceleration(f) + f.way.acceleration) - f.load
+        pitch = self.robot.length + self.robot.gap
+        places = y.x + f.way.s + pitch * jnp.arange(self.units - 1, -1, -1, dtype=f.load.dtype)
+        return {"positions": places, "actuator_force": jnp.cumsum(needed)[:-1]}
+
+    def _forces(self, t: Scalar, y: InchwormState) -> _Forces:
+        robot, gait = self.robot, self.gait
+        span = gait.period / self.units
+        start = span * jnp.arange(self.units, dtype=y.z.dtype)
+        move = jax.vmap(gait.move, (0, None))(jnp.mod(t, gait.period) - start, span)
+        way = Stroke(*(part - part[-1] for part in move))
+        v = y.v + way.speed
+        coil = jax.vmap(gait.grip, (0, None))(jnp.mod(t - gait.coil_delay, gait.period) - start, span)
+        friction, rate = jax.vmap(robot.pads.friction)(coil, v, y.z)
+        u = robot.inflow(t)
+        place = np.arange(self.units)
+        exposed = jnp.where(u < 0.0, place == 0, (u > 0.0) & (place == self.units - 1))
+        fluid = jax.vmap(robot.fluid_force, (None, 0, 0))(u, v, exposed)
+        return _Forces(way, fluid + friction, rate)
+
+    def _masses(self) -> Float[Array, " units"]:
+        middle = [jnp.asarray(self.middle_mass, dtype=float)] * (self.units - 2)
+        ends = [jnp.asarray(m, dtype=float) for m in (self.robot.front_mass, self.robot.rear_mass)]
+        return jnp.stack([ends[0], *middle, ends[1]])
+
+    def _acceleration(self, f: _Forces) -> Array:
+        masses = self._masses()
+        return jnp.sum(f.load - masses * f.way.acceleration) / jnp.sum(masses)
+
+    def validate(self) -> None:
+        """Rejects a robot of one unit, and strokes that do not fit into their share of the period.
+
+        Raises:
+            ParameterError: naming the value and the bound.
+        """
+        super().validate()
+        if self.units < 2:
+            raise ParameterError(f"units must be at least 2, got {self.units}")
+        self.robot.validate()
+        self.gait.check_fits(self.units)

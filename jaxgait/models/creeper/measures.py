@@ -1,0 +1,114 @@
+"""What is asked of a creeping robot: how far it gets, how hard its actuator works, and how much grip it needs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxgait import checks
+from jaxgait.measure import Measure, Measures, mask, table
+from jaxgait.models.creeper.artery import CLOSURE
+from jaxgait.models.creeper.inchworm import Inchworm
+from jaxgait.models.creeper.model import Creeper
+from jaxgait.precision import float64_default
+from jaxgait.run import Run, Sampling
+from jaxgait.solve import status
+from jaxgait.solve.integrate import Settings, integrate, settings_for
+
+__all__ = ["MEASURES", "Performance", "grip_threshold", "measures", "peak_load", "performance"]
+
+_BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
+
+
+class Performance(NamedTuple):
+    """Outcome of one run over whole cycles; every field is NaN (status aside) where the run failed."""
+
+    steps: Float[Array, " cycles"]
+    """Net displacement of each cycle in m, forward positive."""
+    speed: Float[Array, ""]
+    """Mean speed in m/s."""
+    slip: Float[Array, ""]
+    """Share of the strokes that was lost: 1 - net displacement / (cycles x stroke)."""
+    peak_force: Float[Array, ""]
+    """Largest push of the actuator in N."""
+    least_force: Float[Array, ""]
+    """Smallest (most negative: pull) force of the actuator in N."""
+    status: Int[Array, ""]
+
+
+@float64_default
+def performance(
+    creeper: Creeper | Inchworm, cycles: int = 4, samples: int = 250, settings: Settings | None = None
+) -> Performance:
+    """Runs the robot over whole cycles; may be jitted, vmapped over the model's leaves, and differentiated.
+
+    Args:
+        creeper: the robot.
+        cycles: how many; 4 is the common period of gait and pulse at the defaults.
+        samples: per cycle, at which the actuator's force is read.
+        settings: of the integration; the model's own if None. For derivatives with an explicit solver set a `max_step`
+            within its stability (1e-4 s while creeping): step control bounds the solution, but not its tangents.
+    """
+    sampling = Sampling(checks.count("cycles", cycles), checks.count("samples", samples))
+    ts = sampling.times(creeper)
+    trajectory = integrate(creeper, ts, settings or settings_for(creeper), watch=measures.watch)
+    steps = jnp.diff(trajectory.ys.x[::samples])
+    found = measures(Run(creeper, trajectory, sampling))
+    completed = trajectory.status == status.COMPLETED
+    return Performance(**mask({"steps": steps, **found}, completed), status=trajectory.status)
+
+
+def _displacement(run: Run) -> Float[Array, ""]:
+    return run["x"][-1] - run["x"][0]
+
+
+def _speed(run: Run) -> Float[Array, ""]:
+    return _displacement(run) / (run.ts[-1] - run.ts[0])
+
+
+def _slip(run: Run) -> Float[Array, ""]:
+    robot: Any = run.model
+    return 1.0 - _displacement(run) / ((run.sampling.strides or 0) * robot.gait.stroke)
+
+
+def _peak_force(run: Run) -> Float[Array, ""]:
+    return jnp.maximum(run["actuator_force"].max(), run.extremes("actuator_force").largest.max())
+
+
+def _least_force(run: Run) -> Float[Array, ""]:
+    return jnp.minimum(run["actuator_force"].min(), run.extremes("actuator_force").least.min())
+
+
+_FORCE = ("actuator_force",)
+MEASURES = table(
+    Measure("speed", _speed, "m/s", "mean speed", strides=1),
+    Measure("slip", _slip, "1", "share of the strokes lost", strides=1),
+    Measure("peak_force", _peak_force, "N", "largest push of the actuator", strides=1, watch=_FORCE),
+    Measure("least_force", _least_force, "N", "smallest (most negative) actuator force", strides=1, watch=_FORCE),
+)
+"""What is read off a run over whole cycles, by name."""
+
+measures = Measures(tuple(MEASURES.values()))
+"""All of them together."""
+
+
+@float64_default
+def peak_load(creeper: Creeper) -> Float[Array, ""]:
+    """Largest axial fluid force in N on the robot at rest over a beat, against the forward direction."""
+    s = jnp.linspace(0.0, CLOSURE, _BEAT_SAMPLES)
+    inflow = creeper.inflow
+    flows = inflow.direction * jax.vmap(inflow.beat)(s)
+    front, rear = jax.vmap(lambda u: creeper.fluid_forces(u, 0.0, 0.0))(flows)
+    return jnp.max(-(front + rear))
+
+
+@float64_default
+def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
+    """Static estimate of the solid pad's friction coefficient below which the flow sweeps the robot back.
+
+    The holding pad must carry the peak load and the drag of the sliding, liquid pad.
+    """
+    return peak_load(creeper) / creeper.pads.normal_force + creeper.pads.friction_low

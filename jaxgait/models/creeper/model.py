@@ -1,0 +1,329 @@
+r"""The creeping robot of two units in an artery, moving along its axis (layer 1: one unknown position).
+
+      wall  //////////////////////////////////////////////////////
+               [ N, mu_r ]                       [ N, mu_f ]        magneto-rheological pads
+                _________                         _________
+      u(t) ->  |  rear   |====o====/\/\/\===|  front  |  -> x
+               |__ m_r __|  actuator,  spring    |__ m_f __|
+                         |<------ gap + s(t) --->|
+                         x
+
+The stroke s(t) is prescribed: the rear pad holds while the front unit is pushed out, then the front pad holds while the
+rear unit is pulled in. The unknown is the rear unit's position x (its front face), velocity v, and the bristle
+deflections z of both pads:
+
+    (m_f + m_r) v' = F_f(v + s') + F_r(v) + f_f(v + s', z_f) + f_r(v, z_r) - m_f s''
+
+with the fluid forces F of `creeper.artery` and the friction f of `jaxgait.mechanics.friction`, whose limit
+follows the coil currents: mu(t) = mu_low + (mu_high - mu_low) c(t).
+
+Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25. The paper prints no mass, size or
+friction: the defaults marked "chosen" are ours. The robot in space is `jaxgait.models.creeper.chain`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Bool, Float
+
+from jaxgait.mechanics.contact import coulomb
+from jaxgait.mechanics.elementary import cos, sin
+from jaxgait.mechanics.friction import bristle
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.creeper.artery import Blood, Inflow
+from jaxgait.parameters import ParameterError
+from jaxgait.precision import float64_default
+
+__all__ = ["Creeper", "CreeperState", "Gait", "Pads", "Stroke"]
+
+_PAPER = "Zhao 2010"
+_CHOSEN = "chosen"
+
+
+class Stroke(NamedTuple):
+    """Prescribed extension of the actuator: length in m, speed in m/s, acceleration in m/s^2."""
+
+    s: Float[Array, ""]
+    speed: Float[Array, ""]
+    acceleration: Float[Array, ""]
+
+
+@float64_default
+class Gait(eqx.Module):
+    """When the actuator moves and the pads grip: extension in the first half of the period, retraction in the second.
+
+    Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (Constant speed without ramps, the
+    paper's wording, would need infinite forces.)
+    """
+
+    period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=_PAPER)
+    stroke: Scalar = parameter(6e-3, unit="m", doc="stroke of the actuator", bounds="nonnegative", source=_PAPER)
+    dwell: Scalar = parameter(
+        0.02, unit="s", doc="duration of the rest at both ends of a half period", bounds="nonnegative", source=_CHOSEN
+    )
+    ramp: Scalar = parameter(
+        0.02, unit="s", doc="duration of speeding up and of slowing down", bounds="positive", source=_CHOSEN
+    )
+    coil_time: Scalar = parameter(0.02, unit="s", doc="switching time of a pad", bounds="positive", source=_CHOSEN)
+    coil_delay: Scalar = parameter(0.0, unit="s", doc="delay of the pads behind the actuator", source=_CHOSEN)
+
+    def stroke_at(self, t: Scalar) -> Stroke:
+        """Extension, speed and acceleration of the actuator at time `t` in s."""
+        half = 0.5 * self.period
+        f = jnp.mod(t, self.period)
+        extending = f < half
+        move = self.move(jnp.where(extending, f, f - half), half)
+        sign = jnp.where(extending, 1.0, -1.0)
+        s = jnp.where(extending, move.s, self.stroke - move.s)
+        return Stroke(s, sign * move.speed, sign * move.acceleration)
+
+    def move(self, g: Scalar, span: Scalar) -> Stroke:
+        """One stroke within a time `span`: dwell, ramp, constant speed, ramp, dwell; at rest before and after.
+
+        Args:
+            g: time in s since the start of the span.
+            span: in s.
+        """
+        width = span - 2.0 * self.dwell
+        y = jnp.clip(g - self.dwell, 0.0, width)
+        top = self.stroke / (width - self.ramp)
+        up, down = jnp.minimum(y, self.ramp), jnp.minimum(width - y, self.ramp)
+        rate = math.pi / self.ramp
+        # A sin^2 ramp has covered (y - sin(rate y) / rate) / 2 after a time y, at unit top speed.
+        sin_up, sin_down = sin(rate * up), sin(rate * down)
+        travel = y - 0.5 * (up + sin_up / rate) - 0.5 * (self.ramp - down - sin_down / rate)
+        speed = 0.5 * top * (1.0 - cos(rate * jnp.minimum(up, down)))
+        return Stroke(top * travel, speed, 0.5 * top * rate * (sin_up - sin_down))
+
+    def coils(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Activations in [0, 1] of the front and the rear pad at time `t` in s; one always holds fully."""
+        half = 0.5 * self.period
+        f = jnp.mod(t - self.coil_delay, self.period)
+        return self.grip(f, half), self.grip(f - half, half)
+
+    def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
+        """Activation of a pad that is let go at g = 0 and grips again at g = span; 1 outside."""
+        return 1.0 - _smoothstep(g / self.coil_time) * _smoothstep((span - g) / self.coil_time)
+
+    def check_fits(self, moves: int = 2) -> None:
+        """Rejects dwells, ramps or coil times that do not fit into one of the moves that share a period.
+
+        Raises:
+            ParameterError: naming the values and the bound.
+        """
+        share = np.asarray(self.period) / moves
+        for label, used in (
+            ("2 gait.dwell + 2 gait.ramp", 2.0 * np.asarray(self.dwell) + 2.0 * np.asarray(self.ramp)),
+            ("2 gait.coil_time", 2.0 * np.asarray(self.coil_time)),
+        ):
+            spare = share - used
+            if (spare < 0.0).any():
+                worst = np.unravel_index(np.argmin(spare), spare.shape)
+                value, bound = (np.broadcast_to(x, spare.shape)[worst] for x in (used, share))
+                part = {2: "half the period"}.get(moves, f"1/{moves} of the period")
+                raise ParameterError(f"{label} is {value:g} s, longer than {part}, {bound:g} s")
+
+
+def _smoothstep(x: Scalar) -> Array:
+    y = jnp.clip(x, 0.0, 1.0)
+    return (3.0 - 2.0 * y) * y * y
+
+
+@float64_default
+class Pads(eqx.Module):
+    """Friction modules: a magneto-rheological liquid that solidifies between the unit and the wall."""
+
+    normal_force: Scalar = parameter(2.0, unit="N", doc="normal force on a unit", bounds="positive", source=_CHOSEN)
+    friction_low: Scalar = parameter(
+        0.05, unit="1", doc="friction coefficient of a liquid pad", bounds="positive", source=_CHOSEN
+    )
+    friction_high: Scalar = parameter(
+        0.8, unit="1", doc="friction coefficient of a solid pad", bounds="positive", source=_CHOSEN
+    )
+    stiffness: Scalar = parameter(
+        3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=_CHOSEN
+    )
+    damping: Scalar = parameter(
+        10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=_CHOSEN
+    )
+    melting_time: Scalar = parameter(
+        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=_CHOSEN
+    )
+    slip_velocity: Scalar = parameter(
+        5e-5, unit="m/s", doc="slip velocity at which the memoryless law saturates", bounds="positive", source=_CHOSEN
+    )
+    law: Literal["bristle", "memoryless"] = eqx.field(static=True, default="bristle")
+    """"bristle" holds a static load; "memoryless" creeps under it, by about `slip_velocity`."""
+
+    def limit(self, coil: Scalar) -> Float[Array, ""]:
+        """Largest friction force in N at a coil activation in [0, 1]."""
+        friction = self.friction_low + (self.friction_high - self.friction_low) * coil
+        return jnp.asarray(friction * self.normal_force)
+
+    def friction(self, coil: Scalar, v: Scalar, z: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Force in N on a unit sliding at `v` with bristle deflection `z`, and the rate of `z` in m/s."""
+        limit = self.limit(coil)
+        if self.law == "memoryless":
+            return coulomb(v, limit, 1.0, self.slip_velocity, "tanh"), jnp.zeros_like(z)
+        return bristle(v, z, limit, self.stiffness, self.damping, self.melting_time)
+
+    def validate(self) -> None:
+        """Rejects pads that hold less when solid than when liquid.
+
+        Raises:
+            ParameterError: naming the values.
+        """
+        low, high = np.broadcast_arrays(self.friction_low, self.friction_high)
+        bad = np.argwhere(np.atleast_1d(high < low))
+        if bad.size:
+            worse = tuple(bad[0])
+            h, w = np.atleast_1d(high)[worse], np.atleast_1d(low)[worse]
+            raise ParameterError(f"pads.friction_high is {h:g}, below pads.friction_low, {w:g}")
+
+
+class CreeperState(NamedTuple):
+    """Rear unit: position x of its front face in m, velocity v in m/s; bristle deflections of both pads in m."""
+
+    x: Scalar
+    v: Scalar
+    z_front: Scalar
+    z_rear: Scalar
+
+
+class _Forces(NamedTuple):
+    stroke: Stroke
+    coil_front: Array
+    coil_rear: Array
+    fluid_front: Array
+    fluid_rear: Array
+    friction_front: Array
+    friction_rear: Array
+    rate_front: Array
+    rate_rear: Array
+
+
+class Creeper(Model):
+    """Two units, an actuator between them, and blood that pushes; see the module's docstring."""
+
+    diameter: Scalar = parameter(12e-3, unit="m", doc="diameter of a unit", bounds="positive", source=_CHOSEN)
+    clearance: Scalar = parameter(2e-3, unit="m", doc="gap between unit and wall", bounds="positive", source=_CHOSEN)
+    length: Scalar = parameter(30e-3, unit="m", doc="length of a unit", bounds="positive", source=_CHOSEN)
+    gap: Scalar = parameter(
+        16e-3, unit="m", doc="gap between the retracted units", bounds="nonnegative", source=_CHOSEN
+    )
+    front_mass: Scalar = parameter(
+        9.6e-3, unit="kg", doc="mass of the front unit with spring and shaft", bounds="positive", source=_CHOSEN
+    )
+    rear_mass: Scalar = parameter(12e-3, unit="kg", doc="mass of the actuator unit", bounds="positive", source=_CHOSEN)
+    inflow: Inflow = Inflow()
+    blood: Blood = Blood()
+    gait: Gait = Gait()
+    pads: Pads = Pads()
+
+    measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "position of the rear unit"),
+        "v": Variable("m/s", "velocity of the rear unit"),
+        "z_front": Variable("m", "bristle deflection of the front pad"),
+        "z_rear": Variable("m", "bristle deflection of the rear pad"),
+        "tip": Variable("m", "position of the robot's front end"),
+        "v_front": Variable("m/s", "velocity of the front unit"),
+        "stroke": Variable("m", "extension of the actuator"),
+        "flow": Variable("m/s", "flow velocity along the robot's axis"),
+        "coil_front": Variable("1", "smoothed switch of the front coil"),
+        "coil_rear": Variable("1", "smoothed switch of the rear coil"),
+        "fluid_front": Variable("N", "fluid force on the front unit"),
+        "fluid_rear": Variable("N", "fluid force on the rear unit"),
+        "friction_front": Variable("N", "friction force on the front unit"),
+        "friction_rear": Variable("N", "friction force on the rear unit"),
+        "actuator_force": Variable("N", "force of the actuator on the front unit"),
+        "actuator_reaction": Variable("N", "force of the actuator on the front unit, from the rear unit's balance"),
+        "actuator_power": Variable("W", "mechanical power of the actuator"),
+    }
+
+    @property
+    def numerics(self) -> Numerics:
+        """Explicit for bristles, whose rate |v| / z_s is 4e3 1/s while creeping; implicit for memoryless pads."""
+        stiff = self.pads.law == "memoryless"
+        return Numerics(stiff=stiff, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
+
+    @property
+    def duration(self) -> float:
+        """4 s: the common period of gait and pulse at the defaults."""
+        return 4.0
+
+    @property
+    def period(self) -> Scalar:
+        """One cycle of the gait."""
+        return self.gait.period
+
+    def initial_state(self) -> CreeperState:
+        """At rest, pads undeflected."""
+        zero = jnp.zeros(())
+        return CreeperState(zero, zero, zero, zero)
+
+    def vector_field(self, t: Scalar, y: CreeperState) -> CreeperState:
+        """Velocity, acceleration and bristle rates."""
+        forces = self._forces(t, y)
+        return CreeperState(y.v, self._acceleration(forces), forces.rate_front, forces.rate_rear)
+
+    def outputs(self, t: Scalar, y: CreeperState) -> dict[str, Array]:
+        """Tip, stroke, flow, coils, forces and the actuator's force and power (see `variables`)."""
+        f = self._forces(t, y)
+        a = self._acceleration(f)
+        push = self.front_mass * (a + f.stroke.acceleration) - f.fluid_front - f.friction_front
+        return {
+            "tip": y.x + self.gap + self.length + f.stroke.s,
+            "v_front": y.v + f.stroke.speed,
+            "stroke": f.stroke.s,
+            "flow": self.inflow(t),
+            "coil_front": f.coil_front,
+            "coil_rear": f.coil_rear,
+            "fluid_front": f.fluid_front,
+            "fluid_rear": f.fluid_rear,
+            "friction_front": f.friction_front,
+            "friction_rear": f.friction_rear,
+            "actuator_force": push,
+            "actuator_reaction": f.fluid_rear + f.friction_rear - self.rear_mass * a,
+            "actuator_power": push * f.stroke.speed,
+        }
+
+    def fluid_forces(self, u: Scalar, v_front: Scalar, v_rear: Scalar) -> tuple[Array, Array]:
+        """Axial force in N of a flow `u` on the front and the rear unit moving at these speeds (m/s)."""
+        return self.fluid_force(u, v_front, u < 0.0), self.fluid_force(u, v_rear, u > 0.0)
+
+    def fluid_force(self, u: Scalar, v: Scalar, exposed: Bool[ArrayLike, ""]) -> Array:
+        """Axial force in N of a flow `u` on a unit moving at `v` (m/s), whose face may be exposed to the flow."""
+        head_on = jnp.where(exposed, self.blood.dynamic_pressure(u, v) + self.blood.wave_pressure(u), 0.0)
+        gap = self.blood.gap_pressure(u, v, self.diameter, self.clearance, self.length)
+        return math.pi * self.diameter**2 / 4.0 * (gap + head_on)
+
+    def _forces(self, t: Scalar, y: CreeperState) -> _Forces:
+        stroke = self.gait.stroke_at(t)
+        coil_front, coil_rear = self.gait.coils(t)
+        v_front = y.v + stroke.speed
+        fluid = self.fluid_forces(self.inflow(t), v_front, y.v)
+        friction_front, rate_front = self.pads.friction(coil_front, v_front, y.z_front)
+        friction_rear, rate_rear = self.pads.friction(coil_rear, y.v, y.z_rear)
+        return _Forces(stroke, coil_front, coil_rear, *fluid, friction_front, friction_rear, rate_front, rate_rear)
+
+    def _acceleration(self, f: _Forces) -> Array:
+        push = f.fluid_front + f.fluid_rear + f.friction_front + f.friction_rear
+        return (push - self.front_mass * f.stroke.acceleration) / (self.front_mass + self.rear_mass)
+
+    def validate(self) -> None:
+        """Rejects impossible dimensions, gaits and pads.
+
+        Raises:
+            ParameterError: naming the parameter, its value and what would be right.
+        """
+        super().validate()
+        self.inflow.validate()
+        self.gait.check_fits()
+        self.pads.validate()

@@ -1,0 +1,14 @@
+"""The exoskeleton of links of variable length, by the matrix method."""
+
+from jaxgait.registry import lazy
+
+MODELS = {"exoskeleton": "model:Exoskeleton"}
+EXPERIMENTS = ("exoskeleton",)
+
+__getattr__ = lazy(
+    __name__,
+    model="Exoskeleton five_links",
+    walking="WalkingGait",
+    measures="histories step_figures",
+    pictures="actuator_curves animation ground_reaction kinogram",
+)

@@ -1,0 +1,154 @@
+"""What a walking exoskeleton asks for: labelled histories of its prescribed motion, and the figures of one step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+
+from jaxgait import checks
+from jaxgait import precision as precisions
+from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.precision import float64_default
+from jaxgait.solve.checks import check_kind
+
+_DIMENSIONS = {
+    "torque": ("link", "axis"),
+    "reaction": ("axis",),
+    "pressure_point": ("ground_axis",),
+    "joints": ("link", "end", "axis"),
+    "power": (),
+    "energy": (),
+}
+_WHOLE = 1e-9  # by how much the number of samples may miss a whole number
+
+
+def histories(
+    exo: Exoskeleton, *, strides: float | int = 1, samples: int = 400, precision: precisions.Precision = "float64"
+) -> xr.Dataset:
+    """Inverse dynamics along the prescribed motion, labelled.
+
+    In the mode "gait" some variables jump where the feet are exchanged. A sample at that instant shows the step that
+    ends there, at that very time; the next one belongs to the step that begins.
+
+    Args:
+        exo: the mechanism; its `mode` decides between one fixed foot and alternating feet.
+        strides: how long, in strides of two steps; fractions such as 0.5 or 1.5 are welcome.
+        samples: samples per stride.
+        precision: "float64" or "float32".
+
+    Returns:
+        A Dataset over `time` (s) with all variables of `Exoskeleton.prescribed`, by link (1..n) and axis.
+
+    Raises:
+        TypeError: for something else than an exoskeleton.
+        ValueError: for impossible strides and samples, or such whose product is no whole number of samples.
+        jaxgait.parameters.ParameterError: for impossible parameters.
+    """
+    check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
+    count = _samples(strides, samples)
+    exo.validate()
+    if np.ndim(exo.lengths) != 1 or np.ndim(exo.gait.stride_time) != 0:
+        raise ValueError("histories takes one exoskeleton, this one has a batch axis: use jax.vmap of its prescribed()")
+    index = np.arange(count + 1)
+    step = np.maximum((2 * index - 1) // samples, 0)  # in whole numbers: no rounding decides where a sample belongs
+    with precisions.use(precision):
+        cast = precisions.cast(exo)
+        ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
+        values = jax.device_get(jax.jit(jax.vmap(cast.prescribed))(ts, jnp.asarray(step, dtype=float)))
+    axes = ["x", "y", "z"] if exo.dimension == 3 else ["x", "y"]
+    coords = {
+        "time": xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"}),
+        "link": np.arange(1, len(exo.parent) + 1),
+        "axis": axes,
+        "ground_axis": axes[:-1],
+        "end": ["proximal", "far"],
+    }
+    data = {}
+    for name, x in values.items():
+        dims = _DIMENSIONS.get(name, ("link",))[: x.ndim - 1]
+        known = exo.variables[name]
+        data[name] = xr.DataArray(x, dims=("time", *dims), attrs={"units": known.unit, "long_name": known.long_name})
+    return xr.Dataset(data, coords=coords, attrs={"mode": exo.mode, "stride_time_s": float(exo.gait.stride_time)})
+
+
+def _samples(strides: float | int, samples: int) -> int:
+    """How many sample intervals there are."""
+    checks.number("strides", strides, "strides", above=0.0)
+    exact = float(strides) * checks.count("samples", samples)
+    if abs(exact - round(exact)) > _WHOLE * exact or exact < 0.5:
+        raise ValueError(
+            f"strides times samples must be a whole number of samples, got {strides:g} times {samples} = {exact:g}"
+        )
+    return round(exact)
+
+
+class Step(NamedTuple):
+    """Figures of one step of the prescribed gait; all differentiable."""
+
+    length: Float[Array, ""]
+    """Step length in m."""
+    speed: Float[Array, ""]
+    """Mean speed in m/s."""
+    foot: Float[Array, "samples d"]
+    """Path of the swing foot in m, at the middles of equal parts of the step."""
+    flexion: Float[Array, "samples 2"]
+    """Knee flexion of stance and swing leg in rad (links numbered as in the paper's examples)."""
+    work: Float[Array, " kinds"]
+    """Positive work of the actuators in J: phi, (psi,) axial."""
+    work_per_metre: Float[Array, ""]
+    """All positive work over the step length, in J/m."""
+    ankle: Float[Array, ""]
+    """Largest moment of the stance ankle in N m."""
+    friction: Float[Array, ""]
+    """Largest ratio of horizontal to vertical ground reaction."""
+    lift: Float[Array, ""]
+    """Smallest vertical ground reaction in N."""
+
+
+@float64_default
+def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) -> Step:
+    """Figures of one step, pure JAX: `vmap` over the model for ensembles, differentiate for optimisation.
+
+    Args:
+        exo: the mechanism; its leaves may be traced.
+        samples: midpoints at which the step is sampled and integrated.
+        rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
+
+    Raises:
+        ValueError: for an impossible number of samples or rounding.
+    """
+    checks.count("samples", samples)
+    checks.number("rounding", rounding, "W")
+    if rounding < 0.0:
+        raise ValueError(f"rounding must not be negative, got {rounding:g} W")
+    duration = exo.gait.stride_time / 2
+    part = jnp.asarray((np.arange(samples) + 0.5) / samples, dtype=jnp.asarray(exo.lengths).dtype)
+    out = jax.vmap(exo.prescribed)(part * duration)
+    kinds = ("phi", "l") if exo.dimension == 2 else ("phi", "psi", "l")
+    work = jnp.stack([jnp.sum(_positive(out[f"power_{k}"], rounding)) for k in kinds]) * duration / samples
+    angle = out[kinds[-2]]
+    reaction = out["reaction"]
+    length = exo.landing()[0]
+    horizontal = jnp.sqrt(jnp.sum(reaction[:, :-1] ** 2, axis=1))
+    return Step(
+        length=length,
+        speed=length / duration,
+        foot=out["joints"][:, exo.exchange[0] - 1, 1],
+        flexion=jnp.stack([angle[:, 1] - angle[:, 0], angle[:, 2] - angle[:, 3]], axis=1),
+        work=work,
+        work_per_metre=jnp.sum(work) / length,
+        ankle=jnp.max(jnp.abs(out["torque"][:, 0])),
+        friction=jnp.max(horizontal / reaction[:, -1]),
+        lift=jnp.min(reaction[:, -1]),
+    )
+
+
+def _positive(power: Array, rounding: float) -> Array:
+    if rounding == 0.0:
+        return jnp.maximum(power, 0.0)
+    return (power + jnp.sqrt(power**2 + rounding**2)) / 2

@@ -1,0 +1,383 @@
+r"""The exoskeleton: telescopic links with point masses, walking as prescribed or driven by its actuators.
+
+                 o head
+                 |
+                 | 5 torso
+                 |
+             hip o
+                / \
+       thigh 2 /   \ 3 swing thigh    links 3 and 4 hang (s = -1): their angles are read as for
+         knee o     o knee             upright links
+      shank 1 |      \
+              |       \ 4 swing shank
+        ankle o        o               x forward, y left, z up; the ankle is the ground joint
+            /////
+
+Each link has a moment actuator at its proximal joint (acting back on its parent) and an axial one that stretches it.
+
+- `Exoskeleton.prescribed` is the paper's task: the motion is given, all actuators follow from it (inverse dynamics).
+- As a `Model` it runs forward, in link vectors: the actuators play those moments and forces back, plus tracking
+  -k^2 e - 2 k e' of the link vectors, without which the motion is violently unstable (axial forces turn with their
+  rods: a perturbation grows by 10^4 in 0.3 s).
+
+Source: Borisov & Chigarev, section 7 and figures 6-9. Masses and their places are the paper's; lengths and the numbers
+of the gait are ours (the paper prints none). The ideal ankle moment needs a fixed base: the centre of pressure leaves
+any real foot.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, dynamics, vectors
+from jaxgait.mechanics.chain.tree import Real, mass_table
+from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.models.exoskeleton.walking import WalkingGait
+from jaxgait.parameters import ParameterError
+from jaxgait.precision import float64_default
+
+__all__ = ["Exoskeleton", "ExoskeletonState", "five_links", "four_links"]
+
+_PAPER = "Borisov & Chigarev, section 7"
+_LINK_MASSES = (2.91, 8.93, 8.93, 2.91, 28.93)
+_ROD_FRACTIONS = (0.595, 0.545, 0.545, 0.595, 0.5)
+_LENGTHS = (0.40, 0.40, 0.40, 0.40, 0.55)
+_PARENT, _SIGN = (0, 1, 2, 3, 2), (1, 1, -1, -1, 1)
+
+
+class ExoskeletonState(NamedTuple):
+    """Link vectors x_i = l_i u_i in m and their rates in m/s, both (n, d)."""
+
+    x: Float[Array, "n d"]
+    v: Float[Array, "n d"]
+
+
+class Motion(NamedTuple):
+    """Coordinates of all links with their first and second time derivatives (rad, m, s)."""
+
+    q: Any
+    rate: Any
+    acceleration: Any
+
+
+@float64_default
+def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
+    """The paper's five links.
+
+    Args:
+        split: how "half in the joints, half on the rod" is read. "half": a quarter of the link's mass at each end and
+            half on the rod; "distal": half at the far end and half on the rod.
+        mirror_swing: measure the place of the rod's mass of the swing leg from its far end (anatomy) instead of from
+            its proximal joint (as everywhere).
+
+    Raises:
+        ValueError: for another `split`.
+    """
+    shares = {"half": (0.25, 0.5, 0.25), "distal": (0.0, 0.5, 0.5)}
+    if split not in shares:
+        raise ValueError(f"split must be 'half' or 'distal', got {split!r}")
+    links = []
+    for p, s, m, n, l in zip(_PARENT, _SIGN, _LINK_MASSES, _ROD_FRACTIONS, _LENGTHS, strict=True):
+        place = 1 - n if mirror_swing and s < 0 else n
+        links.append(Link(p, tuple(m * share for share in shares[split]), (0.0, place, 1.0), s, l))
+    return links
+
+
+_MASSES, _FRACTIONS = mass_table(paper_table())
+
+
+class Exoskeleton(Model):
+    """A tree of telescopic links that walks; the default is the paper's spatial five-link example.
+
+    Build others with `Exoskeleton.from_links`, `five_links` and `four_links`.
+    """
+
+    masses: Float[Real, "*batch n b"] = parameter(
+        _MASSES, unit="kg", doc="point masses of the links", bounds="nonnegative", source=_PAPER
+    )
+    fractions: Float[Real, "*batch n b"] = parameter(
+        _FRACTIONS, unit="1", doc="positions of the point masses as fractions of the links", source=_PAPER
+    )
+    lengths: Float[Real, "*batch n"] = parameter(
+        np.array(_LENGTHS),
+        unit="m",
+        doc="rest lengths of the links",
+        bounds="positive",
+        source="our choice; the paper gives none",
+    )
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
+    tracking: Scalar = parameter(60.0, unit="1/s", doc="gain of the tracking (0: open loop)", bounds="nonnegative")
+    shortest: Scalar = parameter(
+        0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive"
+    )
+    gait: WalkingGait = eqx.field(default_factory=WalkingGait)
+    parent: tuple[int, ...] = eqx.field(static=True, default=_PARENT)
+    sign: tuple[int, ...] = eqx.field(static=True, default=_SIGN)
+    exchange: tuple[int, ...] = eqx.field(static=True, default=(4, 3, 2, 1, 5))
+    """Link that takes each link's part after a step; the partner of link 1 brings the next foot to the ground."""
+    dimension: int = eqx.field(static=True, default=3)
+    mode: str = eqx.field(static=True, default="literal")
+    """literal: one foot is the base for ever, as the formulas say; gait: the legs exchange roles every T/2."""
+
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "link vectors", ("link", "axis")),
+        "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),
+        "phi": Variable("rad", "azimuth of the links (plane: angle from the horizontal)", ("link",)),
+        "psi": Variable("rad", "elevation of the links", ("link",)),
+        "l": Variable("m", "length of the links", ("link",)),
+        "M_phi": Variable("N m", "joint moment conjugate to phi", ("link",)),
+        "M_psi": Variable("N m", "joint moment conjugate to psi", ("link",)),
+        "F": Variable("N", "axial force", ("link",)),
+        "power_phi": Variable("W", "power of the joint actuators, phi", ("link",)),
+        "power_psi": Variable("W", "power of the joint actuators, psi", ("link",)),
+        "power_l": Variable("W", "power of the axial actuators", ("link",)),
+        "torque": Variable("N m", "physical joint moments", ("link", "axis")),
+        "reaction": Variable("N", "ground reaction", ("axis",)),
+        "pressure_point": Variable("m", "centre of pressure from the ground joint", ("ground_axis",)),
+        "joints": Variable("m", "positions of the proximal and the far end of each link", ("link", "end", "axis")),
+        "power": Variable("W", "power of all actuators"),
+        "energy": Variable("J", "mechanical energy"),
+        "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
+
+    @classmethod
+    def from_links(cls, links: Sequence[Link], gait: WalkingGait, **fields: Any) -> Exoskeleton:
+        """An exoskeleton from a table of links (parent, masses, fractions, sign, length).
+
+        Args:
+            links: the table; parents come before their links.
+            gait: the prescribed motion, with one role per link.
+            fields: any other field, e.g. `dimension=2`, `exchange=...`.
+        """
+        masses, fractions = mass_table(links)
+        fields.setdefault("exchange", tuple(range(1, len(links) + 1)))
+        return cls(
+            masses=masses,
+            fractions=fractions,
+            lengths=np.array([x.length for x in links], dtype=float),
+            gait=gait,
+            parent=tuple(x.parent for x in links),
+            sign=tuple(x.sign for x in links),
+            **fields,
+        )
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Numbers of the links, names of the axes and of the ends of a link."""
+        axes = ("x", "y", "z")[: self.dimension]
+        links = range(1, len(self.parent) + 1)
+        return {"link": links, "axis": axes, "ground_axis": axes[:-1], "end": ("proximal", "far")}
+
+    @property
+    def chain(self) -> Chain:
+        """The links as a `Chain`: W, rho, matrices, equations."""
+        return Chain(self.parent, self.sign, self.masses, self.fractions)
+
+    @property
+    def period(self) -> Scalar:
+        """Stride time T in s."""
+        return self.gait.stride_time
+
+    @property
+    def duration(self) -> Scalar:
+        """One stride in s; one step in the mode "gait"."""
+        return self.gait.stride_time * (0.5 if self.mode == "gait" else 1.0)
+
+    def validate(self) -> None:
+        """Rejects impossible tables, masses, lengths and gaits; leaves may carry a batch axis."""
+        super().validate()
+        n = len(self.parent)
+        if self.dimension not in (2, 3) or self.mode not in ("literal", "gait"):
+            raise ParameterError(
+                f"dimension must be 2 or 3 and mode 'literal' or 'gait', got {self.dimension!r} and {self.mode!r}"
+            )
+        if np.shape(self.lengths)[-1:] != (n,):
+            raise ParameterError(f"lengths must have one entry per link ({n}), got the shape {np.shape(self.lengths)}")
+        if sorted(self.exchange) != list(range(1, n + 1)):
+            raise ParameterError(f"exchange must be a permutation of the links 1..{n}, got {self.exchange}")
+        self.gait.validate(n)
+        try:
+            self.chain.validate()
+        except ValueError as error:
+            raise ParameterError(str(error)) from error
+
+    # The prescribed motion and what it takes.
+
+    def motion(self, t: Scalar) -> Motion:
+        """Prescribed coordinates, rates and accelerations at time `t` in s, with one foot as the base."""
+
+        def coordinates(t: Scalar) -> Planar | Spatial:
+            q = self.gait.coordinates(t, jnp.asarray(self.lengths))
+            return q if self.dimension == 3 else Planar(q.psi, q.l)
+
+        def first(t: Scalar) -> Any:
+            return jax.jvp(coordinates, (t,), (jnp.ones_like(t),))
+
+        t = jnp.asarray(t, dtype=jnp.asarray(self.lengths).dtype)
+        (q, rate), (_, acceleration) = jax.jvp(first, (t,), (jnp.ones_like(t),))
+        return Motion(q, rate, acceleration)
+
+    def prescribed(self, t: Scalar, step: Scalar | None = None) -> dict[str, Array]:
+        """Inverse dynamics: everything the prescribed motion asks for at time `t` in s, by name (see `variables`).
+
+        In the mode "gait" the links are those of the present step (1 is always the stance shank) and `joints` are
+        places in the world; forces and points of pressure are seen from the present foot, y being mirrored on every
+        other step.
+
+        Args:
+            t: time in s.
+            step: number of the step, counted from 0. At the instant of an exchange two steps meet: it tells from which
+                side to look. None: the step that begins there.
+        """
+        step, local = self._step(t, step)
+        q, rate, acceleration = self.motion(local)
+        moment = dynamics.joint_moments(
+            self.chain, dynamics.inverse_dynamics(self.chain, q, rate, acceleration, self.gravity)
+        )
+        power = jax.tree.map(jnp.multiply, moment, dynamics.relative_rates(self.chain, rate))
+        x, v, a = vectors.motion(q, rate, acceleration)
+        seen = self._observed(x, v, vectors.forces(self.chain, a, self.gravity), a)
+        seen["joints"] = self._in_the_world(seen["joints"], step)
+        names = ("phi", "l") if self.dimension == 2 else ("phi", "psi", "l")
+        forces = {"phi": "M_phi", "psi": "M_psi", "l": "F"}
+        return {
+            **dict(zip(names, q, strict=True)),
+            **{forces[n]: m for n, m in zip(names, moment, strict=True)},
+            **{f"power_{n}": p for n, p in zip(names, power, strict=True)},
+            **seen,
+        }
+
+    def _step(self, t: Scalar, step: Scalar | None) -> tuple[Array, Array]:
+        """Number of the step (0 in the literal mode) and time in it."""
+        t = jnp.asarray(t, dtype=jnp.asarray(self.lengths).dtype)
+        if self.mode == "literal":
+            return jnp.zeros_like(t), t
+        half = self.gait.stride_time / 2
+        step = jnp.floor(t / half) if step is None else jnp.asarray(step, dtype=t.dtype)
+        return step, t - step * half
+
+    def _in_the_world(self, joints: Array, step: Array) -> Array:
+        """Moves a step's drawing to the foot it stands on, mirrored on every other step."""
+        if self.mode == "literal":
+            return joints
+        odd = step % 2
+        landing = self.landing()
+        if self.dimension == 2:
+            return joints + step * landing
+        mirror = jnp.stack([jnp.ones_like(odd), 1 - 2 * odd, jnp.ones_like(odd)])
+        base = jnp.stack([step, odd, step]) * landing
+        return joints * mirror[None, None] + base[None, None]
+
+    def landing(self) -> Float[Array, " d"]:
+        """Place in m where the swing foot lands, from the stance foot."""
+        x = vectors.link_vectors(self.motion(self.gait.stride_time / 2).q)
+        return vectors.joints(self.chain, x)[self.exchange[0] - 1, 1]
+
+    def exchanged(self, y: ExoskeletonState) -> ExoskeletonState:
+        """The same posture after the legs have exchanged their roles: the state in which the next step begins."""
+        order = np.array(self.exchange) - 1
+        mirror = jnp.asarray((1.0, 1.0) if self.dimension == 2 else (1.0, -1.0, 1.0), dtype=y.x.dtype)
+        return ExoskeletonState(y.x[order] * mirror[None], y.v[order] * mirror[None])
+
+    # The forward model.
+
+    def prepared(self) -> System:
+        """The exoskeleton with W factorised once for the whole run."""
+        return FactorisedExoskeleton(self, vectors.factorise(self.chain))
+
+    def _accelerations(self, force: Array) -> Array:
+        return vectors.accelerations(vectors.factorise(self.chain), force, self.gravity)
+
+    def initial_state(self) -> ExoskeletonState:
+        """On the prescribed motion at t = 0."""
+        x, v, _ = vectors.motion(*self.motion(0.0))
+        return ExoskeletonState(x, v)
+
+    def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
+        """Rates of the link vectors and their accelerations under the actuators."""
+        return ExoskeletonState(y.v, self._accelerations(self.actuators(t, y)))
+
+    def actuators(self, t: Scalar, y: ExoskeletonState) -> Float[Array, "n d"]:
+        """Forces f (n, d) in N on the link vectors: the prescribed moments and axial forces, and tracking."""
+        x, v, a = vectors.motion(*self.motion(t))
+        moment, axial = vectors.actuation(x, vectors.forces(self.chain, a, self.gravity))
+        k = self.tracking
+        correction = k**2 * (x - y.x) + 2 * k * (v - y.v)
+        return vectors.link_forces(y.x, moment, axial) + self.chain.W @ correction
+
+    def outputs(self, t: Scalar, y: ExoskeletonState) -> dict[str, Array]:
+        """Posture, actuators, ground reaction, energy and tracking error (see `variables`)."""
+        force = self.actuators(t, y)
+        x = vectors.link_vectors(self.motion(t).q)
+        _, axial = vectors.actuation(y.x, force)
+        return {
+            **self._observed(y.x, y.v, force, self._accelerations(force)),
+            "l": vectors.lengths(y.x),
+            "F": axial,
+            "tracking_error": jnp.max(vectors.lengths(y.x - x)),
+        }
+
+    def _observed(self, x: Array, v: Array, force: Array, acceleration: Array) -> dict[str, Array]:
+        """What prescribed and forward motion have in common."""
+        moment, _ = vectors.actuation(x, force)
+        reaction = vectors.ground_reaction(self.chain, acceleration, self.gravity)
+        about_foot = jnp.sum(moment, axis=0)
+        return {
+            "torque": vectors.joint_torques(self.chain, moment),
+            "reaction": reaction,
+            "pressure_point": vectors.centre_of_pressure(reaction, about_foot),
+            "joints": vectors.joints(self.chain, x),
+            "power": jnp.sum(force * v),
+            "energy": jnp.sum(jnp.stack(vectors.energies(self.chain, x, v, self.gravity))),
+        }
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, ExoskeletonState], Bool[Array, ""]]]:
+        """A link collapsed; in the mode "gait" the swing foot landed (the next step starts from `exchanged`)."""
+        ends = {"collapsed": lambda t, y: jnp.any(vectors.lengths(y.x) < self.shortest * jnp.asarray(self.lengths))}
+        if self.mode == "gait":
+            ends["landed"] = lambda t, y: t > self.duration * (1 + 1e-9)
+        return ends
+
+
+@float64_default
+class FactorisedExoskeleton(System):
+    """An exoskeleton ready to run."""
+
+    _factor: vectors.Factor
+
+    def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
+        """As the exoskeleton's own, with the factors of W at hand."""
+        force = self._model.actuators(t, y)
+        return ExoskeletonState(y.v, vectors.accelerations(self._factor, force, self._model.gravity))
+
+
+@float64_default
+def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -> Exoskeleton:
+    """The paper's five-link exoskeleton (figure 6): stance shank and thigh, swing thigh and shank, torso.
+
+    Args:
+        split: see `paper_table`.
+        mirror_swing: see `paper_table`.
+        fields: any field of `Exoskeleton`, e.g. `dimension=2`, `mode="gait"`.
+    """
+    return Exoskeleton.from_links(
+        paper_table(split, mirror_swing), fields.pop("gait", WalkingGait()), exchange=(4, 3, 2, 1, 5), **fields
+    )
+
+
+@float64_default
+def four_links(**fields: Any) -> Exoskeleton:
+    """The paper's planar four-link exoskeleton (figure 5): two legs without a torso, links 3 and 4 hanging."""
+    full = WalkingGait()
+    legs = dataclasses.replace(full, amplitude=full.amplitude[:4], phase=full.phase[:4], roles=full.roles[:4])
+    fields = {"dimension": 2, "exchange": (4, 3, 2, 1), "gait": legs, **fields}
+    return Exoskeleton.from_links(paper_table()[:4], **fields)

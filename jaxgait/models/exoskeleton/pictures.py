@@ -1,0 +1,173 @@
+"""Pictures of a walking exoskeleton from its labelled histories (`jaxgait.models.exoskeleton.measures.histories`)."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
+
+LEGS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
+_PARTS = ("left leg", "left leg", "right leg", "right leg", "torso")
+Group = Sequence[tuple[str, int]]
+
+
+def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
+    """Actuator moments or forces over time, one panel for each group.
+
+    Args:
+        data: histories.
+        groups: title of each panel with its curves: (variable, link).
+    """
+    with style():
+        figure, axes = plt.subplots(len(groups), 1, figsize=(7, 2.3 * len(groups)), sharex=True, squeeze=False)
+        for ax, (title, curves) in zip(axes[:, 0], groups.items(), strict=True):
+            for i, (name, link) in enumerate(curves):
+                ax.plot(data.time, data[name].sel(link=link), color=PALETTE[i], label=symbol(name, link))
+            ax.axhline(0, color="k", lw=0.5)
+            ax.set_title(title, loc="left")
+            first = curves[0][0]
+            ax.set_ylabel(axis_label("axial force" if first == "F" else "moment", data[first].attrs["units"]))
+            ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        axes[-1, 0].set_xlabel(axis_label("time", "s"))
+    return figure
+
+
+def symbol(name: str, link: int) -> str:
+    """Mathematical symbol of an actuator, e.g. of M_psi of link 1."""
+    greek = {"M_phi": rf"M_{{{link}}}^{{\varphi}}", "M_psi": rf"M_{{{link}}}^{{\psi}}", "F": f"F_{{{link}}}"}
+    return f"${greek[name]}$"
+
+
+def ground_reaction(data: xr.Dataset) -> Figure:
+    """Ground reaction over time beside the path of the centre of pressure."""
+    with style():
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), width_ratios=(1.5, 1))
+        names = {"x": "forward", "y": "to the left", "z": "upward"}
+        for i, axis in enumerate(data.axis.values):
+            left.plot(data.time, data.reaction.sel(axis=axis), color=PALETTE[i], label=f"$R_{axis}$, {names[axis]}")
+        left.axhline(0, color="k", lw=0.5)
+        left.set(xlabel=axis_label("time", "s"), ylabel=axis_label("ground reaction", "N"))
+        left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        point = data.pressure_point
+        right.plot(point.sel(ground_axis="x"), point.sel(ground_axis="y"), color=PALETTE[3])
+        right.plot(0, 0, "k^", ms=6, label="ankle")
+        right.axvspan(-0.05, 0.2, color=GREY, alpha=0.2, lw=0, label="a real foot, 25 cm")
+        right.set(xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"), title="centre of pressure")
+        right.set_aspect("equal", adjustable="datalim")
+        right.legend(loc="upper left")
+    return figure
+
+
+def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
+    """Postures at equal intervals, seen from the side and from above.
+
+    Args:
+        data: histories of the mode "gait".
+        frames: how many postures.
+    """
+    picks = np.linspace(0, data.sizes["time"] - 1, frames).round().astype(int)
+    with style():
+        figure, (side, top) = plt.subplots(2, 1, figsize=(10, 8.2), sharex=True, height_ratios=(1.65, 0.35))
+        for i in picks:
+            fade = 0.35 + 0.65 * (i / picks[-1])
+            draw_posture(side, data, int(i), alpha=fade)
+        for leg, colour in (("left leg", LEGS["left leg"]), ("right leg", LEGS["right leg"])):
+            foot = _foot(data, leg)
+            top.plot(foot.sel(axis="x"), foot.sel(axis="y"), color=colour, lw=1.2)
+        hip = data.joints.sel(link=2, end="far")
+        top.plot(hip.sel(axis="x"), hip.sel(axis="y"), color="k", lw=1, ls=":")
+        side.axhline(0, color="k", lw=0.8)
+        side.set(ylabel=axis_label("height z", "m"), xlim=_reach(data), ylim=(-0.05, 1.6))
+        side.set_aspect("equal")
+        top.set_aspect("equal")
+        top.set(
+            xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"), title="seen from above: feet and hip (dotted)"
+        )
+        side.legend(handles=leg_handles(), loc="upper left", ncols=3)
+    return figure
+
+
+def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> list[Line2D]:
+    """Draws the links at sample `i`, seen from the side; each anatomical leg keeps its colour through all steps."""
+    lines = []
+    for part, ends in zip(_parts(data, i), _seen_from_the_side(data, i), strict=True):
+        (line,) = ax.plot(*ends, "o-", color=LEGS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")
+        lines.append(line)
+    return lines
+
+
+def leg_handles() -> list[Line2D]:
+    """Lines for a legend of the body's parts."""
+    return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
+
+
+def animation(data: xr.Dataset, path: pathlib.Path, *, fps: int = 20) -> pathlib.Path:
+    """Writes a GIF of the walk, seen from the side, in real time.
+
+    Args:
+        data: histories of the mode "gait".
+        path: where to.
+        fps: frames per second.
+    """
+    picks = np.searchsorted(data.time, np.arange(0, float(data.time[-1]), 1 / fps))
+    low, high = _reach(data)
+    with style(figure__constrained_layout__use=False):
+        figure, ax = plt.subplots(figsize=(7, 7 * 1.6 / (high - low) + 0.5))
+        figure.subplots_adjust(left=0.09, right=0.98, top=0.93, bottom=0.12)
+        ax.axhline(0, color="k", lw=0.8)
+        ax.set(xlim=(low, high), ylim=(-0.1, 1.5), xlabel=axis_label("x", "m"), ylabel=axis_label("z", "m"))
+        ax.set_aspect("equal")
+        ax.legend(handles=leg_handles(), loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0)
+        lines = draw_posture(ax, data, 0)
+
+        def draw(frame: int) -> list[Line2D]:
+            i = int(picks[frame])
+            for line, part, ends in zip(lines, _parts(data, i), _seen_from_the_side(data, i), strict=True):
+                line.set_data(*ends)
+                line.set_color(LEGS[part])
+            ax.set_title(f"t = {float(data.time[i]):.2f} s", loc="left")
+            return lines
+
+        FuncAnimation(figure, draw, frames=len(picks)).save(path, writer=PillowWriter(fps=fps), dpi=70)
+        plt.close(figure)
+    return path
+
+
+def _reach(data: xr.Dataset) -> tuple[float, float]:
+    """Ends of the picture along x in m."""
+    x = data.joints.sel(axis="x")
+    return float(x.min()) - 0.15, float(x.max()) + 0.15
+
+
+def _seen_from_the_side(data: xr.Dataset, i: int) -> np.ndarray:
+    """Forward and upward coordinates of both ends of every link at sample `i`: (links, 2 coordinates, 2 ends)."""
+    return data.joints.values[i][:, :, [0, -1]].transpose(0, 2, 1)
+
+
+def _step(data: xr.Dataset) -> np.ndarray:
+    """Number of the step at each sample (0 with one fixed foot)."""
+    if data.attrs["mode"] == "literal":
+        return np.zeros(data.sizes["time"], dtype=int)
+    return np.floor(data.time.values / (data.attrs["stride_time_s"] / 2) * (1 - 1e-9)).astype(int)
+
+
+def _parts(data: xr.Dataset, i: int) -> tuple[str, ...]:
+    """To which part of the body each link belongs at sample `i`; the legs exchange roles at every step."""
+    swap = {"left leg": "right leg", "right leg": "left leg"} if _step(data)[i] % 2 else {}
+    return tuple(swap.get(part, part) for part in _PARTS[: data.sizes["link"]])
+
+
+def _foot(data: xr.Dataset, leg: str) -> xr.DataArray:
+    """Path of the foot of an anatomical leg: the base while it stands, the far end of link 4 while it swings."""
+    stands = (_step(data) % 2 == 1) == (leg == "right leg")
+    base, swing = data.joints.sel(link=1, end="proximal"), data.joints.sel(link=4, end="far")
+    return xr.where(xr.DataArray(stands, dims="time"), base, swing)

@@ -1,0 +1,114 @@
+"""Prescribed walking: the paper's analytical gait for the links of an exoskeleton, with the choice of its free numbers.
+
+With w = 2 pi / T and c = cos(w t), for a link of the stance leg (upper signs) or of the swing leg (lower signs):
+
+    elevation   psi = pi/2 + j sin[f - (1 -+ c) pi/2]   for shanks, cosine for thighs; the torso stays upright
+    azimuth     phi = j sin(w t)                        for shanks, cosine for thighs and the torso
+    length      l = l* (1 + eps sin(w t))               for all links but the swing shank, which has a minus
+
+T is one stride of two steps; 0 <= t <= T/2 is one step on one leg. All elevation rates vanish at 0 and T/2: the gait
+stops and goes at every step, a property of this parametrisation.
+
+Source: Borisov & Chigarev, section 7, eq. (26). The paper gives no values of T, j, f, l*, eps: those here are ours,
+chosen so that consecutive steps join (`joined_amplitudes`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.chain import Spatial
+from jaxgait.mechanics.chain.tree import Real
+from jaxgait.mechanics.elementary import cos, sin
+from jaxgait.model import Scalar, parameter
+from jaxgait.parameters import ParameterError
+from jaxgait.precision import float64_default
+
+_OURS = "our choice; the paper gives none"
+_SWING = 0.28  # amplitude of all elevations at the instant of exchange, rad
+_PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
+
+
+class Role(NamedTuple):
+    """What a link does in the gait."""
+
+    cosine: bool
+    """Cosine (thighs, torso) or sine (shanks) in the formulas."""
+    swings: bool
+    """It belongs to the leg in the air."""
+    tilts: bool = True
+    """Its elevation moves; False keeps it upright."""
+    shortens: bool = False
+    """Its length starts by shrinking (a minus before eps)."""
+
+
+STANCE_SHANK = Role(cosine=False, swings=False)
+STANCE_THIGH = Role(cosine=True, swings=False)
+SWING_THIGH = Role(cosine=True, swings=True)
+SWING_SHANK = Role(cosine=False, swings=True, shortens=True)
+TORSO = Role(cosine=True, swings=False, tilts=False)
+FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
+
+
+@float64_default
+def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0.1) -> Float[Array, " n"]:
+    """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
+
+    At the exchange of roles each leg must be the mirror image of what the other was:
+    j_1 sin f_1 = j_2 cos f_2 = j_3 cos f_3 = j_4 sin f_4 = `swing`.
+    """
+    at_exchange = jnp.stack([sin(phase[0]), cos(phase[1]), cos(phase[2]), sin(phase[3])])
+    return jnp.concatenate([swing / at_exchange, jnp.asarray(torso, dtype=at_exchange.dtype)[None]])
+
+
+@float64_default
+class WalkingGait(eqx.Module):
+    """The analytical gait; the defaults are our five-link example."""
+
+    amplitude: Float[Real, "*batch n"] = parameter(
+        _SWING / np.array([1.0, np.cos(0.3), np.cos(0.3), np.sin(0.45), 2.8]),
+        unit="rad",
+        doc="angular amplitudes of the links",
+        source=_OURS,
+    )
+    phase: Float[Real, "*batch n"] = parameter(_PHASE, unit="rad", doc="phase angles of the links", source=_OURS)
+    stride_time: Scalar = parameter(1.8, unit="s", doc="stride time, two steps", bounds="positive", source=_OURS)
+    stretch: Scalar = parameter(0.03, unit="1", doc="relative change of the links' lengths", source=_OURS)
+    roles: tuple[Role, ...] = eqx.field(static=True, default=FIVE_ROLES)
+
+    def coordinates(self, t: Scalar, rest_lengths: Float[Real, " n"]) -> Spatial:
+        """Angles (rad) and lengths (m) of the links at time `t` in s."""
+        quarter = jnp.pi / 2
+        angle = 2 * jnp.pi * t / self.stride_time
+        shift, side, tilts, grows = (self._column(x) for x in zip(*map(_numbers, self.roles), strict=True))
+        argument = self.phase + quarter * shift - (1 - side * cos(angle)) * quarter
+        psi = quarter + self.amplitude * tilts * sin(argument)
+        phi = self.amplitude * sin(angle + quarter * shift)
+        return Spatial(phi, psi, rest_lengths * (1 + self.stretch * grows * sin(angle)))
+
+    def _column(self, numbers: tuple[float, ...]) -> Array:
+        return jnp.asarray(numbers, dtype=jnp.asarray(self.phase).dtype)
+
+    def validate(self, n: int) -> None:
+        """Rejects a gait that does not fit `n` links.
+
+        Raises:
+            ParameterError: naming what does not fit.
+        """
+        if len(self.roles) != n:
+            raise ParameterError(f"the gait has roles for {len(self.roles)} links, the exoskeleton has {n}")
+        for name in ("amplitude", "phase"):
+            shape = np.shape(getattr(self, name))
+            if not shape or shape[-1] != n:
+                raise ParameterError(f"gait.{name} must have one entry per link ({n}), got the shape {shape}")
+        if (np.abs(np.asarray(self.stretch)) >= 1).any():
+            raise ParameterError(f"gait.stretch must lie in (-1, 1) so that lengths stay positive, got {self.stretch}")
+
+
+def _numbers(role: Role) -> tuple[float, float, float, float]:
+    return float(role.cosine), -1.0 if role.swings else 1.0, float(role.tilts), -1.0 if role.shortens else 1.0

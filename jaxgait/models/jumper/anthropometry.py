@@ -1,0 +1,87 @@
+"""Body segments of a man of any mass and stature, after P. de Leva, J. Biomech. 29 (1996) 1223, table 4 (males)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxgait.model import Scalar
+from jaxgait.precision import float64_default
+
+REFERENCE_STATURE = 1.741
+"""Stature in m of the men measured."""
+
+SHOULDER_BELOW_NECK = 0.0878
+"""Shoulder joints below the cervicale in m at the reference stature (difference of de Leva's trunk lengths)."""
+
+# name: length mm, mass %, centre of mass % of length from the cranial (proximal, heel) end, and radii of gyration % of
+# length about the antero-posterior, medio-lateral and longitudinal axis (de Leva's sagittal, transverse, longitudinal).
+_TABLE = {
+    "head": (242.9, 6.94, 50.02, 30.3, 31.5, 26.1),
+    "chest": (242.1, 15.96, 50.66, 50.5, 32.0, 46.5),
+    "abdomen": (215.5, 16.33, 45.02, 48.2, 38.3, 46.8),
+    "lower_trunk": (145.7, 11.17, 61.15, 61.5, 55.1, 58.7),
+    "upper_arm": (281.7, 2.71, 57.72, 28.5, 26.9, 15.8),
+    "forearm": (268.9, 1.62, 45.74, 27.6, 26.5, 12.1),
+    "hand": (86.2, 0.61, 79.00, 62.8, 51.3, 40.1),
+    "thigh": (422.2, 14.16, 40.95, 32.9, 32.9, 14.9),
+    "shank": (434.0, 4.33, 44.59, 25.5, 24.9, 10.3),
+    "foot": (258.1, 1.37, 44.15, 25.7, 24.5, 12.4),
+}
+
+
+class Segment(NamedTuple):
+    """One segment (of one side)."""
+
+    length: Scalar
+    """m."""
+    mass: Scalar
+    """kg."""
+    com: Scalar
+    """Distance in m of the centre of mass from the cranial (proximal, heel) end."""
+    sagittal: Scalar
+    """Moment of inertia about the antero-posterior axis through the centre of mass, kg m^2."""
+    transverse: Scalar
+    """About the medio-lateral axis."""
+    longitudinal: Scalar
+    """Along the segment."""
+
+
+@float64_default
+def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
+    """Segments of a man: masses scale with his mass in kg, lengths with his stature in m.
+
+    The chest and abdomen are one rigid `upper_trunk`. Limbs are given once; the two sides are equal.
+    """
+    scale = stature / REFERENCE_STATURE
+    found = {name: _segment(row, mass, scale) for name, row in _TABLE.items()}
+    found["upper_trunk"] = _merged(found.pop("chest"), found.pop("abdomen"))
+    return found
+
+
+def _segment(row: tuple[float, ...], mass: Scalar, scale: Scalar) -> Segment:
+    length, own = row[0] * 1e-3 * scale, row[1] * 1e-2 * mass
+    moments = (own * (r * 1e-2 * length) ** 2 for r in row[3:])
+    return Segment(length, own, row[2] * 1e-2 * length, *moments)
+
+
+def _merged(upper: Segment, lower: Segment) -> Segment:
+    """Two segments in a row as one (parallel-axis theorem)."""
+    mass = upper.mass + lower.mass
+    gap = upper.length + lower.com - upper.com
+    shift = upper.mass * lower.mass / mass * gap**2
+    return Segment(
+        upper.length + lower.length,
+        mass,
+        upper.com + lower.mass / mass * gap,
+        upper.sagittal + lower.sagittal + shift,
+        upper.transverse + lower.transverse + shift,
+        upper.longitudinal + lower.longitudinal,
+    )
+
+
+@float64_default
+def stack(values: list[Scalar]) -> jnp.ndarray:
+    """Numbers as one array in the precision in force."""
+    return jnp.stack([jnp.asarray(v, dtype=float) for v in values])

@@ -1,0 +1,115 @@
+"""The human jumper in the sagittal plane: fifteen segments moving symmetrically, i.e. nine bars.
+
+    0 foot - 1 shank - 2 thigh - 3 lower trunk - 4 upper trunk - 5 head
+                                                       |
+                                                  6 upper arm - 7 forearm - 8 hand
+
+Limbs are given twice their mass. See `jaxgait.models.jumper.planar` for the equations and
+`jaxgait.models.jumper.spatial` for the fifteen bodies in space. Source: Chen, Yan, Jin 2003 (the sine swings and their
+sizes, the sole of many flexible points); segments: de Leva 1996; what the paper leaves open is marked "chosen".
+"""
+
+from __future__ import annotations
+
+from math import radians
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+
+from jaxgait.mechanics.planar_tree import PlanarTree, Vec
+from jaxgait.model import Scalar, parameter
+from jaxgait.models.jumper.anthropometry import REFERENCE_STATURE, SHOULDER_BELOW_NECK, Segment, segments, stack
+from jaxgait.models.jumper.planar import Joint, PlanarJumper
+from jaxgait.models.jumper.sole import Sole
+from jaxgait.models.jumper.swing import Swing
+
+_CHOSEN = "chosen"
+_PAPER = "Chen, Yan, Jin 2003"
+
+HEEL_BEHIND_ANKLE = 0.063
+"""m, a quarter of the foot's length (chosen)."""
+FOOT_COM_BELOW_ANKLE = 0.034
+"""m (chosen)."""
+
+_PARENTS = (-1, 0, 1, 2, 3, 4, 4, 6, 7)
+_SIDES = (2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0)
+_NAMES = ("foot", "shank", "thigh", "lower_trunk", "upper_trunk", "head", "upper_arm", "forearm", "hand")
+
+
+def _swing(angle: float | int, delay: float, duration: float) -> Any:
+    return Swing(radians(angle), delay, duration)
+
+
+class Jumper(PlanarJumper):
+    """A squat jump with an arm swing: `Jumper()` from hips to ankles, `Jumper.simultaneous()` all joints at once."""
+
+    joints: ClassVar[tuple[Joint, ...]] = (
+        Joint("ankle", 1, 1.0, (-60.0, 50.0)),
+        Joint("knee", 2, -1.0, (-5.0, 160.0)),
+        Joint("hip", 3, 1.0, (-30.0, 140.0)),
+        Joint("shoulder", 6, -1.0, (-70.0, 190.0)),
+        Joint("elbow", 7, -1.0, (-5.0, 160.0)),
+    )
+    studs_per_row: ClassVar[float] = 4.0
+
+    mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
+    stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive")
+    quiet: Scalar = parameter(
+        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
+    )
+    com_ahead: Scalar = parameter(
+        0.110, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
+    )
+    knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
+    hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
+    shoulder_start: Scalar = parameter(
+        radians(-30), unit="rad", doc="shoulder angle in the crouch (negative: arm behind the trunk)", source=_CHOSEN
+    )
+    elbow_start: Scalar = parameter(0.0, unit="rad", doc="elbow flexion in the crouch", source=_CHOSEN)
+    ankle: Swing = _swing(-45, 0.07, 0.25)
+    knee: Swing = _swing(-90, 0.10, 0.29)
+    hip: Swing = _swing(-90, 0.0, 0.33)
+    shoulder: Swing = _swing(54, 0.0, 0.34)
+    elbow: Swing = _swing(54, 0.0, 0.34)
+    sole: Sole = Sole()
+
+    @classmethod
+    def simultaneous(cls, duration: float = 0.30, **parameters: Any) -> Jumper:
+        """All joints start together and take the same time, as the paper's text suggests."""
+        angles = {"ankle": -45, "knee": -90, "hip": -90, "shoulder": 54, "elbow": 54}
+        return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
+
+    def build(self) -> PlanarTree:
+        """The nine bars; those of the limbs stand for both sides."""
+        s = segments(self.mass, self.stature)
+        offsets, coms = _layout(s, self.stature)
+        parts = [s[name] for name in _NAMES]
+        sides = jnp.asarray(_SIDES, dtype=float)
+        return PlanarTree(
+            parents=_PARENTS,
+            offset=jnp.stack([stack(list(o)) for o in offsets]),
+            com=jnp.stack([stack(list(c)) for c in coms]),
+            mass=sides * stack([p.mass for p in parts]),
+            inertia=sides * stack([p.transverse for p in parts]),
+        )
+
+    def tips(self) -> list[Vec]:
+        """Toe tip, knee, hip, and so on to the finger tips."""
+        s = segments(self.mass, self.stature)
+        zero = jnp.zeros(())
+        up = {name: Vec(zero, jnp.asarray(s[name].length, dtype=float)) for name in _NAMES}
+        toe = Vec(up["foot"].z - HEEL_BEHIND_ANKLE, zero - self.sole.drop)
+        return [toe, *(up[n] for n in _NAMES[1:6]), *(Vec(zero, -up[n].z) for n in _NAMES[6:])]
+
+
+def _layout(s: dict[str, Segment], stature: Scalar) -> tuple[list[tuple], list[tuple]]:
+    """Joints in the parents' frames and centres of mass, (x, z) in m, in the order of the bars."""
+    shoulder = s["upper_trunk"].length - SHOULDER_BELOW_NECK * stature / REFERENCE_STATURE
+    offsets = [(0.0, 0.0), (0.0, 0.0)]
+    offsets += [(0.0, s[name].length) for name in ("shank", "thigh", "lower_trunk", "upper_trunk")]
+    offsets += [(0.0, shoulder), (0.0, -s["upper_arm"].length), (0.0, -s["forearm"].length)]
+    coms = [(s["foot"].com - HEEL_BEHIND_ANKLE, -FOOT_COM_BELOW_ANKLE)]
+    coms += [(0.0, s[name].length - s[name].com) for name in _NAMES[1:6]]
+    coms += [(0.0, -s[name].com) for name in _NAMES[6:]]
+    return offsets, coms

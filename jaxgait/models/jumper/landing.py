@@ -1,0 +1,313 @@
+r"""Landing on legs that give way: an absorbing motion planned in the air, and what is read off a landing.
+
+Joints follow prescribed motions, so a landing is soft only if the legs already shorten at touch-down as fast as the
+body falls. The plan needs no feedback, only ballistics and the linear map from the rates of ankle, knee and hip over a
+foot at rest to the momentum p = (velocity of the centre of mass, angular momentum about it):
+
+- **posture at touch-down** (ankle, hip; the knee is chosen) **and its time**: the foot is level there, so that all
+  studs meet the ground together (its pitch is a quadrature, since the angular momentum is constant in the air), the
+  centre of mass has fallen to its height in that posture, and lies a chosen distance ahead of the ankle;
+- **rates**: the legs carry all of the momentum, so that the foot comes down at rest; **accelerations**: they carry free
+  fall, p' = (0, -g, 0), so that it stays at rest;
+- **absorption**: from there p goes to zero along cubics in a chosen time, the joints follow. The ground reaction is
+  thereby chosen too: it grows from zero without any impact, and the centre of pressure stays under the sole.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+
+from jaxgait import precision
+from jaxgait.mechanics.planar_tree import Bar, Point, Turn, Vec, whole
+from jaxgait.model import Scalar, System, parameter
+from jaxgait.models.jumper.planar import JumperState, PlanarJumper
+from jaxgait.models.jumper.swing import Keyframes
+from jaxgait.parameters import check
+from jaxgait.precision import float64_default
+
+__all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]
+
+NEWTON_STEPS = 10  # 6 reach rounding at the defaults
+DIFFERENCE = 1e-6  # rad and s
+MISS = 1e-9  # m and rad: what the plan may leave over
+NODES = 32  # Gauss-Legendre nodes over the flight: pitch at touch-down to 1e-9 rad
+STEPS, KEYS = 240, 8  # midpoint steps of the absorption, and keyframes kept of them
+
+J = TypeVar("J", bound=PlanarJumper)
+
+
+class Absorption(eqx.Module):
+    """What is chosen of a landing."""
+
+    knee: Scalar = parameter(0.9, unit="rad", doc="knee flexion at touch-down")
+    com: Scalar = parameter(0.078, unit="m", doc="centre of mass ahead of the ankle at touch-down")
+    reach: Scalar = parameter(0.15, unit="s", doc="preparation before touch-down", bounds="positive")
+    duration: Scalar = parameter(0.15, unit="s", doc="from touch-down to rest", bounds="positive")
+
+
+class Flight(NamedTuple):
+    """A body in the air at time `t` in s: centre of mass, its velocity, angular momentum about it, the foot's pitch."""
+
+    t: Scalar
+    com: Vec
+    velocity: Vec
+    spin: Scalar
+    pitch: Scalar
+
+
+class Legs(NamedTuple):
+    """Ankle, knee and hip at a time."""
+
+    t: Float[Array, ""]
+    angle: Float[Array, 3]
+    rate: Float[Array, 3]
+    acceleration: Float[Array, 3]
+
+
+@float64_default
+def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None) -> J:
+    """The same jump with legs that absorb its landing.
+
+    Args:
+        model: a jumper without a landing. Its arms may swing in the air: raised arms bring the trunk forward.
+        run: its jump, simulated up to a time in the air, before the preparation for touch-down begins.
+        absorption: posture at touch-down and how long it takes.
+
+    Raises:
+        ValueError: the run does not end in the air, there is no time for the preparation, or the plan has no solution
+            (by how much it misses).
+        jaxgait.parameters.ParameterError: it needs joint angles beyond the limits.
+    """
+    chosen = absorption or Absorption()
+    check(chosen)
+    t = float(run.time[-1])
+    with precision.use("float64"):
+        cast, chosen = precision.cast(model).prepared(), precision.cast(chosen)
+        aloft = JumperState(**{k: jnp.asarray(run[k].values[-1]) for k in JumperState._fields if k in run})
+        if not float(jnp.max(cast.contact(aloft).depth)) < 0.0:
+            raise ValueError(f"the jumper touches the ground at t = {t:g} s; plan its landing from a time in the air")
+        flight = _flight(cast, jnp.asarray(t), aloft)
+        touch, left = _touch_down(cast, flight, chosen)
+        keys = jax.tree.map(float, _keyframes(cast, _absorbing(cast, flight, touch, chosen), chosen.reach))
+    if not left < MISS:
+        raise ValueError(f"there is no such landing: the foot misses the level ground by {left:.3g} (m, rad)")
+    if not float(touch.t) - float(chosen.reach) >= t:
+        raise ValueError(f"touch-down is at {float(touch.t):.3f} s: no time for a preparation of {chosen.reach:g} s")
+    names = [joint.name for joint in model.joints[:3]]
+    found = eqx.tree_at(
+        lambda m: [getattr(m, name).then for name in names], model, keys, is_leaf=lambda leaf: leaf is None
+    )
+    found.validate()
+    return found
+
+
+@jax.jit
+def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
+    body = whole(model.tree(), model.motion(t, aloft))
+    return Flight(t, body.com, body.velocity, body.angular_momentum, jnp.asarray(aloft.pitch))
+
+
+# --- touch-down ---------------------------------------------------------------------------------------------------
+
+
+def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs, float]:
+    """The legs at touch-down by Newton's method, and what is left of the conditions."""
+    u = jnp.stack([0.6 * chosen.knee, 0.3 * chosen.knee, flight.t + 0.25 + flight.velocity.z / model.gravity])
+    for _ in range(NEWTON_STEPS):
+        left, touch = _miss(model, flight, chosen, u[None] + DIFFERENCE * jnp.eye(4, 3, k=-1))
+        # by differences: XLA takes three times as long to compile the derivative, and Newton's method forgives them
+        u = u - jnp.linalg.solve((left[1:] - left[:1]).T / DIFFERENCE, left[0])
+    return jax.tree.map(lambda leaf: leaf[0], touch), float(jnp.max(jnp.abs(left[0])))
+
+
+@jax.jit
+@functools.partial(jax.vmap, in_axes=(None, None, None, 0))
+def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3]) -> tuple[Float[Array, 3], Legs]:
+    """What ankle, hip and time `u` of touch-down leave of its conditions (height, balance, pitch), and the legs."""
+    aloft_for = u[2] - flight.t
+    angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
+    touch = _legs(model, u[2], angle, *_falling(model, flight, u[2]))
+    standing = whole(model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])).com
+    height = flight.com.z + flight.velocity.z * aloft_for - 0.5 * model.gravity * aloft_for**2
+    pitch = _pitch(model, flight, _keyframes(model, jax.tree.map(lambda x: x[None], touch), chosen.reach), u[2])
+    return jnp.stack([model.sole.drop + standing.z - height, standing.x - chosen.com, pitch]), touch
+
+
+def _falling(model: System, flight: Flight, t: Scalar) -> tuple[Float[Array, 3], Float[Array, 3]]:
+    """Momentum in free fall and its rate."""
+    g, zero = jnp.asarray(model.gravity, dtype=float), jnp.zeros(())
+    momentum = [flight.velocity.x, flight.velocity.z - g * (t - flight.t), flight.spin]
+    return jnp.stack(momentum), jnp.stack([zero, -g, zero])
+
+
+def _legs(
+    model: System,
+    t: Scalar,
+    angle: Float[Array, 3],
+    momentum: Float[Array, 3],
+    change: Float[Array, 3],
+) -> Legs:
+    """Rates and accelerations at which the legs, over a foot at rest, carry a momentum and its rate of change."""
+    others = model.joint_turns(t)[3:]
+    places, rates, accelerations = (
+        jnp.concatenate([own, jnp.stack([turn[k] for turn in others]) if others else jnp.zeros(0)])
+        for k, own in enumerate((angle, jnp.zeros(3), jnp.zeros(3)))
+    )
+
+    def carried(places: Array, rates: Array) -> Float[Array, 3]:
+        turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(places, rates, strict=True)]
+        body = whole(model.tree(), _over_foot(model, turns))
+        return jnp.stack([body.velocity.x, body.velocity.z, body.angular_momentum])
+
+    def of_rates(own: Float[Array, 3]) -> Float[Array, 3]:
+        return carried(places, rates.at[:3].set(own))
+
+    still = jnp.zeros(3)
+    gain, rest = jax.jacfwd(of_rates)(still), of_rates(still)
+    own = jnp.linalg.solve(gain, momentum - rest)
+    moving = rates.at[:3].set(own)
+    bias = jax.jvp(carried, (places, moving), (moving, accelerations))[1]
+    return Legs(jnp.asarray(t, dtype=float), angle, own, jnp.linalg.solve(gain, change - bias))
+
+
+def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) -> Float[Array, ""]:
+    """Pitch of the foot at time `end`: its rate follows from the constant angular momentum, whatever the pitch."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    span = end - flight.t
+
+    def rate(t: Scalar) -> Float[Array, ""]:
+        turns = model.joint_turns(t)
+        legs = [Turn(*map(jnp.add, turn, key.turn(t - model.quiet))) for turn, key in zip(turns, keys, strict=False)]
+
+        def carried(spin: Scalar) -> Float[Array, ""]:
+            return whole(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin)).angular_momentum
+
+        still, turning = jax.vmap(carried)(jnp.array([0.0, 1.0]))
+        return (flight.spin - still) / (turning - still)
+
+    rates = jax.vmap(rate)(flight.t + 0.5 * span * (1.0 + nodes))
+    return flight.pitch + 0.5 * span * jnp.sum(weights * rates)
+
+
+# --- absorption ---------------------------------------------------------------------------------------------------
+
+
+@jax.jit
+def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -> Legs:
+    """The legs at the keyframes from touch-down to rest (leading axis)."""
+    T, (start, slope) = chosen.duration, _falling(model, flight, touch.t)
+
+    def at(s: Scalar, angle: Float[Array, 3]) -> Legs:
+        """At a share s of the duration: p = p0 (1 - 3 s^2 + 2 s^3) + p0' T s (1 - s)^2."""
+        left = 1.0 - s
+        p = start * left**2 * (1.0 + 2.0 * s) + slope * T * s * left**2
+        dp = -6.0 * start * s * left + slope * T * left * (1.0 - 3.0 * s)
+        return _legs(model, touch.t + s * T, angle, p, dp / T)
+
+    def step(angle: Float[Array, 3], s: Array) -> tuple[Float[Array, 3], Float[Array, 3]]:
+        h = 1.0 / STEPS
+        half = angle + 0.5 * h * T * at(s, angle).rate
+        after = angle + h * T * at(s + 0.5 * h, half).rate
+        return after, after
+
+    path = jax.lax.scan(step, touch.angle, jnp.linspace(0.0, 1.0, STEPS, endpoint=False))[1]
+    kept = jnp.concatenate([touch.angle[None], path[STEPS // KEYS - 1 :: STEPS // KEYS]])
+    return jax.vmap(at)(jnp.linspace(0.0, 1.0, KEYS + 1), kept)
+
+
+def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
+    """Motions of the leg joints beside what they do anyway: at rest until `reach` before the path, then along it."""
+    anyway = jax.vmap(model.joint_turns)(path.t)[:3]
+    times = jnp.concatenate([jnp.zeros(1), path.t - path.t[0] + reach])
+    return [
+        Keyframes(
+            times=tuple(times),
+            angles=(0.0, *(path.angle[:, k] - own.angle)),
+            rates=(0.0, *(path.rate[:, k] - own.rate)),
+            accelerations=(0.0, *(path.acceleration[:, k] - own.acceleration)),
+            delay=path.t[0] - reach - model.quiet,
+        )
+        for k, own in enumerate(anyway)
+    ]
+
+
+def _turns(legs: Legs) -> list[Turn]:
+    return [Turn(*values) for values in zip(legs.angle, legs.rate, legs.acceleration, strict=True)]
+
+
+def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> list[Bar]:
+    """The bars over a level foot whose ankle rests in the origin; the foot may turn."""
+    zero = jnp.zeros(())
+    rest = Vec(zero, zero)
+    return model.posed(flexions, Point(rest, rest, rest), Turn(zero, zero + spin, zero))
+
+
+# --- what is read off a landing -----------------------------------------------------------------------------------
+
+
+class Landing(NamedTuple):
+    """The figures of one landing."""
+
+    touch_down: float
+    """Time in s at which the first stud meets the ground."""
+    speed: float
+    """Of the centre of mass there, downward, m/s."""
+    fall: float
+    """Of the centre of mass from its largest height to touch-down, m."""
+    peak_force: float
+    """Largest vertical ground reaction, body weights."""
+    lowering: float
+    """Of the centre of mass from touch-down to its lowest place, m."""
+    impulse: float
+    """Of the ground reaction less the weight from touch-down to the end, N s: takes away the momentum of the fall."""
+    momentum: float
+    """Gained by the body meanwhile, upward, N s: what the impulse should be."""
+    airborne: float
+    """Time in s without any contact after touch-down: bouncing."""
+    speed_end: float
+    """Of the centre of mass at the end, m/s."""
+    com_end: float
+    """Centre of mass ahead of the ankle at the end, m; over the sole if between its rows."""
+
+
+@float64_default
+def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landing:
+    """Reads the figures of a landing off the time histories of a jump.
+
+    Args:
+        run: a jump that comes down again, sampled densely (0.1 ms for the impulse).
+        mass: in kg.
+        gravity: m/s^2.
+
+    Raises:
+        ValueError: the jump has no flight, or does not come down from it.
+    """
+    deepest = run.depth.max([d for d in run.depth.dims if d != "time"]).values
+    apex = int(run.com_z.values.argmax())
+    touching = deepest[apex:] > 0.0
+    if touching[0] or not touching.any():
+        raise ValueError("there is no landing: the jump must have a flight and come down from it")
+    touch = apex + int(np.argmax(touching))
+    down = run.isel(time=slice(touch, None))
+    first, last = down.isel(time=0), down.isel(time=-1)
+    weight, time = mass * gravity, down.time.values
+    return Landing(
+        touch_down=float(first.time),
+        speed=-float(first.com_vz),
+        fall=float(run.com_z[apex] - first.com_z),
+        peak_force=float(down.grf_z.max()) / weight,
+        lowering=float(first.com_z - down.com_z.min()),
+        impulse=float(np.trapezoid(down.grf_z.values - weight, time)),
+        momentum=mass * float(last.com_vz - first.com_vz),
+        airborne=float(np.diff(time) @ (deepest[touch + 1 :] <= 0.0)),
+        speed_end=float(np.hypot(last.com_vx, last.com_vz)),
+        com_end=float(last.com_x - last.x),
+    )

@@ -1,0 +1,198 @@
+"""What is read off a jump: take-off, height, peak force, and when each row of studs lifts off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from jaxgait.measure import Measure, Measures, table
+from jaxgait.model import Scalar
+from jaxgait.models.jumper.planar import JumperState, PlanarJumper
+from jaxgait.precision import float64_default
+from jaxgait.run import Run
+from jaxgait.solve.integrate import Settings, integrate
+
+__all__ = ["MEASURES", "Jump", "Steps", "assess", "fly", "lift_off_times", "march_incremental", "measures", "slid"]
+
+Number = Float[Array, ""]
+
+
+class Jump(NamedTuple):
+    """The figures of one jump."""
+
+    take_off: Number
+    """Time in s at which the last stud leaves the ground for good; NaN where it never does."""
+    x: Number
+    """Centre of mass at take-off, m."""
+    z: Number
+    vx: Number
+    """Its velocity, m/s."""
+    vz: Number
+    height: Number
+    """Rise of the centre of mass above its position at take-off, m."""
+    apex: Number
+    """Largest height of the centre of mass above the ground, m."""
+    peak_force: Number
+    """Largest vertical ground reaction, body weights."""
+    angular_momentum: Number
+    """About the centre of mass at take-off, kg m^2/s, forward positive."""
+    pitch: Number
+    """Of the foot at take-off, rad."""
+
+
+@float64_default
+def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
+    """Reads the figures of a jump off its time histories; differentiable.
+
+    Args:
+        time: in s, dense enough that straight lines join the samples (1 ms).
+        run: histories by name as a jumper's `outputs` and state give them: `depth`, `com_x`, `com_z`, `com_vx`,
+            `com_vz`, `grf_z`, `angular_momentum`, `pitch`.
+        weight: in N.
+        gravity: m/s^2.
+    """
+    time = jnp.asarray(time)
+    deepest = jnp.max(jnp.asarray(run["depth"]).reshape(time.shape[0], -1), axis=1)
+    share, last = _last_crossing(deepest)
+
+    def at_take_off(values: Any) -> Number:
+        values = jnp.asarray(values)
+        return (1.0 - share) * values[last] + share * values[last + 1]
+
+    z, vz = at_take_off(run["com_z"]), at_take_off(run["com_vz"])
+    height = vz**2 / (2.0 * gravity)
+    return Jump(
+        at_take_off(time),
+        at_take_off(run["com_x"]),
+        z,
+        at_take_off(run["com_vx"]),
+        vz,
+        height,
+        z + height,
+        jnp.max(jnp.asarray(run["grf_z"])) / weight,
+        at_take_off(run["angular_momentum"]),
+        at_take_off(run["pitch"]),
+    )
+
+
+@float64_default
+def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Settings) -> Jump:
+    """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated."""
+    trajectory = integrate(model, ts, settings)
+    run = jax.vmap(model.outputs)(ts, trajectory.ys)
+    weight = jnp.sum(model.tree().mass) * model.gravity
+    return assess(ts, {**run, "pitch": trajectory.ys.pitch}, weight, model.gravity)
+
+
+class Steps(NamedTuple):
+    """A jump by time steps; leading axis: samples."""
+
+    ts: Float[Array, " samples"]
+    """Times in s."""
+    ys: JumperState
+    tangential: Float[Array, "samples rows"]
+    """Friction on one stud of each row in N."""
+    slide: Float[Array, "samples rows"]
+    """Displacement in m that each row has slid under load."""
+
+
+@float64_default
+def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sample: int) -> Steps:
+    """One jump with the paper's incremental friction law, by time steps (see `PlanarJumper.incremental_step`).
+
+    Args:
+        model: the jumper.
+        dt: step in s, about 1e-5.
+        samples: how many to keep.
+        steps_per_sample: steps between them.
+    """
+    system = model.prepared()
+    start = system.initial_state()
+    still = jnp.zeros_like(start.bristle)
+
+    def time(index: Array) -> Array:
+        return jnp.asarray(index, dtype=float) * dt  # not summed up: 60 000 roundings
+
+    def step(carry: Any, _: None) -> tuple[Any, None]:
+        index, y, slide, _ = carry
+        after, contact = system.incremental_step(time(index), y, dt)
+        loaded = contact.studs.normal > 0.0
+        slide = slide + dt * jnp.where(loaded, jnp.abs(contact.slip), 0.0)
+        return (index + 1, after, slide, contact.studs.tangential[:, 0]), None
+
+    def sample(carry: Any, _: None) -> tuple[Any, Steps]:
+        carry, _ = jax.lax.scan(step, carry, length=steps_per_sample)
+        index, y, slide, tangential = carry
+        return carry, Steps(time(index), y, tangential, slide)
+
+    return jax.lax.scan(sample, (jnp.asarray(0), start, still, still), length=samples)[1]
+
+
+@float64_default
+def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
+    """Displacement in m that each row of studs slides under load during a run with `depth` and `slip`."""
+    rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
+    return 0.5 * jnp.diff(jnp.asarray(time)) @ (rate[1:] + rate[:-1])
+
+
+def _jump(run: Run) -> Jump:
+    """The figures of one jump from its samples."""
+    model: Any = run.model
+    weight = jnp.sum(model.tree().mass) * model.gravity
+    histories = {**run.outputs(), "pitch": run.ys.pitch}
+    return assess(run.ts, histories, weight, model.gravity)
+
+
+def _peak_force(run: Run) -> Number:
+    """Largest vertical ground reaction in body weights, over the solver's own steps too."""
+    model: Any = run.model
+    weight = jnp.sum(model.tree().mass) * model.gravity
+    return jnp.maximum(run.once(_jump).peak_force, run.extremes("grf_z").largest / weight)
+
+
+INTERVAL = 2.5e-3
+"""Longest time in s between samples that straight lines may join (see `assess`)."""
+
+
+def _read(name: str, unit: str, long_name: str) -> Measure:
+    return Measure(name, lambda run: getattr(run.once(_jump), name), unit, long_name, interval=INTERVAL)
+
+
+MEASURES = table(
+    _read("take_off", "s", "time of take-off"),
+    _read("x", "m", "forward position of the centre of mass at take-off"),
+    _read("z", "m", "height of the centre of mass at take-off"),
+    _read("vx", "m/s", "forward velocity of the centre of mass at take-off"),
+    _read("vz", "m/s", "upward velocity of the centre of mass at take-off"),
+    _read("height", "m", "jump height above take-off"),
+    _read("apex", "m", "largest height of the centre of mass"),
+    Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
+    _read("angular_momentum", "kg m^2/s", "angular momentum at take-off, forward positive"),
+    _read("pitch", "rad", "pitch of the foot at take-off"),
+)
+"""What is read off a jump, by name."""
+
+measures = Measures(tuple(MEASURES.values()))
+"""All of them together."""
+
+
+@float64_default
+def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:
+    """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do."""
+    time, depth = jnp.asarray(time), jnp.asarray(depth)
+    crossings = [_last_crossing(depth[:, k]) for k in range(depth.shape[1])]
+    return jnp.stack([(1.0 - share) * time[last] + share * time[last + 1] for share, last in crossings])
+
+
+def _last_crossing(depth: Float[Array, " times"]) -> tuple[Number, Array]:
+    """Where a depth falls through zero for the last time: share of the sample interval, and the sample before it."""
+    touching = depth > 0.0
+    last = depth.shape[0] - 1 - jnp.argmax(touching[::-1])
+    flies = jnp.any(touching) & (last < depth.shape[0] - 1)
+    last = jnp.minimum(last, depth.shape[0] - 2)
+    share = depth[last] / (depth[last] - depth[last + 1])
+    return jnp.where(flies, share, jnp.nan), last

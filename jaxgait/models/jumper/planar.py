@@ -1,0 +1,425 @@
+r"""Jumpers in the sagittal plane: a chain of bars on a foot with a flexible sole, joints in prescribed motion.
+
+    o       head            th_foot: unknown (with the ankle's x and z)
+    |       trunk           th_shank = th_foot + ankle,  th_thigh = th_shank - knee,  th_trunk = th_thigh + hip
+    |\ arm
+    / hip
+    \ knee
+    _/_ ankle               angles positive about +y: an upward axis leans forward; flexion positive
+    oooooo  studs           each row of studs presses, sticks, slips and lifts off by itself
+
+One set of equations holds in stance and in flight: the ground enters as forces (Chen, Yan, Jin 2003), so only the
+base's three accelerations are unknown, and the joint moments follow by inverse dynamics.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait import precision
+from jaxgait.mechanics.planar_tree import (
+    Bar,
+    PlanarTree,
+    Point,
+    Turn,
+    Vec,
+    Whole,
+    bars,
+    base_acceleration,
+    joint_moments,
+    whole,
+)
+from jaxgait.model import Model, Numerics, Scalar, System, Variable
+from jaxgait.models.jumper.sole import Sole, StudForces
+from jaxgait.parameters import ParameterError, check
+from jaxgait.precision import float64_default
+
+NEWTON_STEPS = 12  # quadratic from a flat foot with equal loads; 7 reach rounding at the defaults
+
+REST = 1e-6
+"""Acceleration, relative to gravity, below which the crouch counts as static."""
+
+
+class JumperState(NamedTuple):
+    """Ankle position (x, z) in m, pitch of the foot in rad, their rates, and one bristle deflection in m per row.
+
+    With `Sole.impact` also the speed in m/s at which each row came down last.
+    """
+
+    x: Scalar
+    z: Scalar
+    pitch: Scalar
+    vx: Scalar
+    vz: Scalar
+    spin: Scalar
+    bristle: Float[Array, " rows"]
+    approach: Float[Array, " rows"] | None = None
+
+
+class Joint(NamedTuple):
+    """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees."""
+
+    name: str
+    bar: int
+    sense: float
+    limits: tuple[float, float]
+
+
+class Contact(NamedTuple):
+    """The sole's contact, row by row (one stud of each row)."""
+
+    depth: Float[Array, " rows"]
+    rate: Float[Array, " rows"]
+    place: Float[Array, " rows"]
+    """x of the contact points in m."""
+    slip: Float[Array, " rows"]
+    """Sliding velocity in m/s."""
+    studs: StudForces
+
+
+class Settled(NamedTuple):
+    """What stays constant during a run."""
+
+    tree: PlanarTree
+    ankle: Scalar
+    """Its angle in the crouch."""
+
+
+class PlanarJumper(Model):
+    """What jumpers in the plane share; a subclass gives the bars and the joints.
+
+    Subclasses have the parameters `gravity`, `quiet`, `com_ahead`, `sole`, one `Swing` per joint under the joint's name
+    and, for every joint but the ankle, its start angle as `<joint>_start`.
+    """
+
+    joints: ClassVar[tuple[Joint, ...]]
+    """The ankle first: its start angle is solved for."""
+    studs_per_row: ClassVar[float]
+
+    gravity: Scalar
+    quiet: Scalar
+    com_ahead: Scalar
+    sole: Sole
+    _settled: Settled | None = None
+    """Only inside of what `prepared` returns."""
+
+    measures: ClassVar[str] = "jaxgait.models.jumper.measures:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "position of the ankle, forward"),
+        "z": Variable("m", "position of the ankle, up"),
+        "pitch": Variable("rad", "pitch of the foot, toes down"),
+        "vx": Variable("m/s", "velocity of the ankle, forward"),
+        "vz": Variable("m/s", "velocity of the ankle, up"),
+        "spin": Variable("rad/s", "pitch rate of the foot"),
+        "bristle": Variable("m", "shear deflection of the studs", ("row",)),
+        "approach": Variable("m/s", "approach speed of each row at touch-down", ("row",)),
+        "com_x": Variable("m", "position of the centre of mass, forward"),
+        "com_z": Variable("m", "position of the centre of mass, up"),
+        "com_vx": Variable("m/s", "velocity of the centre of mass, forward"),
+        "com_vz": Variable("m/s", "velocity of the centre of mass, up"),
+        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass, forward positive"),
+        "grf_x": Variable("N", "ground reaction, forward"),
+        "grf_z": Variable("N", "ground reaction, up"),
+        "cop_x": Variable("m", "position of the centre of pressure, forward"),
+        "depth": Variable("m", "compression of the studs", ("row",)),
+        "normal": Variable("N", "normal force of one stud of each row", ("row",)),
+        "tangential": Variable("N", "friction force of one stud of each row", ("row",)),
+        "slip": Variable("m/s", "sliding velocity of the studs", ("row",)),
+        "moment": Variable("N m", "joint moments, flexion positive, both sides", ("joint",)),
+        "joint_angle": Variable("rad", "joint angles, flexion positive", ("joint",)),
+        "joint_power": Variable("W", "power of all joints"),
+        "contact_power": Variable("W", "power of the ground reaction"),
+        "energy": Variable("J", "kinetic and potential energy"),
+        "base_residual": Variable("N m", "moment about the ankle left over by inverse dynamics"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3)
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Positions in m of the rows of studs ahead of the ankle, and names of the joints."""
+        return {"row": self.sole.rows, "joint": [joint.name for joint in self.joints]}
+
+    @abc.abstractmethod
+    def build(self) -> PlanarTree:
+        """The bars, foot first, from the parameters."""
+
+    def tree(self) -> PlanarTree:
+        """The bars, foot first."""
+        return self.build() if self._settled is None else self._settled.tree
+
+    def settled(self) -> PlanarJumper:
+        """The same jumper with its bars and its crouch worked out; for `prepared` alone."""
+        settled = Settled(self.build(), self.crouch_ankle())
+        return eqx.tree_at(lambda m: m._settled, self, settled, is_leaf=lambda leaf: leaf is None)
+
+    def prepared(self) -> System:
+        """The jumper with its bars and its crouch worked out."""
+        return System(self.settled())
+
+    @property
+    def duration(self) -> Scalar:
+        """0.6 s: up to the middle of the flight."""
+        return 0.6
+
+    # --- joint motions -------------------------------------------------------------------------------------------
+
+    def crouch_ankle(self) -> Float[Array, ""]:
+        """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle. NaN: out of reach."""
+        if self._settled is not None:
+            return jnp.asarray(self._settled.ankle)
+        return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
+
+    def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
+        """Ankle angle in rad that puts the centre of mass of a posture `com_ahead` in m of the ankle over a flat foot.
+
+        Everything but the foot turns with the ankle as one body, so this is a closed formula. NaN: out of reach.
+
+        Args:
+            flexions: of all joints; the ankle's own is not read.
+            com_ahead: in m.
+        """
+        tree = self.tree()
+        motion = self.posed([held(0.0), *flexions[1:]], *_resting())
+        upper = tree.mass[1:]
+        x = sum(m * b.com.place.x for m, b in zip(upper, motion[1:], strict=True))
+        z = sum(m * b.com.place.z for m, b in zip(upper, motion[1:], strict=True))
+        wanted = com_ahead * jnp.sum(tree.mass) - tree.mass[0] * tree.com[0, 0]
+        # x(ankle) = x cos + z sin = |r| cos(ankle - direction); the branch with the trunk upright is the smaller ankle
+        return jnp.arctan2(z, x) - jnp.arccos(wanted / jnp.sqrt(x * x + z * z))
+
+    def joint_turns(self, t: Scalar) -> list[Turn]:
+        """Flexion of each joint at time t in s."""
+        found = []
+        for joint, start in zip(self.joints, self._crouch(self.crouch_ankle()), strict=True):
+            turn = getattr(self, joint.name).turn(t - self.quiet)
+            found.append(turn._replace(angle=start.angle + turn.angle))
+        return found
+
+    def _crouch(self, ankle: Scalar) -> list[Turn]:
+        """The joints in the crouch, with the ankle at a given angle."""
+        return [held(ankle), *(held(getattr(self, f"{joint.name}_start")) for joint in self.joints[1:])]
+
+    # --- equations of motion -------------------------------------------------------------------------------------
+
+    def motion(self, t: Scalar, y: JumperState, acceleration: tuple[Vec, Scalar] | None = None) -> list[Bar]:
+        """Motion of all bars; with no acceleration of the base, accelerations are bias accelerations."""
+        rest = jnp.zeros_like(y.x)
+        linear, angular = (Vec(rest, rest), rest) if acceleration is None else acceleration
+        base = Point(Vec(y.x, y.z), Vec(y.vx, y.vz), linear)
+        return self.posed(self.joint_turns(t), base, Turn(y.pitch, y.spin, angular))
+
+    def posed(self, flexions: Sequence[Turn], base: Point, pitch: Turn) -> list[Bar]:
+        """Motion of all bars from that of the joints, of the ankle's place and of the foot's pitch."""
+        tree = self.tree()
+        turns: list[Turn | None] = [None] * len(tree.parents)
+        for joint, flexion in zip(self.joints, flexions, strict=True):
+            turns[joint.bar] = Turn(*(joint.sense * value for value in flexion))
+        return bars(tree, base, pitch, turns)
+
+    def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
+        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law."""
+        sole = self.sole
+        c, s = jnp.cos(y.pitch), jnp.sin(y.pitch)
+        ahead, below = sole.row_places, sole.radius - sole.drop
+        arm_x, arm_z = c * ahead + s * below, c * below - s * ahead
+        depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
+        # material point at the contact: from the stud's centre straight down to the ground
+        slip = y.vx + y.spin * (arm_z - (y.z + arm_z))
+        if dt is None:
+            studs = sole.forces(depth, rate, slip[:, None], y.bristle[:, None], y.approach)
+        else:
+            studs = sole.step(depth, rate, slip[:, None], y.bristle[:, None], dt)
+        return Contact(depth, rate, y.x + arm_x, slip, studs)
+
+    def _wrench(self, y: JumperState, contact: Contact) -> tuple[Vec, Scalar]:
+        """Force and moment of all studs about the ankle."""
+        normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
+        n = self.studs_per_row
+        moment = jnp.sum(-y.z * tangential - (contact.place - y.x) * normal)
+        return Vec(n * jnp.sum(tangential), n * jnp.sum(normal)), n * moment
+
+    def vector_field(self, t: Scalar, y: JumperState) -> JumperState:
+        """Velocities, accelerations of the base, and bristle rates."""
+        return self._rates(t, y, self.contact(y))
+
+    def _rates(self, t: Scalar, y: JumperState, contact: Contact) -> JumperState:
+        force, moment = self._wrench(y, contact)
+        a, angular = base_acceleration(self.tree(), self.motion(t, y), force, moment, self.gravity)
+        studs = contact.studs
+        return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, studs.bristle_rate[:, 0], studs.approach_rate)
+
+    def incremental_step(self, t: Scalar, y: JumperState, dt: Scalar) -> tuple[JumperState, Contact]:
+        """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
+
+        That law is no ordinary differential equation; it serves for comparison, at small steps (0.01 ms).
+
+        Args:
+            t: time in s.
+            y: state.
+            dt: step in s.
+
+        Returns:
+            The state at t + dt, and the contact during the step.
+        """
+        contact = self.contact(y, dt)
+        change = self._rates(t, y, contact)
+        vx, vz, spin = y.vx + dt * change.vx, y.vz + dt * change.vz, y.spin + dt * change.spin
+        bristle = y.bristle + dt * change.bristle
+        return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle), contact
+
+    def initial_state(self) -> JumperState:
+        """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving."""
+        tree, studs, rows = self.tree(), self.studs_per_row, len(self.sole.rows)
+        frozen = whole(tree, self.posed(self._crouch(self.crouch_ankle()), *_resting())).com
+        weight = jnp.sum(tree.mass) * self.gravity
+
+        def standing(pose: Float[Array, 2]) -> JumperState:
+            zero = jnp.zeros(())
+            approach = jnp.full(rows, self.sole.approach_speed) if self.sole.impact else None
+            return JumperState(zero, pose[0], pose[1], zero, zero, zero, jnp.zeros(rows), approach)
+
+        def residual(pose: Float[Array, 2]) -> Float[Array, 2]:
+            force, moment = self._wrench(standing(pose), self.contact(standing(pose)))
+            com_x = jnp.cos(pose[1]) * frozen.x + jnp.sin(pose[1]) * frozen.z
+            return jnp.stack([force.z / weight - 1.0, moment / weight + com_x])
+
+        def newton(_: Any, pose: Float[Array, 2]) -> Float[Array, 2]:
+            J, r = jax.jacfwd(residual)(pose), residual(pose)
+            det = J[0, 0] * J[1, 1] - J[0, 1] * J[1, 0]
+            return pose - jnp.stack([J[1, 1] * r[0] - J[0, 1] * r[1], J[0, 0] * r[1] - J[1, 0] * r[0]]) / det
+
+        equal = (weight / (studs * rows * self.sole.stiffness)) ** (2.0 / 3.0)
+        flat = jnp.stack([self.sole.drop - equal, jnp.zeros(())])
+        return standing(jax.lax.fori_loop(0, NEWTON_STEPS, newton, flat))
+
+    # --- what can be observed ------------------------------------------------------------------------------------
+
+    def outputs(self, t: Scalar, y: JumperState) -> dict[str, Array]:
+        """Centre of mass, ground reaction, studs, joint moments, powers and energy (see `variables`)."""
+        tree, contact, flexions = self.tree(), self.contact(y), self.joint_turns(t)
+        force, moment = self._wrench(y, contact)
+        acceleration = base_acceleration(tree, self.motion(t, y), force, moment, self.gravity)
+        motion = self.motion(t, y, acceleration)
+        balance = whole(tree, motion)
+        moments = joint_moments(tree, motion, self.gravity)
+        torque = jnp.stack([joint.sense * moments[joint.bar] for joint in self.joints])
+        normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
+        total = jnp.sum(normal)
+        touching = total > 0.0
+        pressed = jnp.sum(contact.place * normal) / jnp.where(touching, total, 1.0)
+        return {
+            **_balance_outputs(balance, self.gravity),
+            "grf_x": force.x,
+            "grf_z": force.z,
+            "cop_x": jnp.where(touching, pressed, jnp.nan),
+            "depth": contact.depth,
+            "normal": normal,
+            "tangential": tangential,
+            "slip": contact.slip,
+            "moment": torque,
+            "joint_angle": jnp.stack([q.angle for q in flexions]),
+            "joint_power": jnp.sum(torque * jnp.stack([q.rate for q in flexions])),
+            "contact_power": self.studs_per_row * jnp.sum(tangential * contact.slip - normal * contact.rate),
+            "base_residual": moments[0] - moment,
+        }
+
+    def figure(self, t: Scalar, y: JumperState) -> Float[Array, "bars 2 2"]:
+        """Stick figure: for each bar its joint and its far end, (x, z) in m."""
+        ends = []
+        for bar, tip in zip(self.motion(t, y), self.tips(), strict=True):
+            end = bar.origin.beyond(bar.turn, tip).place
+            ends.append(jnp.stack([jnp.stack(bar.origin.place), jnp.stack(end)]))
+        return jnp.stack(ends)
+
+    @abc.abstractmethod
+    def tips(self) -> list[Vec]:
+        """Far end of each bar in its own frame, for drawing."""
+
+    # --- bad input -----------------------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Rejects joint motions beyond the limits and crouches that the sole cannot carry. Leaves may be batched.
+
+        Raises:
+            ParameterError: naming the joint or the studs and by how much they are off.
+        """
+        check(self)
+        self.sole.validate()
+        batched = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, self)
+        with precision.use("float64"):
+            found = _examine(precision.cast(self), eqx.filter(batched, lambda axis: axis == 0))
+        self._judge({name: np.atleast_1d(np.asarray(values)) for name, values in found.items()})
+
+    def _judge(self, found: dict[str, np.ndarray]) -> None:
+        if np.isnan(found["ankle"]).any():
+            raise ParameterError(
+                f"no crouch has its centre of mass com_ahead = {np.max(np.asarray(self.com_ahead)):g} m "
+                "ahead of the ankle"
+            )
+        for joint in self.joints:
+            low, high = joint.limits
+            reach = np.degrees(found[joint.name])
+            for value in (reach.min(), reach.max()):
+                if not low - 1e-6 <= value <= high + 1e-6:
+                    raise ParameterError(
+                        f"{type(self).__name__}.{joint.name} swings to {value:.4g} deg, "
+                        f"beyond its limits {low:g} to {high:g} deg"
+                    )
+        if not np.max(found["unrest"]) < REST:
+            raise ParameterError(
+                f"there is no static crouch with com_ahead = {np.max(np.asarray(self.com_ahead)):g} m: the studs, "
+                f"up to {max(np.max(np.asarray(x)) for x in self.sole.rows):g} m ahead, cannot balance the weight"
+            )
+        hover = -found["depth"].min()
+        if not hover <= 0.0:
+            raise ParameterError(
+                "the static crouch has no solution with all studs on the ground: its loosest row would hover "
+                f"{1e3 * hover:.3g} mm above it; move the centre of mass (com_ahead) over the studs"
+            )
+
+
+@eqx.filter_jit
+def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
+    """What `validate` needs to know: the crouch and the angles between which the joints move."""
+
+    def one(model: PlanarJumper) -> dict[str, Array]:
+        ankle, found = model.crouch_ankle(), {}
+        for joint in model.joints:
+            start = ankle if joint.name == "ankle" else getattr(model, f"{joint.name}_start")
+            found[joint.name] = jnp.stack([start + corner for corner in getattr(model, joint.name).corners()])
+        crouch = model.initial_state()
+        rates = model.vector_field(0.0 * ankle, crouch)
+        unrest = (jnp.abs(rates.vz) + jnp.abs(rates.spin)) / model.gravity
+        return {**found, "depth": model.contact(crouch).depth, "unrest": unrest}
+
+    return jax.vmap(one, in_axes=(axes,))(model) if jax.tree.leaves(axes) else one(model)
+
+
+@float64_default
+def held(angle: Scalar) -> Turn:
+    """A joint that does not move."""
+    return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
+
+
+def _resting() -> tuple[Point, Turn]:
+    zero = jnp.zeros(())
+    return Point(Vec(zero, zero), Vec(zero, zero), Vec(zero, zero)), held(0.0)
+
+
+def _balance_outputs(balance: Whole, gravity: Scalar) -> dict[str, Array]:
+    return {
+        "com_x": balance.com.x,
+        "com_z": balance.com.z,
+        "com_vx": balance.velocity.x,
+        "com_vz": balance.velocity.z,
+        "angular_momentum": balance.angular_momentum,
+        "energy": balance.kinetic + balance.mass * gravity * balance.com.z,
+    }

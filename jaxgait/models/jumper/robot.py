@@ -1,0 +1,92 @@
+r"""A jumping robot of four bars (foot, shank, thigh, trunk): the planar jumper without arms and with other numbers.
+
+      | trunk
+      \ thigh
+      / shank
+    __/_ foot       four degrees of freedom in stance, six in flight: here one set of equations for both
+
+The jumper's source page describes its structure (relative joint angles, Lagrange's equations) and gives no numbers:
+all parameters are chosen, for a robot of 12 kg and 0.9 m.
+"""
+
+from __future__ import annotations
+
+from math import radians
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+
+from jaxgait.mechanics.planar_tree import PlanarTree, Vec
+from jaxgait.model import Scalar, parameter
+from jaxgait.models.jumper.anthropometry import stack
+from jaxgait.models.jumper.planar import Joint, PlanarJumper
+from jaxgait.models.jumper.sole import Sole
+from jaxgait.models.jumper.swing import Swing
+
+_CHOSEN = "chosen"
+
+
+def _length(default: float, doc: str) -> Any:
+    return parameter(default, unit="m", doc=doc, bounds="positive", source=_CHOSEN)
+
+
+def _mass(default: float, doc: str) -> Any:
+    return parameter(default, unit="kg", doc=doc, bounds="positive", source=_CHOSEN)
+
+
+class JumpingRobot(PlanarJumper):
+    """Two legs that move together; bars are uniform rods, the foot a plate under the ankle."""
+
+    joints: ClassVar[tuple[Joint, ...]] = (
+        Joint("ankle", 1, 1.0, (-60.0, 60.0)),
+        Joint("knee", 2, -1.0, (0.0, 160.0)),
+        Joint("hip", 3, 1.0, (-30.0, 140.0)),
+    )
+    studs_per_row: ClassVar[float] = 4.0
+
+    foot_mass: Scalar = _mass(0.8, "mass of both feet")
+    shank_mass: Scalar = _mass(2.0, "mass of both shanks")
+    thigh_mass: Scalar = _mass(3.2, "mass of both thighs")
+    trunk_mass: Scalar = _mass(6.0, "mass of the trunk")
+    foot_length: Scalar = _length(0.20, "length of a foot")
+    shank_length: Scalar = _length(0.28, "length of a shank")
+    thigh_length: Scalar = _length(0.28, "length of a thigh")
+    trunk_length: Scalar = _length(0.30, "length of the trunk")
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive")
+    quiet: Scalar = parameter(
+        0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
+    )
+    com_ahead: Scalar = parameter(
+        0.06, unit="m", doc="distance of the centre of mass ahead of the ankle", source=_CHOSEN
+    )
+    knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=_CHOSEN)
+    hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=_CHOSEN)
+    ankle: Swing = Swing(radians(-45), 0.05, 0.22)
+    knee: Swing = Swing(radians(-85), 0.06, 0.25)
+    hip: Swing = Swing(radians(-85), 0.0, 0.27)
+    sole: Sole = Sole(modulus=3e6, drop=0.05, rows=(-0.04, 0.0, 0.04, 0.08, 0.12))
+
+    @property
+    def duration(self) -> Scalar:
+        """0.45 s: the robot is in the air then; it lands before 0.6 s."""
+        return 0.45
+
+    def build(self) -> PlanarTree:
+        """Four bars; offsets and centres of mass at the bars' ends and middles."""
+        lengths = [self.foot_length, self.shank_length, self.thigh_length, self.trunk_length]
+        masses = [self.foot_mass, self.shank_mass, self.thigh_mass, self.trunk_mass]
+        coms = [(0.2 * self.foot_length, -0.5 * self.sole.drop), *((0.0, 0.5 * length) for length in lengths[1:])]
+        offsets = [(0.0, 0.0), (0.0, 0.0), (0.0, self.shank_length), (0.0, self.thigh_length)]
+        return PlanarTree(
+            parents=(-1, 0, 1, 2),
+            offset=jnp.stack([stack(list(o)) for o in offsets]),
+            com=jnp.stack([stack(list(c)) for c in coms]),
+            mass=stack(masses),
+            inertia=stack([m * length**2 / 12.0 for m, length in zip(masses, lengths, strict=True)]),
+        )
+
+    def tips(self) -> list[Vec]:
+        """Toe tip, knee, hip and the trunk's top."""
+        zero = jnp.zeros(())
+        toe = Vec(zero + 0.7 * self.foot_length, zero - self.sole.drop)
+        return [toe, *(Vec(zero, zero + x) for x in (self.shank_length, self.thigh_length, self.trunk_length))]

@@ -1,0 +1,277 @@
+"""The human jumper in space: fifteen bodies, ball joints and hinges, twelve studs under each foot.
+
+The tree is rooted at the lower trunk (a free joint at the middle of the hips); the joints follow the same swings as
+`Jumper`, as rotations about the bodies' own y axes (x forward, y left, z up). Left and right may swing by themselves:
+`asymmetry` delays the left leg and arm. In a symmetric motion the model reproduces `Jumper`, whose root is the foot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics import spatial
+from jaxgait.mechanics.planar_tree import Turn
+from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.models.jumper.anthropometry import REFERENCE_STATURE, SHOULDER_BELOW_NECK, Segment, segments, stack
+from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
+from jaxgait.models.jumper.planar import held
+from jaxgait.models.jumper.sole import StudForces
+
+HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
+"""Half the distances in m between the hips and between the shoulders (chosen)."""
+
+_SIDES = {"left": 1.0, "right": -1.0}
+_FLEXION = {"hip": -1.0, "knee": 1.0, "ankle": -1.0, "shoulder": -1.0, "elbow": -1.0}
+"""Sense about +y of each joint's flexion, from the trunk outward."""
+_LIMBS = {"thigh": "hip", "shank": "knee", "foot": "ankle", "upper_arm": "shoulder", "forearm": "elbow", "hand": None}
+_HINGES = ("shank", "forearm")
+
+
+class SpatialState(NamedTuple):
+    """Pose (position in m, quaternion w, x, y, z) of the lower trunk, its twist in its own axes, and the bristles."""
+
+    pose: Float[Array, 7]
+    twist: Float[Array, 6]
+    bristle: Float[Array, "studs 2"]
+
+
+class Ground(NamedTuple):
+    """Contact of all studs, left foot first."""
+
+    depth: Float[Array, " studs"]
+    place: Float[Array, "studs 3"]
+    slip: Float[Array, "studs 2"]
+    studs: StudForces
+
+
+class SpatialJumper(Model):
+    """Fifteen bodies with 34 joint coordinates, of which 10 swing; 6 unknowns and 24 bristles."""
+
+    plane: Jumper = Jumper()
+    """Body, posture, swings and sole, shared with the planar model."""
+    asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative")
+    _settled: spatial.Tree | None = None
+    """The bodies; only inside of what `prepared` returns."""
+
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "pose": Variable("m, 1", "position and quaternion of the lower trunk", ("pose_component",)),
+        "twist": Variable("rad/s, m/s", "twist of the lower trunk, own axes", ("twist_component",)),
+        "bristle": Variable("m", "shear deflection of the studs", ("stud", "tangent")),
+        "com": Variable("m", "position of the centre of mass", ("axis",)),
+        "com_velocity": Variable("m/s", "velocity of the centre of mass", ("axis",)),
+        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
+        "grf": Variable("N", "ground reaction on the left and the right foot", ("foot", "axis")),
+        "depth": Variable("m", "compression of the studs", ("stud",)),
+        "normal": Variable("N", "normal force of the studs", ("stud",)),
+        "tangential": Variable("N", "friction force of the studs", ("stud", "tangent")),
+        "place": Variable("m", "position of the contact points", ("stud", "axis")),
+        "slip": Variable("m/s", "sliding velocity of the studs", ("stud", "tangent")),
+        "moment": Variable("N m", "generalised forces of the joints", ("coordinate",)),
+        "energy": Variable("J", "kinetic and potential energy"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(
+        stiff=False, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3
+    )
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Names of the axes, feet and components of pose and twist."""
+        axes = ("x", "y", "z")
+        return {
+            "axis": axes,
+            "tangent": axes[:2],
+            "foot": ("left", "right"),
+            "pose_component": (*axes, "q_w", "q_x", "q_y", "q_z"),
+            "twist_component": ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z"),
+        }
+
+    @property
+    def duration(self) -> Scalar:
+        """0.6 s: up to the middle of the flight."""
+        return self.plane.duration
+
+    def prepared(self) -> System:
+        """The jumper with its bodies and its crouch worked out."""
+        known = (self.plane.settled(), self.build())
+        return System(eqx.tree_at(lambda m: (m.plane, m._settled), self, known, is_leaf=lambda leaf: leaf is None))
+
+    def tree(self) -> spatial.Tree:
+        """The fifteen bodies, lower trunk first."""
+        return self.build() if self._settled is None else self._settled
+
+    def build(self) -> spatial.Tree:
+        """The bodies from the parameters."""
+        s = segments(self.plane.mass, self.plane.stature)
+        shoulder = s["upper_trunk"].length - SHOULDER_BELOW_NECK * self.plane.stature / REFERENCE_STATURE
+        up = [("lower_trunk", None, 0.0), ("upper_trunk", "lower_trunk", s["lower_trunk"].length)]
+        up += [("head", "upper_trunk", s["upper_trunk"].length)]
+        links = []
+        for name, parent, height in up:
+            joint = spatial.free() if parent is None else spatial.ball()
+            com = (0.0, 0.0, s[name].length - s[name].com)
+            links.append(
+                spatial.Link(name, parent, joint, s[name].mass, com, _upright(s[name]), offset=(0.0, 0.0, height))
+            )
+        for side, sense in _SIDES.items():
+            leg = ("lower_trunk", (0.0, sense * HIP_ASIDE, 0.0))
+            arm = ("upper_trunk", (0.0, sense * SHOULDER_ASIDE, shoulder))
+            links += _limb(s, side, ("thigh", "shank", "foot"), *leg)
+            links += _limb(s, side, ("upper_arm", "forearm", "hand"), *arm)
+        return spatial.Tree.build(*links)
+
+    def _studs(self, tree: spatial.Tree) -> spatial.Points:
+        """Centres of the hemispheres, row by row, left foot first."""
+        sole = self.plane.sole
+        below = sole.radius - sole.drop
+        grid = [
+            jnp.stack([jnp.asarray(v, dtype=float) for v in (x, y, below)]) for x in sole.rows for y in sole.columns
+        ]
+        count = len(grid)
+        feet = (tree.index("left_foot"),) * count + (tree.index("right_foot"),) * count
+        return spatial.Points(feet, jnp.stack(grid + grid))
+
+    # --- joint motions -------------------------------------------------------------------------------------------
+
+    def coordinates(self, t: Scalar, y: SpatialState) -> tuple[Array, Array, Array]:
+        """All coordinates, velocities and prescribed accelerations (zero for the base) at time t in s."""
+        right = dict(zip([j.name for j in self.plane.joints], self.plane.joint_turns(t), strict=True))
+        delayed = self.plane.joint_turns(t - self.asymmetry)
+        left = dict(zip([j.name for j in self.plane.joints], delayed, strict=True))
+        still = jnp.zeros(3)
+        upright = jnp.array([1.0, 0.0, 0.0, 0.0])
+        q, v, a = [y.pose, upright, upright], [y.twist, still, still], [jnp.zeros(6), still, still]
+        for turns in (left, right):
+            for part, joint in _LIMBS.items():
+                turn = held(0.0) if joint is None else Turn(*(_FLEXION[joint] * value for value in turns[joint]))
+                if part in _HINGES:
+                    for values, value in zip((q, v, a), turn, strict=True):
+                        values.append(value[None])
+                else:
+                    axis = jnp.array([0.0, 1.0, 0.0])
+                    q.append(spatial.quaternion_about(axis, turn.angle))
+                    v.append(turn.rate * axis)
+                    a.append(turn.acceleration * axis)
+        return jnp.concatenate(q), jnp.concatenate(v), jnp.concatenate(a)
+
+    # --- equations of motion -------------------------------------------------------------------------------------
+
+    def ground(self, tree: spatial.Tree, motion: spatial.Motion, bristle: Float[Array, "studs 2"]) -> Ground:
+        """Compression, sliding and forces of all studs."""
+        points = self._studs(tree)
+        centre, velocity = spatial.point_motion(motion, points)
+        spin = [motion.world[b].R @ motion.twist[b][:3] for b in sorted(set(points.body))]
+        omega = jnp.repeat(jnp.stack(spin), len(points.body) // 2, axis=0)
+        lever = -centre[:, 2]  # from the centre straight down to the ground
+        slip = velocity[:, :2] + jnp.stack([omega[:, 1] * lever, -omega[:, 0] * lever], axis=1)
+        depth = self.plane.sole.radius - centre[:, 2]
+        place = centre.at[:, 2].set(0.0)
+        return Ground(depth, place, slip, self.plane.sole.forces(depth, -velocity[:, 2], slip, bristle))
+
+    def _solve(self, t: Scalar, y: SpatialState) -> tuple[spatial.Tree, spatial.Motion, Ground, spatial.Accelerations]:
+        tree = self.tree()
+        q, v, a = self.coordinates(t, y)
+        motion = spatial.kinematics(tree, q, v)
+        ground = self.ground(tree, motion, y.bristle)
+        force = jnp.concatenate([ground.studs.tangential, ground.studs.normal[:, None]], axis=1)
+        wrenches = spatial.point_wrenches(motion, self._studs(tree), ground.place, force)
+        driven = [False] * 6 + [True] * (tree.nv - 6)
+        found = spatial.hybrid_dynamics(tree, motion, a, jnp.zeros(tree.nv), driven, wrenches, self.plane.gravity)
+        return tree, motion, ground, found
+
+    def vector_field(self, t: Scalar, y: SpatialState) -> SpatialState:
+        """Rates of pose, twist and bristles."""
+        _, _, ground, found = self._solve(t, y)
+        pose = spatial.free().rate(y.pose / _unit(y.pose), y.twist)
+        return SpatialState(pose, found.vdot[:6], ground.studs.bristle_rate)
+
+    def initial_state(self) -> SpatialState:
+        """The planar model's static crouch, seen from the lower trunk."""
+        crouch = self.plane.initial_state()
+        trunk = self.plane.motion(0.0, crouch)[3]
+        turn = spatial.quaternion_about(jnp.array([0.0, 1.0, 0.0]), trunk.turn.angle)
+        hip = trunk.origin.place
+        studs = 2 * len(self.plane.sole.rows) * len(self.plane.sole.columns)
+        place = jnp.stack([hip.x, jnp.zeros(()), hip.z])
+        return SpatialState(jnp.concatenate([place, turn]), jnp.zeros(6), jnp.zeros((studs, 2)))
+
+    # --- what can be observed ------------------------------------------------------------------------------------
+
+    def outputs(self, t: Scalar, y: SpatialState) -> dict[str, Array]:
+        """Balances, ground reaction of each foot, studs, joint forces (see `variables`)."""
+        tree, motion, ground, found = self._solve(t, y)
+        whole = spatial.momentum(tree, motion)
+        kinetic, potential = spatial.energy(tree, motion, self.plane.gravity)
+        force = jnp.concatenate([ground.studs.tangential, ground.studs.normal[:, None]], axis=1)
+        return {
+            "com": whole.com,
+            "com_velocity": whole.linear / whole.mass,
+            "angular_momentum": whole.angular,
+            "grf": jnp.sum(force.reshape(2, -1, 3), axis=1),
+            "depth": ground.depth,
+            "normal": ground.studs.normal,
+            "tangential": ground.studs.tangential,
+            "place": ground.place,
+            "slip": ground.slip,
+            "moment": found.tau[6:],
+            "energy": kinetic + potential,
+        }
+
+    def figure(self, t: Scalar, y: SpatialState) -> Float[Array, "bodies 2 3"]:
+        """Stick figure: for each body its joint and its far end in m."""
+        tree = self.tree()
+        q, v, _ = self.coordinates(t, y)
+        s = segments(self.plane.mass, self.plane.stature)
+        ends = []
+        for name, world in zip(tree.names, spatial.kinematics(tree, q, v).world, strict=True):
+            part = name.split("_", 1)[1] if name.startswith(("left_", "right_")) else name
+            upward = 1.0 if part in ("lower_trunk", "upper_trunk", "head") else -1.0
+            tip = [0.0, 0.0, upward * s[part].length]
+            if part == "foot":
+                tip = [s[part].length - HEEL_BEHIND_ANKLE, 0.0, -self.plane.sole.drop]
+            end = world.r + world.R @ stack(tip)
+            ends.append(jnp.stack([world.r, end]))
+        return jnp.stack(ends)
+
+    def validate(self) -> None:
+        """Rejects what the planar model rejects, and inertia tensors that no rigid body has."""
+        super().validate()
+        self.plane.validate()
+        if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:
+            tree = self.tree()
+            for name, mass, inertia in zip(tree.names, np.asarray(tree.mass), np.asarray(tree.inertia), strict=True):
+                spatial.check_inertia(name, float(mass), inertia)
+
+
+def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str, place: tuple) -> list[spatial.Link]:
+    """Three links of one limb, hanging down from a place on its parent."""
+    links = []
+    for part in parts:
+        segment = s[part]
+        joint = spatial.hinge((0.0, 1.0, 0.0)) if part in _HINGES else spatial.ball()
+        com, inertia = (0.0, 0.0, -segment.com), _upright(segment)
+        if part == "foot":
+            com = (segment.com - HEEL_BEHIND_ANKLE, 0.0, -FOOT_COM_BELOW_ANKLE)
+            inertia = _diagonal(segment.longitudinal, segment.transverse, segment.sagittal)
+        links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=place))
+        parent, place = f"{side}_{part}", (0.0, 0.0, -segment.length)
+    return links
+
+
+def _upright(s: Segment) -> tuple:
+    return _diagonal(s.sagittal, s.transverse, s.longitudinal)
+
+
+def _diagonal(x: Scalar, y: Scalar, z: Scalar) -> tuple:
+    return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
+
+
+def _unit(pose: Float[Array, 7]) -> Float[Array, 7]:
+    """Divisor that normalises the quaternion of a pose and leaves its position alone."""
+    length = jnp.sqrt(jnp.sum(pose[3:] ** 2))
+    return jnp.concatenate([jnp.ones(3, dtype=pose.dtype), jnp.full(4, length)])

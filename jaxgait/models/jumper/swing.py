@@ -1,0 +1,96 @@
+"""Prescribed joint motions: a sine swing from rest to rest, and polynomials through keyframes."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.planar_tree import Turn
+from jaxgait.model import Scalar, parameter
+from jaxgait.precision import float64_default
+
+_PROBES = 33  # angles looked at between two keyframes for the extremes of a joint's motion
+
+
+@float64_default
+class Keyframes(eqx.Module):
+    """A turn through given angles with given rates and accelerations: quintic polynomials, smooth to second order.
+
+    Before the first keyframe the joint rests at the first angle, after the last one at the last angle; their rates and
+    accelerations should vanish.
+    """
+
+    times: tuple[Scalar, ...] = parameter((0.0, 0.3), unit="s", doc="times of the keyframes, after the delay")
+    angles: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad", doc="joint angles at the keyframes")
+    rates: tuple[Scalar, ...] = parameter((0.0, 0.0), unit="rad/s", doc="joint rates at the keyframes")
+    accelerations: tuple[Scalar, ...] = parameter(
+        (0.0, 0.0), unit="rad/s^2", doc="joint accelerations at the keyframes"
+    )
+    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase")
+
+    def turn(self, t: Scalar) -> Turn:
+        """Angle, rate and acceleration at time `t` in s after the quiet phase."""
+        times, t = _array(self.times), t - self.delay
+        piece = jnp.clip(jnp.searchsorted(times, t, side="right") - 1, 0, times.shape[0] - 2)
+        T = times[piece + 1] - times[piece]
+        s = jnp.clip((t - times[piece]) / T, 0.0, 1.0)
+        # in s from 0 to 1: value, slope and curvature at both ends, and the coefficients of s^3, s^4, s^5
+        (q0, q1), (v0, v1), (a0, a1) = (
+            (scale * x[piece], scale * x[piece + 1])
+            for x, scale in (
+                (_array(self.angles), 1.0),
+                (_array(self.rates), T),
+                (_array(self.accelerations), T * T),
+            )
+        )
+        rise, slope, bend = q1 - q0 - v0 - 0.5 * a0, v1 - v0 - a0, a1 - a0
+        c3 = 10.0 * rise - 4.0 * slope + 0.5 * bend
+        c4 = -15.0 * rise + 7.0 * slope - bend
+        c5 = 6.0 * rise - 3.0 * slope + 0.5 * bend
+        return Turn(
+            q0 + s * (v0 + s * (0.5 * a0 + s * (c3 + s * (c4 + s * c5)))),
+            (v0 + s * (a0 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))) / T,
+            (a0 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))) / (T * T),
+        )
+
+    def corners(self) -> list[Float[Array, ""]]:
+        """Least and largest angle in rad."""
+        times = _array(self.times)
+        probes = times[None, :-1] + jnp.linspace(0.0, 1.0, _PROBES)[:, None] * jnp.diff(times)[None]
+        angles = jax.vmap(lambda t: self.turn(t).angle)(self.delay + probes.ravel())
+        return [jnp.min(angles), jnp.max(angles)]
+
+
+def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
+    return jnp.stack([jnp.asarray(value, dtype=float) for value in values])
+
+
+@float64_default
+class Swing(eqx.Module):
+    """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s."""
+
+    angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing")
+    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative")
+    duration: Scalar = parameter(0.3, unit="s", doc="duration of the swing", bounds="positive")
+    then: Swing | Keyframes | None = None
+    """A further motion added to this one, e.g. the flexion that softens the landing."""
+
+    def turn(self, t: Scalar) -> Turn:
+        """Angle, rate and acceleration at time `t` in s after the quiet phase."""
+        s = jnp.clip((t - self.delay) / self.duration, 0.0, 1.0)
+        phase = 2.0 * math.pi * s
+        own = Turn(
+            self.angle * (s - jnp.sin(phase) / (2.0 * math.pi)),
+            self.angle / self.duration * (1.0 - jnp.cos(phase)),
+            2.0 * math.pi * self.angle / self.duration**2 * jnp.sin(phase),
+        )
+        return own if self.then is None else Turn(*(a + b for a, b in zip(own, self.then.turn(t), strict=True)))
+
+    def corners(self) -> list[Float[Array, ""]]:
+        """Angles in rad, relative to the start, between which the joint moves."""
+        here = jnp.asarray(self.angle, dtype=float)
+        return [0.0 * here, here] if self.then is None else [0.0 * here, *(here + c for c in self.then.corners())]

@@ -1,0 +1,14 @@
+"""The prosthetic leg with a four-bar knee, driven by measured hip motion."""
+
+from jaxgait.registry import lazy
+
+MODELS = {"knee": "model:Prosthesis"}
+EXPERIMENTS = ("knee", "knee-gaits")
+
+__getattr__ = lazy(
+    __name__,
+    model="KneeState Prosthesis SocketState parameter_set with_drive",
+    parts="Ankle Damper Ground Linkage Lock Masses Segments Socket",
+    measures="MEASURES curves",
+    pictures="animate ground_forces knee_curves save_animation scan_lines scan_maps spectra",
+)

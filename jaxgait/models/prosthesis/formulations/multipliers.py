@@ -1,0 +1,275 @@
+"""The four-bar prosthesis in the paper's own formulation: Lagrange's equations of the first kind with multipliers.
+
+    M(q) q'' + C(q, q') q' + N(q) = F_e + F_q + Phi^T lambda,      q = (x, y, alpha1, alpha11, thetaA, thetaB, beta1)
+
+Slower than `Prosthesis` (arrays and a 6 x 6 solve) and equal to it at consistent states: use it to read the paper, to
+see matrices and multipliers, and as a check. Every position is a sum of vectors that depend on one coordinate each, so
+that M, C and N need only those vectors and their turned copies.
+
+Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, equations (13) to (22) and appendix A, misprints
+corrected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics import contact, fourbar
+from jaxgait.mechanics.lagrange import constrained_accelerations
+from jaxgait.mechanics.planar import down
+from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.precision import float64_default
+
+COORDINATES = ("x", "y", "alpha1", "alpha11", "theta_a", "theta_b", "beta_1")
+PRESCRIBED = 3
+"""The first three coordinates are prescribed, the other four respond."""
+
+Part = tuple[int, Scalar, Scalar]
+"""A term of a position: ``length * down(q[coordinate] + offset)`` as (coordinate, length, offset)."""
+
+
+class Terms(NamedTuple):
+    """The matrices of the paper's equation (13) with the constraint of equation (2)."""
+
+    M: Float[Array, "7 7"]
+    C: Float[Array, "7 7"]
+    N: Float[Array, " 7"]
+    Phi: Float[Array, "2 7"]
+    gamma: Float[Array, " 2"]
+    """Right-hand side of Phi q'' = gamma, stabilisation included."""
+
+
+class MultiplierState(NamedTuple):
+    """The response coordinates in rad and their rates in rad/s."""
+
+    alpha_11: Scalar
+    theta_a: Scalar
+    theta_b: Scalar
+    beta_1: Scalar
+    alpha_11_rate: Scalar
+    theta_a_rate: Scalar
+    theta_b_rate: Scalar
+    beta_1_rate: Scalar
+
+
+@float64_default
+def parts(leg: Prosthesis) -> dict[str, list[Part]]:
+    """Positions of points and centres of mass (relative to the hip) as sums of single-coordinate terms."""
+    k, s = leg.linkage, leg.segments
+    E: list[Part] = [(2, s.thigh, 0.0)]
+    A = [*E, (2, -k.l_AE, k.gamma1)]
+    B = [*A, (2, -k.l_AB, k.gamma1)]
+    D = [*A, (4, k.l_AD, 0.0)]
+    F = [*D, (3, -k.l_DF, k.gamma2)]
+    K = [*F, (3, s.shank, 0.0)]
+    on_foot = lambda length: [*K, (6, length, math.pi / 2)]
+    return {
+        "thigh": [(2, s.thigh / 2, 0.0)],
+        "BE": [*E, (2, -(k.l_AE + k.l_AB) / 2, k.gamma1)],
+        "AD": [*A, (4, k.l_AD / 2, 0.0)],
+        "BC": [*B, (5, k.l_BC / 2, 0.0)],
+        "CD": [*D, (3, -k.l_CD / 2, k.gamma2)],
+        "shank": [*F, (3, s.shank / 2, 0.0)],
+        "foot": on_foot((0.5 - s.ankle) * s.foot),
+        "heel": on_foot(-s.ankle * s.foot),
+        "toe": on_foot((1.0 - s.ankle) * s.foot),
+    }
+
+
+@float64_default
+def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
+    """The position (relative to the hip) split by coordinate: row j is the part that turns with q[j]."""
+    rows = [jnp.zeros(2, q.dtype)] * 7
+    for j, length, offset in terms:
+        rows[j] = rows[j] + length * jnp.stack(list(down(q[j] + offset)))
+    return jnp.stack(rows)
+
+
+@float64_default
+def jacobian(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "2 7"]:
+    """Jacobian of a position: the hip's translation, and every part turned by a quarter."""
+    turned = vectors(terms, q) @ jnp.array([[0.0, 1.0], [-1.0, 0.0]], q.dtype)
+    return turned.at[:2].set(jnp.eye(2, dtype=q.dtype)).T
+
+
+def _masses(leg: Prosthesis) -> dict[str, Scalar]:
+    m = leg.masses
+    bodies = {"thigh": m.thigh, "BE": m.BE, "AD": m.AD, "BC": m.BC, "CD": m.CD, "shank": m.shank, "foot": m.foot}
+    return bodies
+
+
+def _inertias(leg: Prosthesis) -> list[Scalar]:
+    m, k, s = leg.masses, leg.linkage, leg.segments
+    rod = lambda mass, length: mass * length**2 / 12.0
+    shank = rod(m.CD, k.l_CD) + rod(m.shank, s.shank)
+    thigh = m.inertia_thigh + m.inertia_BE
+    return [0.0, 0.0, thigh, shank, rod(m.AD, k.l_AD), rod(m.BC, k.l_BC), rod(m.foot, s.foot)]
+
+
+@float64_default
+def matrices(
+    leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], appendix_shank: bool = False
+) -> tuple[Float[Array, "7 7"], Float[Array, "7 7"], Float[Array, " 7"]]:
+    """M, C and N of equation (13).
+
+    Args:
+        leg: the parameters.
+        q: coordinates in m and rad, see `COORDINATES`.
+        qd: their rates.
+        appendix_shank: drop the shank's mass as the printed appendix does (all but ``m_s l_s^2/4`` in M44 and the
+            weight in N41): the shank then does not feel the acceleration of its upper end. For checking only.
+    """
+    table, masses = parts(leg), _masses(leg)
+    dtype = q.dtype
+    M = jnp.diag(jnp.stack([jnp.asarray(i, dtype) for i in _inertias(leg)]))
+    C, N = jnp.zeros((7, 7), dtype), jnp.zeros(7, dtype)
+    if appendix_shank:
+        m, half = masses.pop("shank"), leg.segments.shank / 2
+        M = M.at[3, 3].add(m * half**2)
+        N = N.at[3].add(m * leg.gravity * half * jnp.sin(q[3]))
+    for name, mass in masses.items():
+        J = jacobian(table[name], q)
+        M = M + mass * (J.T @ J)
+        C = C - mass * (J.T @ vectors(table[name], q).T) * qd[None, :]  # the second derivative of a part is minus it
+        N = N + mass * leg.gravity * J[1]
+    return M, C, N
+
+
+@float64_default
+def closure(leg: Prosthesis, q: Float[Array, " 7"]) -> Float[Array, " 2"]:
+    """Residual xi of the loop in m (equation 2)."""
+    return jnp.sum(vectors(_loop(leg), q), axis=0)
+
+
+def _loop(leg: Prosthesis) -> list[Part]:
+    k = leg.linkage
+    return [(2, k.l_AB, k.gamma1), (4, k.l_AD, 0.0), (3, -k.l_CD, k.gamma2), (5, -k.l_BC, 0.0)]
+
+
+@float64_default
+def terms(leg: Prosthesis, q: Float[Array, " 7"], qd: Float[Array, " 7"], baumgarte: Scalar = 0.0) -> Terms:
+    """All matrices at a state; `baumgarte` (1/s) damps drift off the loop."""
+    M, C, N = matrices(leg, q, qd)
+    loop = _loop(leg)
+    split = vectors(loop, q)
+    Phi = jacobian(loop, q).at[:, :2].set(0.0)
+    centripetal = -split.T @ qd**2
+    gamma = -centripetal - 2.0 * baumgarte * (Phi @ qd) - baumgarte**2 * jnp.sum(split, axis=0)
+    return Terms(M, C, N, Phi, gamma)
+
+
+class ProsthesisMultipliers(Model):
+    """`Prosthesis` with redundant coordinates and multipliers; same parameters, same motion."""
+
+    leg: Prosthesis = eqx.field(default_factory=Prosthesis)
+    baumgarte: Scalar = parameter(50.0, unit="1/s", doc="decay rate of the closure error", bounds="nonnegative")
+
+    numerics: ClassVar[Numerics] = Prosthesis.numerics
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "alpha_11": Variable("rad", "shank angle, forward"),
+        "theta_a": Variable("rad", "angle of the anterior link AD"),
+        "theta_b": Variable("rad", "angle of the posterior link BC"),
+        "beta_1": Variable("rad", "foot angle, toe up"),
+        "knee_angle": Variable("rad", "knee flexion"),
+        "loop_residual": Variable("m", "closure error of the linkage"),
+        "multipliers": Variable("N", "forces in the loop", ("loop_axis",)),
+        "hip_reaction": Variable(
+            "N, N, N m", "force and moment that the hip applies (rows 1 to 3)", ("hip_coordinate",)
+        ),
+    }
+
+    @property
+    def period(self) -> Scalar:
+        """Stride time in s."""
+        return self.leg.period
+
+    @property
+    def duration(self) -> Scalar:
+        """Twenty strides in s."""
+        return self.leg.duration
+
+    def initial_state(self) -> State:
+        """The initial state of `Prosthesis`."""
+        return self.state(0.0, self.leg.initial_state())
+
+    def state(self, t: Scalar, y: State) -> MultiplierState:
+        """The consistent redundant state of a minimal state of `Prosthesis`."""
+        leg = self.leg.leg(t, y)
+        thigh, bars = leg.hip.thigh.value, self.leg.linkage.bars
+        shank, link = thigh + fourbar.shank_angle(bars, leg.knee), thigh + fourbar.link_angle(leg.knee)
+        rates = (leg.shank.rate, leg.link_AD.rate, y.theta_b_rate, y.beta_1_rate)
+        return MultiplierState(shank, link, y.theta_b, y.beta_1, *rates)
+
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """Time derivative of the state (equations 17 to 22)."""
+        qdd, _ = self.accelerations(t, y)
+        return MultiplierState(*y[4:], *(qdd[i] for i in range(4)))
+
+    def accelerations(self, t: Scalar, y: State) -> tuple[Float[Array, " 4"], Float[Array, " 2"]]:
+        """Accelerations of the response coordinates in rad/s^2 and multipliers in N."""
+        q, qd, prescribed = self._coordinates(t, y)
+        M, C, N, Phi, gamma = terms(self.leg, q, qd, self.baumgarte)
+        n = PRESCRIBED
+        force = (self.forces(t, y, q, qd) - C @ qd - N)[n:] - M[n:, :n] @ prescribed
+        return constrained_accelerations(M[n:, n:], force, Phi[:, n:], gamma - Phi[:, :n] @ prescribed)
+
+    def forces(self, t: Scalar, y: State, q: Array, qd: Array) -> Float[Array, " 7"]:
+        """F_e + F_q: ground, lock, cylinder and ankle as generalised forces."""
+        leg, table = self.leg, parts(self.leg)
+        lock = leg.lock_torque(y.theta_b - q[2], y.theta_b_rate - qd[2])
+        _, tau = leg.cylinder(down(y.theta_a - q[2]), y.theta_a_rate - qd[2])
+        target = leg.hip(t).ankle
+        ankle = leg.ankle_torque(y.beta_1 - y.alpha_11, y.beta_1_rate - y.alpha_11_rate, target)
+        zero = jnp.zeros_like(tau)
+        Q = jnp.stack([zero, zero, lock - tau, -ankle, tau, -lock, ankle])
+        g = leg.ground
+        for foot in ("heel", "toe"):
+            J = jacobian(table[foot], q)
+            v = J @ qd
+            depth = -(q[1] + jnp.sum(vectors(table[foot], q)[:, 1]))
+            normal = contact.kelvin_voigt(depth, -v[1], g.stiffness, g.damping, g.steepness, leg.activation)
+            Q = Q + J.T @ jnp.stack([contact.coulomb(v[0], normal, g.friction, 1.0 / g.slip_rate), normal])
+        return Q
+
+    def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
+        """Knee angle, loop residual, multipliers and hip reactions (rows 1 to 3); see `variables`."""
+        q, qd, prescribed = self._coordinates(t, y)
+        qdd, multipliers = self.accelerations(t, y)
+        M, C, N, Phi, _ = terms(self.leg, q, qd)
+        full = jnp.concatenate([prescribed, qdd])
+        reaction = M @ full + C @ qd + N - self.forces(t, y, q, qd) - Phi.T @ multipliers
+        return {
+            "knee_angle": q[2] - y.alpha_11,
+            "loop_residual": jnp.linalg.norm(closure(self.leg, q)),
+            "multipliers": multipliers,
+            "hip_reaction": reaction[:PRESCRIBED],
+        }
+
+    def _coordinates(self, t: Scalar, y: State) -> tuple[Array, Array, Array]:
+        hip = self.leg.hip(t)
+        driven = (hip.hip_x, hip.hip_y, hip.thigh)
+        q = jnp.stack([*(jnp.asarray(j.value) for j in driven), *y[:4]])
+        qd = jnp.stack([*(jnp.asarray(j.rate) for j in driven), *y[4:]])
+        return q, qd, jnp.stack([jnp.asarray(j.acceleration) for j in driven])
+
+    def validate(self) -> None:
+        """Rejects what `Prosthesis` rejects, and a socket (which only the minimal form has).
+
+        Raises:
+            ParameterError: naming what is wrong.
+        """
+        super().validate()
+        self.leg.validate()
+        if self.leg.socket is not None:
+            raise ValueError("ProsthesisMultipliers has no compliant socket: use Prosthesis")
+
+    def terminations(self) -> Mapping[str, Any]:
+        """The linkage folds where A, C and D come into one line, as it does in `Prosthesis`."""
+        return self.leg.terminations()

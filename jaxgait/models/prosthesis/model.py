@@ -1,0 +1,523 @@
+r"""Planar leg prosthesis with a four-bar knee, driven by measured hip motion.
+
+        o H   hip: position (x, y) and thigh angle alpha1 are prescribed by a measured stride
+        |
+        |  thigh
+        |
+    B---A-+ E     A, B: upper pivots, behind E, the lower end of the thigh
+    |    \        hydraulic damper between the thigh body and link AD
+    |     \       BC: posterior link, thetaB      AD: anterior link, thetaA
+    C------D
+         F/
+         /    shank, alpha11
+        /
+       o K  ankle: torsional spring and damper towards the measured ankle angle
+    ===o====== foot, beta1: heel and toe touch the ground y = 0
+
+World frame: x forward, y up. Thigh, shank and link angles from the downward vertical, positive forward; the foot's from
+the horizontal, toe up positive. Knee flexion = alpha1 - alpha11. The state holds the free angles (thetaB, beta1) and
+their rates; thetaA and alpha11 follow from the loop in closed form (`mechanics.fourbar`), the accelerations from Kane's
+method (`mechanics.kane`). `models.prosthesis_multipliers` holds the paper's own formulation with multipliers; they
+agree.
+
+Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, Chin. J. Theor. Appl. Mech. 52(4) (2020)
+1157-1173. The paper's tables are lost; the parameter sets R1, R2, R3 are reconstructions (R2: default).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxgait import precision
+from jaxgait.mechanics import contact, fourbar
+from jaxgait.mechanics.fourbar import Closure
+from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
+from jaxgait.mechanics.planar import Vec, added, bolted, cross, down, forward
+from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
+from jaxgait.models.prosthesis.parts import (
+    CHOSEN,
+    PAPER,
+    SETS,
+    Ankle,
+    Damper,
+    Ground,
+    Linkage,
+    Lock,
+    Masses,
+    Segments,
+    Socket,
+)
+from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
+from jaxgait.native import kept
+from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.precision import float64_default
+
+
+class KneeState(NamedTuple):
+    """Free angles in rad and their rates in rad/s."""
+
+    theta_b: Scalar
+    beta_1: Scalar
+    theta_b_rate: Scalar
+    beta_1_rate: Scalar
+
+
+class SocketState(NamedTuple):
+    """`KneeState` with the displacement of the hip in the socket in m and its rate in m/s."""
+
+    theta_b: Scalar
+    beta_1: Scalar
+    theta_b_rate: Scalar
+    beta_1_rate: Scalar
+    socket_x: Scalar
+    socket_y: Scalar
+    socket_x_rate: Scalar
+    socket_y_rate: Scalar
+
+
+class Leg(NamedTuple):
+    """The whole leg at one time and state: the drive, the linkage, the turning segments and the points."""
+
+    hip: HipMotion
+    knee: Closure
+    thigh: Rotation
+    plate: Rotation
+    link_AD: Rotation
+    link_BC: Rotation
+    bar_CD: Rotation
+    shank: Rotation
+    foot: Rotation
+    points: dict[str, Point]
+
+
+class Torques(NamedTuple):
+    """Torques in N m, and the length of the cylinder in m."""
+
+    lock: Scalar
+    cylinder: Scalar
+    ankle: Scalar
+    cylinder_length: Scalar
+
+
+POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
+"""Points of the output `points` (see the sketch above), for stick figures."""
+
+
+class Prosthesis(Model):
+    """The leg of the module's docstring as a value; its defaults are the reference set R2 with the embedded gait."""
+
+    linkage: Linkage = Linkage()
+    segments: Segments = Segments()
+    masses: Masses = Masses()
+    ground: Ground = Ground()
+    lock: Lock = Lock()
+    damper: Damper = Damper()
+    ankle: Ankle = Ankle()
+    socket: Socket | None = None
+    gravity: Scalar = parameter(
+        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=CHOSEN
+    )
+    height_offset: Scalar = parameter(
+        -0.1175, unit="m", doc="offset of the hip height from the measured one", source=CHOSEN
+    )
+    hip_lift: Scalar = parameter(
+        1.0, unit="1", doc="ratio of the hip height to the measured one", bounds="positive", source=PAPER
+    )
+    cadence: Scalar = parameter(
+        1.0, unit="1", doc="ratio of the cadence to the measured one", bounds="positive", source="chosen"
+    )
+    drive: GaitDrive = eqx.field(default_factory=reference_gait)
+    activation: contact.Activation = eqx.field(static=True, default="tanh")
+    """Smoothing of ground contact and lock: "tanh" or "arctan" (see `mechanics.contact`)."""
+
+    numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-5, max_step=0.01)
+    measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "theta_b": Variable("rad", "angle of the posterior link BC"),
+        "beta_1": Variable("rad", "foot angle, toe up"),
+        "theta_b_rate": Variable("rad/s", "rate of theta_b"),
+        "beta_1_rate": Variable("rad/s", "rate of beta_1"),
+        "socket_x": Variable("m", "fore-aft displacement in the socket"),
+        "socket_y": Variable("m", "vertical displacement in the socket"),
+        "socket_x_rate": Variable("m/s", "rate of socket_x"),
+        "socket_y_rate": Variable("m/s", "rate of socket_y"),
+        "knee_angle": Variable("rad", "knee flexion"),
+        "measured_knee_angle": Variable("rad", "measured knee flexion"),
+        "thigh_angle": Variable("rad", "thigh angle, forward"),
+        "shank_angle": Variable("rad", "shank angle, forward"),
+        "theta_a": Variable("rad", "angle of the anterior link AD"),
+        "ankle_angle": Variable("rad", "ankle angle, dorsiflexion"),
+        "centre_x": Variable("m", "instantaneous centre of the knee in the thigh frame, forward of A"),
+        "centre_y": Variable("m", "instantaneous centre of the knee in the thigh frame, above A"),
+        "heel_force": Variable("N", "normal force under the heel"),
+        "toe_force": Variable("N", "normal force under the toe"),
+        "heel_friction": Variable("N", "friction force on the heel, forward"),
+        "toe_friction": Variable("N", "friction force on the toe, forward"),
+        "lock_torque": Variable("N m", "torque of the knee lock"),
+        "damper_length": Variable("m", "length of the cylinder"),
+        "damper_torque": Variable("N m", "torque of the cylinder on AD"),
+        "ankle_torque": Variable("N m", "torque of the ankle on the foot"),
+        "hip_force_x": Variable("N", "force that the hip applies to the leg, forward"),
+        "hip_force_y": Variable("N", "force that the hip applies to the leg, upward"),
+        "hip_moment": Variable("N m", "moment that the hip applies to the thigh, flexing"),
+        "points": Variable("m", "position of the points of the leg", ("point", "axis")),
+    }
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """Names of the points (see `POINTS`) and of the axes."""
+        return {"point": POINTS, "axis": ("x", "y")}
+
+    # --- what drives it -----------------------------------------------------------------------------------------------
+
+    @property
+    def period(self) -> Scalar:
+        """Stride time in s."""
+        return self.drive.period / self.cadence
+
+    @property
+    def duration(self) -> Scalar:
+        """Twenty strides in s, as in the paper."""
+        return 20.0 * self.period
+
+    def hip(self, t: Scalar) -> HipMotion:
+        """The prescribed motion at time `t` in s, with lift, offset and cadence applied."""
+        motion = at_cadence(self.drive, self.cadence).evaluate(t)
+        height, s = motion.hip_y, self.hip_lift
+        lifted = Jet(s * (height.value + self.height_offset), s * height.rate, s * height.acceleration)
+        return motion._replace(hip_y=lifted)
+
+    def initial_state(self) -> State:
+        """Straight swing-ready leg at heel strike: measured knee angle, at least 0.05 rad, links and foot at rest."""
+        hip = self.hip(0.0)
+        psi = fourbar.psi_at(self.linkage.bars, jnp.maximum(hip.knee.value, 0.05))
+        knee = fourbar.close(self.linkage.bars, psi)
+        thigh = hip.thigh.value
+        foot = thigh + fourbar.shank_angle(self.linkage.bars, knee) + hip.ankle.value
+        zero = jnp.zeros_like(psi)
+        state = KneeState(thigh + psi, foot, zero, zero)
+        return state if self.socket is None else SocketState(*state, zero, zero, zero, zero)
+
+    # --- kinematics ---------------------------------------------------------------------------------------------------
+
+    def leg(self, t: Scalar, y: State) -> Leg:
+        """Positions, velocities and partial velocities of everything at time `t` in s and state `y`."""
+        hip = self.hip(t)
+        alpha, bars = hip.thigh, self.linkage.bars
+        psi_rate = y.theta_b_rate - alpha.rate
+        knee = fourbar.close(bars, y.theta_b - alpha.value)
+        bias_A, bias_S = fourbar.bias(bars, knee, psi_rate)
+        free = (None,) * (0 if self.socket is None else 2)  # the socket's translations turn nothing
+
+        axis = down(alpha.value)
+        CD = added(axis, knee.CD)
+        rate_S, acceleration_S = alpha.rate + knee.rate_S * psi_rate, (1.0 - knee.rate_S) * alpha.acceleration + bias_S
+        rate_A, acceleration_A = alpha.rate + knee.rate_A * psi_rate, (1.0 - knee.rate_A) * alpha.acceleration + bias_A
+        thigh = Rotation(axis, alpha.rate, alpha.acceleration, (None, None, *free))
+        plate = thigh._replace(direction=added(axis, bolted(self.linkage.gamma1)))
+        link_AD = Rotation(added(axis, knee.AD), rate_A, acceleration_A, (knee.rate_A, None, *free))
+        link_BC = Rotation(added(axis, knee.BC), y.theta_b_rate, 0.0, (1.0, None, *free))
+        bar_CD = Rotation(CD, rate_S, acceleration_S, (knee.rate_S, None, *free))
+        shank = bar_CD._replace(direction=added(CD, bolted(-self.linkage.gamma2)))
+        foot = Rotation(forward(y.beta_1), y.beta_1_rate, 0.0, (None, 1.0, *free))
+
+        H = self._hip_point(hip, y)
+        E = along(H, self.segments.thigh, thigh)
+        A = along(E, -self.linkage.l_AE, plate)
+        B = along(A, -self.linkage.l_AB, plate)
+        C = along(B, self.linkage.l_BC, link_BC)
+        D = along(A, self.linkage.l_AD, link_AD)
+        F = along(D, -self.linkage.l_DF, bar_CD)
+        K = along(F, self.segments.shank, shank)
+        heel = along(K, -self.segments.ankle * self.segments.foot, foot)
+        toe = along(K, (1.0 - self.segments.ankle) * self.segments.foot, foot)
+        points: dict[str, Point] = dict(zip(POINTS, (H, E, A, B, C, D, F, K, heel, toe), strict=True))
+        return Leg(hip, knee, thigh, plate, link_AD, link_BC, bar_CD, shank, foot, points)
+
+    def _hip_point(self, hip: HipMotion, y: State) -> Point:
+        x, height = hip.hip_x, hip.hip_y
+        path = Point(Vec(x.value, height.value), Vec(x.rate, height.rate), Vec(x.acceleration, height.acceleration), ())
+        if self.socket is None:
+            return path._replace(partial_velocities=(None, None))
+        return Point(
+            path.position + Vec(y.socket_x, y.socket_y),
+            path.velocity + Vec(y.socket_x_rate, y.socket_y_rate),
+            path.acceleration,
+            (None, None, Vec(1.0, 0.0), Vec(0.0, 1.0)),
+        )
+
+    def bodies(self, leg: Leg) -> dict[str, Body]:
+        """The moving bodies of the leg, thigh and upper bar included."""
+        m, P, s, k = self.masses, leg.points, self.segments, self.linkage
+        return {
+            "thigh": body(m.thigh, m.inertia_thigh, along(P["H"], s.thigh / 2.0, leg.thigh), leg.thigh),
+            "BE": body(m.BE, m.inertia_BE, along(P["E"], -(k.l_AE + k.l_AB) / 2.0, leg.plate), leg.plate),
+            "AD": body(m.AD, _rod(m.AD, k.l_AD), along(P["A"], k.l_AD / 2.0, leg.link_AD), leg.link_AD),
+            "BC": body(m.BC, _rod(m.BC, k.l_BC), along(P["B"], k.l_BC / 2.0, leg.link_BC), leg.link_BC),
+            "CD": body(m.CD, _rod(m.CD, k.l_CD), along(P["D"], -k.l_CD / 2.0, leg.bar_CD), leg.bar_CD),
+            "shank": body(m.shank, _rod(m.shank, s.shank), along(P["F"], s.shank / 2.0, leg.shank), leg.shank),
+            "foot": body(m.foot, _rod(m.foot, s.foot), along(P["K"], (0.5 - s.ankle) * s.foot, leg.foot), leg.foot),
+        }
+
+    # --- forces -------------------------------------------------------------------------------------------------------
+
+    def ground_force(self, point: Point) -> Vec:
+        """Friction and normal force in N of the ground on the heel or the toe (section 1.2 of the paper)."""
+        g = self.ground
+        depth, rate = -point.position.y, -point.velocity.y
+        normal = contact.kelvin_voigt(depth, rate, g.stiffness, g.damping, g.steepness, self.activation)
+        return Vec(contact.coulomb(point.velocity.x, normal, g.friction, 1.0 / g.slip_rate), normal)
+
+    def lock_torque(self, psi: Scalar, psi_rate: Scalar) -> Scalar:
+        """Torque in N m of the knee lock on the thigh, its opposite on link BC, at the link's angle to the thigh."""
+        lock = self.lock
+        depth = lock.arm * (psi - fourbar.psi_at(self.linkage.bars, 0.0))
+        args = (lock.stiffness, lock.damping, lock.steepness, self.activation)
+        return lock.arm * contact.kelvin_voigt(depth, lock.arm * psi_rate, *args)
+
+    def cylinder(self, AD: Vec, rate: Scalar) -> tuple[Scalar, Scalar]:
+        """Length in m of the hydraulic cylinder and its torque in N m on link AD (equations 10 and 11).
+
+        Args:
+            AD: direction of the link in the thigh frame.
+            rate: angular velocity of the link against the thigh in rad/s.
+        """
+        d = self.damper
+        arm = added(AD, bolted(d.thigh_tilt - self.linkage.gamma1))  # cos and sin of theta1 + eps are (y, -x)
+        product = d.thigh_arm * d.link_arm
+        length = jnp.sqrt(d.thigh_arm**2 + d.link_arm**2 - 2.0 * product * arm.y)
+        gain = -product * arm.x / length
+        return length, -gain * (d.k * (length - d.rest_length) + d.c * gain * rate)
+
+    def ankle_torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
+        """Torque in N m of the ankle on the foot, and its opposite on the shank, at an ankle angle in rad and rate."""
+        if self.ankle.damps == "deviation":
+            rate = rate - target.rate
+        return -self.ankle.stiffness * (angle - target.value) - self.ankle.damping * rate
+
+    def torques(self, leg: Leg, y: State) -> Torques:
+        """The torques of lock, cylinder and ankle at a state."""
+        thigh = leg.hip.thigh
+        shank = thigh.value + fourbar.shank_angle(self.linkage.bars, leg.knee)
+        length, cylinder = self.cylinder(leg.knee.AD, leg.link_AD.rate - thigh.rate)
+        lock = self.lock_torque(y.theta_b - thigh.value, y.theta_b_rate - thigh.rate)
+        ankle = self.ankle_torque(y.beta_1 - shank, y.beta_1_rate - leg.shank.rate, leg.hip.ankle)
+        return Torques(lock, cylinder, ankle, length)
+
+    def _socket_forces(self, leg: Leg, y: State) -> tuple[Scalar, ...]:
+        """Force in N of the socket on the leg, forward and upward: towards the path, less what the trunk pushes."""
+        s = self.socket
+        if s is None:
+            return ()
+        push = Vec(0.0, 0.0) if leg.hip.load is None else s.load_share * leg.hip.load
+        return (
+            -s.stiffness_x * y.socket_x - s.damping_x * y.socket_x_rate - push.x,
+            -s.stiffness_y * y.socket_y - s.damping_y * y.socket_y_rate - push.y,
+        )
+
+    def _applied(self, leg: Leg, y: State) -> list[Scalar]:
+        """Generalised forces of lock, cylinder, ankle and socket for the speeds (thetaB', beta1', socket)."""
+        lock, cylinder, ankle, _ = self.torques(leg, y)
+        on_link = leg.knee.rate_A * cylinder - leg.knee.rate_S * ankle - lock
+        return [on_link, ankle, *self._socket_forces(leg, y)]
+
+    # --- the model ----------------------------------------------------------------------------------------------------
+
+    def _accelerations(self, leg: Leg, y: State) -> tuple[list[Any], dict[str, Body], list[Force]]:
+        bodies = self.bodies(leg)
+        # A prescribed hip leaves nothing to solve for the thigh and the upper bar.
+        moving = list(bodies.values())[0 if self.socket is not None else 2 :]
+        contacts = [leg.points["heel"], leg.points["toe"]]
+        forces = [Force(self.ground_force(p), p.partial_velocities) for p in contacts]
+        return accelerations(moving, self.gravity, forces, self._applied(leg, y)), bodies, forces
+
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """Time derivative of the state (equations 17 to 22 of the paper in minimal coordinates)."""
+        rates, _, _ = self._accelerations(self.leg(t, y), y)
+        if self.socket is None:
+            return KneeState(y.theta_b_rate, y.beta_1_rate, *rates)
+        theta, beta, x, up = rates
+        return SocketState(y.theta_b_rate, y.beta_1_rate, theta, beta, y.socket_x_rate, y.socket_y_rate, x, up)
+
+    def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
+        """Angles, instantaneous centre, forces and torques, hip reactions and points; see `variables`."""
+        leg = self.leg(t, y)
+        rates, bodies, forces = self._accelerations(leg, y)
+        bars, thigh = self.linkage.bars, leg.hip.thigh.value
+        shank = fourbar.shank_angle(bars, leg.knee)
+        centre = fourbar.instantaneous_centre(leg.knee)
+        torques = self.torques(leg, y)
+        (heel, _), (toe, _) = forces
+        return {
+            "knee_angle": -shank,
+            "measured_knee_angle": leg.hip.knee.value,
+            "thigh_angle": thigh,
+            "shank_angle": thigh + shank,
+            "theta_a": thigh + fourbar.link_angle(leg.knee),
+            "ankle_angle": y.beta_1 - thigh - shank,
+            "centre_x": centre.x,
+            "centre_y": centre.y,
+            "heel_force": heel.y,
+            "toe_force": toe.y,
+            "heel_friction": heel.x,
+            "toe_friction": toe.x,
+            "lock_torque": torques.lock,
+            "damper_length": torques.cylinder_length,
+            "damper_torque": torques.cylinder,
+            "ankle_torque": torques.ankle,
+            **self._hip_reactions(leg, rates, bodies, forces),
+            "points": jnp.stack([jnp.stack(list(leg.points[name].position)) for name in POINTS]),
+        }
+
+    def knee_angle(self, t: Scalar, y: State) -> Scalar:
+        """Knee flexion in rad; the cheap output that most scans need."""
+        bars = self.linkage.bars
+        thigh = self.hip(t).thigh.value
+        return -fourbar.shank_angle(bars, fourbar.close(bars, y.theta_b - thigh))
+
+    def _hip_reactions(
+        self, leg: Leg, rates: list[Scalar], bodies: dict[str, Body], forces: list[Force]
+    ) -> dict[str, Any]:
+        """Force and moment that the hip must apply: Newton and Euler for the whole leg about H (rows 1 to 3)."""
+        force, moment = Vec(0.0, 0.0), 0.0
+        H = leg.points["H"].position
+        for b, centre in zip(bodies.values(), self._centres(leg), strict=True):
+            a, spin = b.acceleration, b.angular_acceleration
+            for V, w, rate in zip(b.partial_velocities, b.partial_rates, rates, strict=True):
+                a = a if V is None else a + V * rate
+                spin = spin if w is None else spin + w * rate
+            weight_and_inertia = b.mass * Vec(a.x, a.y + self.gravity)
+            force = force + weight_and_inertia
+            moment = moment + cross(centre - H, weight_and_inertia) + b.inertia * spin
+        for point, f in zip((leg.points["heel"], leg.points["toe"]), forces, strict=True):
+            force = force - f.force
+            moment = moment - cross(point.position - H, f.force)
+        return {"hip_force_x": force.x, "hip_force_y": force.y, "hip_moment": moment}
+
+    def _centres(self, leg: Leg) -> list[Vec]:
+        """Positions of the centres of mass, in the order of `bodies`."""
+        P, s = {name: p.position for name, p in leg.points.items()}, self.segments
+        half = lambda a, b: (P[a] + P[b]) * 0.5
+        foot = P["K"] + (0.5 - s.ankle) * s.foot * leg.foot.direction
+        return [half("H", "E"), half("E", "B"), half("A", "D"), half("B", "C"), half("C", "D"), half("F", "K"), foot]
+
+    def terminations(self) -> Mapping[str, Any]:
+        """The linkage folds where A, C and D come into one line."""
+        return {"folded": self._folded}
+
+    def _folded(self, t: Scalar, y: State) -> Array:
+        knee = fourbar.close(self.linkage.bars, y.theta_b - self.hip(t).thigh.value)
+        return jnp.abs(knee.cosine) > 1.0 - FOLD_MARGIN
+
+    def validate(self) -> None:
+        """Rejects impossible numbers and a linkage that cannot be assembled straight or at the start.
+
+        Raises:
+            ParameterError: naming the parameter, its value and what would be right.
+        """
+        super().validate()
+        _check_assembly(self.linkage)
+        if np.any(np.asarray(self.segments.ankle) > 1.0):
+            raise ParameterError("Prosthesis.segments.ankle is a fraction of the foot from the heel: at most 1")
+        if self.socket is not None and self.drive.load is None and np.any(np.asarray(self.socket.load_share) != 0.0):
+            raise ParameterError(
+                f"Prosthesis.socket.load_share needs a measured ground reaction, which the drive {self.drive.name!r} "
+                "lacks: set it to 0, or give the stride the columns ground_x_N and ground_y_N"
+            )
+        if self.activation not in ("tanh", "arctan", "softplus"):
+            raise ParameterError(f"activation must be 'tanh', 'arctan' or 'softplus', got {self.activation!r}")
+
+
+LANDING_SHARE = 0.1
+"""Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
+
+
+@float64_default
+def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
+    """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
+
+    Subjects differ by centimetres of leg, and the walk changes within millimetres of hip height: too high, and the leg
+    never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the ankle of the
+    straight leg is in the floor in the deepest tenth (`LANDING_SHARE`) of the stride. It asks the new stride only for
+    hip height and thigh angle, and not for a knee angle, which depends on where markers sat. All embedded gaits walk
+    with it; some millimetres of `height_offset` remain to be tuned.
+
+    Args:
+        model: the leg with the drive that it goes well with.
+        drive: the new one.
+
+    Raises:
+        ParameterError: for a model that has no drive.
+    """
+    if not isinstance(model, Prosthesis):
+        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; the knee (Prosthesis) is")
+    driven = eqx.tree_at(lambda leg: leg.drive, model, drive)
+    rise = straight_ankle_height(driven) - straight_ankle_height(model)
+    return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
+
+
+@float64_default
+def straight_ankle_height(leg: Prosthesis) -> float:
+    """Height in m of the ankle above the floor, were the knee straight, at the deepest `LANDING_SHARE` of the stride.
+
+    Negative: a leg that walks is not straight all the time.
+    """
+    leg = precision.cast(leg)
+    k, s = leg.linkage, leg.segments
+    knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
+    shank = added(knee.CD, bolted(-k.gamma2))
+    # Of the ankle from the hip, in the frame of the thigh.
+    ankle = s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
+    height = lambda hip: hip.hip_y.value + added(down(hip.thigh.value), ankle).y
+    heights = jax.vmap(lambda t: height(leg.hip(t)))(jnp.linspace(0.0, leg.period, 200, endpoint=False))
+    return float(np.quantile(np.asarray(heights), LANDING_SHARE))
+
+
+FOLD_MARGIN = 1e-6
+"""How near to 1 the cosine of DAC comes before the linkage counts as folded (the last microsecond before it would)."""
+
+
+def _rod(mass: Scalar, length: Scalar) -> Scalar:
+    """Central inertia in kg m^2 of a uniform rod."""
+    return mass * length**2 / 12.0
+
+
+@kept
+def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
+    """The angle psi of the linkage at a knee angle, and the cosine of DAC there."""
+    psi = fourbar.psi_at(linkage.bars, angle)
+    return psi, fourbar.close(linkage.bars, psi).cosine
+
+
+def _check_assembly(linkage: Linkage) -> None:
+    for angle, where in ((0.0, "straight"), (math.radians(60.0), "flexed by 60 deg")):
+        psi, cosine = map(np.asarray, _assembled(*precision.cast((linkage, angle))))
+        if np.any(~np.isfinite(psi) | (np.abs(cosine) >= 1.0)):
+            bars = ", ".join(
+                f"{n}={np.asarray(getattr(linkage, n)).tolist()}" for n in ("l_AB", "l_BC", "l_CD", "l_AD")
+            )
+            raise ParameterError(f"the four-bar linkage ({bars} m) cannot be assembled with the knee {where}")
+
+
+@float64_default
+def parameter_set(name: str) -> Prosthesis:
+    """The prosthesis with a reconstructed parameter set.
+
+    Args:
+        name: "R2" (reference: numbers and gradients), "R3" (shows the paper's sequence of subharmonic windows) or "R1"
+            (cross-check; folds at weak damping).
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    if name not in SETS:
+        raise ValueError(f"no parameter set {name!r}; there are {', '.join(SETS)}")
+    return with_parameters(Prosthesis(), SETS[name])

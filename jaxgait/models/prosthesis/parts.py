@@ -1,0 +1,208 @@
+"""The physical parameters of the four-bar prosthesis, by part, and the reconstructed parameter sets.
+
+The paper's tables are lost. R2 is the reference for numbers and gradients (the defaults here), R3 shows the paper's
+sequence of subharmonic windows, R1 is a cross-check that folds at weak damping.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import equinox as eqx
+
+from jaxgait.mechanics.fourbar import FourBar
+from jaxgait.model import Scalar, parameter
+from jaxgait.precision import float64_default
+
+PAPER, CHOSEN = "paper", "reconstructed (set R2)"
+
+
+@float64_default
+class Linkage(eqx.Module):
+    """The four-bar linkage and how it sits on thigh and shank."""
+
+    l_AB: Scalar = parameter(0.023, unit="m", doc="length of the upper bar AB", bounds="positive", source=CHOSEN)
+    l_BC: Scalar = parameter(0.057, unit="m", doc="length of the posterior link BC", bounds="positive", source=CHOSEN)
+    l_CD: Scalar = parameter(0.065, unit="m", doc="length of the lower bar CD", bounds="positive", source=CHOSEN)
+    l_AD: Scalar = parameter(0.1128, unit="m", doc="length of the anterior link AD", bounds="positive", source=CHOSEN)
+    l_AE: Scalar = parameter(
+        0.018, unit="m", doc="distance from the thigh end E to the pivot A", bounds="nonnegative", source=CHOSEN
+    )
+    l_DF: Scalar = parameter(
+        0.020, unit="m", doc="distance from the pivot D to the shank end F", bounds="nonnegative", source=CHOSEN
+    )
+    gamma1: Scalar = parameter(
+        math.radians(90), unit="rad", doc="angle of the bar AB against the thigh axis", source=PAPER
+    )
+    gamma2: Scalar = parameter(
+        math.radians(24), unit="rad", doc="angle of the bar CD against the shank axis", source=PAPER
+    )
+
+    @property
+    def bars(self) -> FourBar:
+        """What the closure needs."""
+        return FourBar(self.l_AB, self.l_BC, self.l_CD, self.l_AD, self.gamma1, self.gamma2)
+
+
+class Segments(eqx.Module):
+    """Lengths of thigh, shank and foot."""
+
+    thigh: Scalar = parameter(
+        0.4175, unit="m", doc="thigh length, hip to thigh end E", bounds="positive", source=CHOSEN
+    )
+    shank: Scalar = parameter(
+        0.322, unit="m", doc="shank length, shank end F to ankle", bounds="positive", source=CHOSEN
+    )
+    foot: Scalar = parameter(0.238, unit="m", doc="foot length, heel to toe", bounds="positive", source=CHOSEN)
+    ankle: Scalar = parameter(
+        0.24,
+        unit="1",
+        doc="position of the ankle on the foot, as a fraction from the heel",
+        bounds="nonnegative",
+        source=CHOSEN,
+    )
+
+
+class Masses(eqx.Module):
+    """Masses; bars and segments are uniform rods unless an inertia is given."""
+
+    AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=CHOSEN)
+    BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=CHOSEN)
+    CD: Scalar = parameter(0.25, unit="kg", doc="mass of the lower bar", bounds="positive", source=CHOSEN)
+    BE: Scalar = parameter(0.35, unit="kg", doc="mass of the upper bar", bounds="positive", source=CHOSEN)
+    shank: Scalar = parameter(
+        1.70, unit="kg", doc="mass of the shank with hydraulics", bounds="positive", source=CHOSEN
+    )
+    foot: Scalar = parameter(0.55, unit="kg", doc="mass of the foot with shoe", bounds="positive", source=CHOSEN)
+    thigh: Scalar = parameter(6.0, unit="kg", doc="mass of the residual thigh", bounds="positive", source=CHOSEN)
+    inertia_thigh: Scalar = parameter(
+        0.1, unit="kg m^2", doc="moment of inertia of the thigh", bounds="positive", source=CHOSEN
+    )
+    inertia_BE: Scalar = parameter(
+        1e-4, unit="kg m^2", doc="moment of inertia of the upper bar", bounds="positive", source=CHOSEN
+    )
+
+
+class Ground(eqx.Module):
+    """Foot-ground contact (section 1.2 of the paper): Kelvin-Voigt with Coulomb friction, both smoothed."""
+
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="ground stiffness K_N", bounds="positive", source=PAPER)
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="ground damping chi_N", bounds="nonnegative", source=PAPER)
+    friction: Scalar = parameter(
+        0.6, unit="1", doc="friction coefficient of the ground", bounds="nonnegative", source=PAPER
+    )
+    steepness: Scalar = parameter(
+        1e6, unit="1/m", doc="reciprocal touch-down depth C1", bounds="positive", source=PAPER
+    )
+    slip_rate: Scalar = parameter(1e4, unit="s/m", doc="reciprocal slip velocity C2", bounds="positive", source=PAPER)
+
+
+class Lock(eqx.Module):
+    """Unilateral stop between AB and BC that keeps the straight knee from overextending."""
+
+    stiffness: Scalar = parameter(
+        7.5e4, unit="N/m", doc="stiffness of the lock K_c", bounds="nonnegative", source=PAPER
+    )
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="damping of the lock C_c", bounds="nonnegative", source=PAPER)
+    arm: Scalar = parameter(0.01, unit="m", doc="distance of the stop from B, d", bounds="positive", source=PAPER)
+    steepness: Scalar = parameter(
+        1e6, unit="1/m", doc="reciprocal engagement depth of the lock C3", bounds="positive", source=PAPER
+    )
+
+
+class Damper(eqx.Module):
+    """Hydraulic cylinder with a spring, from the thigh body to link AD."""
+
+    k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative", source=PAPER)
+    c: Scalar = parameter(
+        900.0, unit="N s/m", doc="damping coefficient of the damper", bounds="nonnegative", source=PAPER
+    )
+    rest_length: Scalar = parameter(
+        0.16879, unit="m", doc="rest length of the cylinder l0", bounds="positive", source=PAPER
+    )
+    thigh_arm: Scalar = parameter(
+        0.0191, unit="m", doc="distance from A to the upper end of the cylinder p_G", bounds="positive", source=CHOSEN
+    )
+    thigh_tilt: Scalar = parameter(
+        math.radians(33), unit="rad", doc="angle of the cylinder's upper end above AB, eps_G", source=CHOSEN
+    )
+    link_arm: Scalar = parameter(
+        0.1640,
+        unit="m",
+        doc="distance from A to the cylinder's lower end along AD, r_H",
+        bounds="positive",
+        source=CHOSEN,
+    )
+
+
+class Ankle(eqx.Module):
+    """Torsional spring and damper towards the measured ankle angle."""
+
+    stiffness: Scalar = parameter(
+        10.0, unit="N m/rad", doc="rotational stiffness of the ankle", bounds="nonnegative", source=PAPER
+    )
+    damping: Scalar = parameter(
+        0.2, unit="N m s/rad", doc="rotational damping of the ankle", bounds="nonnegative", source=PAPER
+    )
+    damps: Literal["deviation", "joint"] = eqx.field(static=True, default="deviation")
+    """What the damper resists: the rate of the deviation from the measured angle, or of the ankle joint itself."""
+
+
+class Socket(eqx.Module):
+    """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
+
+    The paper prescribes the hip's position over a stiff floor, so that a millimetre of hip height is a hundred newtons
+    of ground force. A wearer does not push that way: soft tissue gives, and what presses the foot down is the trunk's
+    weight, not a position. So a spring and a damper hold the prosthesis at the measured path, and the trunk pushes with
+    a share of the ground reaction that was measured together with the path: none of it in swing, about body weight in
+    stance. (In control terms: impedance control of the hip with the measured load fed forward.) The knee bears it only
+    if the foot lands with the leg straight: raise the hip by some millimetres (`height_offset` -0.11 m for set R2), or
+    it buckles.
+    """
+
+    stiffness_x: Scalar = parameter(
+        1.0e5, unit="N/m", doc="fore-aft stiffness of the socket", bounds="nonnegative", source="chosen"
+    )
+    stiffness_y: Scalar = parameter(
+        1.0e4, unit="N/m", doc="vertical stiffness of the socket", bounds="nonnegative", source="chosen"
+    )
+    damping_x: Scalar = parameter(
+        1.0e3, unit="N s/m", doc="fore-aft damping of the socket", bounds="nonnegative", source="chosen"
+    )
+    damping_y: Scalar = parameter(
+        450.0, unit="N s/m", doc="vertical damping of the socket", bounds="nonnegative", source="chosen"
+    )
+    load_share: Scalar = parameter(
+        1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source="chosen"
+    )
+
+
+SETS: dict[str, dict[str, float]] = {
+    "R1": {
+        "linkage.l_AE": 0.019,
+        "linkage.l_AD": 0.1132,
+        "linkage.l_BC": 0.058,
+        "masses.shank": 1.75,
+        "masses.foot": 0.57,
+        "damper.thigh_tilt": math.radians(30.0),
+        "damper.thigh_arm": 0.0187,
+        "segments.foot": 0.237,
+        "height_offset": -0.117,
+        "damper.link_arm": 0.1641,
+    },
+    "R2": {},
+    "R3": {
+        "linkage.l_AE": 0.0194,
+        "linkage.l_AB": 0.0225,
+        "linkage.l_BC": 0.0587,
+        "segments.shank": 0.3218,
+        "masses.shank": 1.71,
+        "damper.thigh_tilt": math.radians(32.3),
+        "damper.thigh_arm": 0.0184,
+        "segments.foot": 0.237,
+        "segments.ankle": 0.23,
+        "height_offset": -0.1174,
+    },
+}
+"""What each set changes of R2."""

@@ -1,0 +1,14 @@
+"""The round-foot passive walker: smooth contact, complementarity with friction and impact, and event-driven."""
+
+from jaxgait.registry import lazy
+
+MODELS = {"walker": "smooth:Walker", "rigid-walker": "rigid:RigidWalker", "rolling-walker": "rigid:RollingWalker"}
+EXPERIMENTS = ("walker",)
+
+__getattr__ = lazy(
+    __name__,
+    smooth="RoundFeet Walker WalkerState",
+    rigid="RigidWalker RollingState RollingWalker",
+    measures="GAIT MEASURES heel_strikes losses passing_gait rolling_gait walk walk_statistics",
+    pictures="animate branches phase_portrait",
+)

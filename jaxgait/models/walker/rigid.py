@@ -1,0 +1,241 @@
+"""The round-foot walker with rigid feet: for time stepping with friction and impact, and as a hybrid system.
+
+See `jaxgait.models.walker.smooth` for the picture, the coordinates and what all forms share.
+
+`RigidWalker` can slip, bounce and fly; `RollingWalker` is the classical step-to-step model: the stance foot rolls
+without slip, the heel strike is plastic, the old stance foot leaves at once.
+
+Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765; McGeer, Int. J. Robotics Res. 9 (1990) 62.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics import linalg
+from jaxgait.model import Scalar, parameter
+from jaxgait.models.walker.smooth import Foot, Generalised, RoundFeet, WalkerState
+from jaxgait.nonsmooth import Contact, Kinetics, Transition
+from jaxgait.parameters import ParameterError
+from jaxgait.precision import float64_default
+
+__all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
+
+
+@float64_default
+class RigidWalker(RoundFeet):
+    """The walker with rigid feet, Newton impacts and Coulomb friction, for `jaxgait.solve.time_stepping.march`.
+
+    A swing foot is ignored while it swings forward and is not yet `clearance_angle` ahead of the other leg.
+    """
+
+    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative")
+    normal_restitution: Scalar = parameter(
+        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative"
+    )
+    tangent_restitution: Scalar = parameter(
+        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative"
+    )
+    clearance_angle: Scalar = parameter(
+        0.05,
+        unit="rad",
+        doc="angle by which a swing foot must be ahead to land",
+        plausible=(0.0, 1.6),
+        bounds="positive",
+    )
+
+    def validate(self) -> None:
+        """Rejects impossible walkers; warns where friction is so large that contact impulses need not be unique."""
+        super().validate()
+        for name in ("normal_restitution", "tangent_restitution"):
+            if np.any(np.asarray(getattr(self, name)) > 1.0):
+                raise ParameterError(f"RigidWalker.{name} must not exceed 1 (an impact makes no energy)")
+        limit, mu = np.asarray(friction_limit(self, self.start.theta_1)), np.asarray(self.friction)
+        if np.any(mu > limit):
+            warnings.warn(
+                f"friction {np.max(mu):g} exceeds {np.min(limit):.3f}, beyond which contact impulses need not exist "
+                f"or be unique at a leg angle of {np.max(np.abs(self.start.theta_1)):g} rad (Painleve's paradox)",
+                stacklevel=3,
+            )
+
+    def initial_state(self) -> WalkerState:
+        """The paper's start unless `start` says otherwise."""
+        return self.start.state()
+
+    def kinetics(self, y: WalkerState) -> Kinetics:
+        """Mass matrix, gravity and centrifugal forces."""
+        inertia = self.inertia_at(y.theta_1, y.theta_2)
+        return Kinetics(lambda force: inertia.solve(Generalised(*force)), self.forces(inertia, y))
+
+    def contacts(self, y: WalkerState) -> tuple[Contact, Contact]:
+        """Both feet."""
+        lead = y.theta_1 - y.theta_2
+        foot_1, foot_2 = self.feet(y)
+        return (
+            self._contact(foot_1, y.omega_1, lead, lambda one: (one, 0.0)),
+            self._contact(foot_2, y.omega_2, -lead, lambda one: (0.0, one)),
+        )
+
+    def _contact(
+        self, foot: Foot, omega: Scalar, lead: Scalar, legs: Callable[[Scalar], tuple[Scalar, Scalar]]
+    ) -> Contact:
+        """A foot as a contact; `legs` puts an entry in the column of its leg."""
+        swings_through = (omega > 0.0) & (lead < self.clearance_angle)
+        return Contact(
+            gap=foot.gap,
+            normal=Generalised(0.0, 1.0, *legs(foot.normal_arm)),
+            tangent=Generalised(1.0, 0.0, *legs(foot.tangent_arm)),
+            normal_rate=Generalised(0.0, 0.0, *legs((foot.tangent_arm - self.foot_radius) * omega)),
+            tangent_rate=Generalised(0.0, 0.0, *legs(-foot.normal_arm * omega)),
+            friction=self.friction,
+            normal_restitution=self.normal_restitution,
+            tangent_restitution=self.tangent_restitution,
+            enabled=~swings_through,
+        )
+
+
+@float64_default
+def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
+    """Friction coefficient above which a single foot's contact impulse need not be unique: ``G_NN / |G_NT|``.
+
+    Args:
+        walker: its legs.
+        theta: angle in rad of the leg on the ground, the other one being opposite.
+    """
+    foot = walker.foot(WalkerState(*[0.0] * 8), theta, 0.0)
+    normal, tangent = Generalised(0.0, 1.0, foot.normal_arm, 0.0), Generalised(1.0, 0.0, foot.tangent_arm, 0.0)
+    inertia = walker.inertia_at(theta, -theta)
+    to_normal, to_tangent = inertia.solve(normal), inertia.solve(tangent)
+    return linalg.dot(normal, to_normal) / jnp.maximum(jnp.abs(linalg.dot(normal, to_tangent)), 1e-30)
+
+
+class RollingState(NamedTuple):
+    """Hip position x (m); angles (rad) and rates (rad/s) of the stance leg and of the swing leg."""
+
+    x: Scalar
+    stance: Scalar
+    swing: Scalar
+    stance_rate: Scalar
+    swing_rate: Scalar
+
+
+class HeelStrike(NamedTuple):
+    """A plastic heel strike."""
+
+    after: RollingState
+    normal_impulse: Scalar
+    """N s, on the landing foot."""
+    tangent_impulse: Scalar
+    trailing_rate: Scalar
+    """Velocity in m/s with which the old stance foot leaves the ground; negative: it would not leave."""
+    energy_lost: Scalar
+    """J."""
+
+
+@float64_default
+class RollingWalker(RoundFeet):
+    """The walker as a hybrid system: one phase (roll on the stance foot), one event (heel strike), legs swapped there.
+
+    Its gait does not know friction: walking without slip needs a coefficient above the largest ratio of the impulses.
+    """
+
+    clearance_angle: Scalar = parameter(
+        0.05,
+        unit="rad",
+        doc="angle by which a swing foot must be ahead to land",
+        plausible=(0.0, 1.6),
+        bounds="positive",
+    )
+
+    def initial_state(self) -> RollingState:
+        """Leg 1 of `start` on the ground; the hip follows from rolling."""
+        y = self.start.state()
+        return RollingState(y.x, y.theta_1, y.theta_2, y.omega_1, y.omega_2)
+
+    def phases(self) -> Sequence[Callable[[Scalar, RollingState], RollingState]]:
+        """Rolling on the stance foot."""
+        return (self.roll,)
+
+    def transitions(self) -> Mapping[str, Transition]:
+        """Heel strike, and the fall that ends a walk."""
+        return {
+            "heel strike": Transition(
+                0,
+                0,
+                guard=lambda t, y: y.stance + y.swing,
+                reset=lambda t, y: self.heel_strike(y).after,
+                armed=lambda t, y: y.swing - y.stance > self.clearance_angle,
+            ),
+            "fell": Transition(0, 0, guard=lambda t, y: jnp.asarray(self.balance(self.standing(y))), ends=True),
+        }
+
+    def standing(self, y: RollingState) -> WalkerState:
+        """The full state, leg 1 being the stance leg: the hip is where rolling puts it."""
+        foot = self.foot(WalkerState(y.x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), y.stance, y.stance_rate)
+        return WalkerState(y.x, -foot.gap, y.stance, y.swing, -foot.slip, -foot.gap_rate, y.stance_rate, y.swing_rate)
+
+    def roll(self, t: Scalar, y: RollingState) -> RollingState:
+        """Vector field: the equations of motion projected on the two leg rates.
+
+        With u = B w, B's first column being (-tangent_arm, -normal_arm, 1, 0): ``B^T M B w' = B^T (h - M B' w)``.
+        """
+        del t
+        full = self.standing(y)
+        inertia = self.inertia_at(y.stance, y.swing)
+        foot, _ = self.feet(full)
+        column = Generalised(-foot.tangent_arm, -foot.normal_arm, 1.0, 0.0)
+        momentum = inertia.times(column)
+        w2 = y.stance_rate**2
+        bias = inertia.times(Generalised(foot.normal_arm * w2, -(foot.tangent_arm - self.foot_radius) * w2, 0.0, 0.0))
+        load = Generalised(*(h - m for h, m in zip(self.forces(inertia, full), bias, strict=True)))
+        a, b = linalg.solve2(
+            [[linalg.dot(column, momentum), momentum.theta_2], [momentum.theta_2, inertia.leg]],
+            [linalg.dot(column, load), load.theta_2],
+        )
+        return RollingState(full.vx, y.stance_rate, y.swing_rate, a, b)
+
+    def heel_strike(self, y: RollingState) -> HeelStrike:
+        """Plastic impact of the swing foot: it sticks, the trailing foot gets no impulse; the legs change roles."""
+        before = self.standing(y)
+        inertia = self.inertia_at(y.stance, y.swing)
+        trailing, landing = self.feet(before)
+        normal = Generalised(0.0, 1.0, 0.0, landing.normal_arm)
+        tangent = Generalised(1.0, 0.0, 0.0, landing.tangent_arm)
+        to_normal, to_tangent = inertia.solve(normal), inertia.solve(tangent)
+        cross = linalg.dot(normal, to_tangent)
+        n, t = linalg.solve2(
+            [[linalg.dot(normal, to_normal), cross], [cross, linalg.dot(tangent, to_tangent)]],
+            [-landing.gap_rate, -landing.slip],
+        )
+        jump = [n * a + t * b for a, b in zip(to_normal, to_tangent, strict=True)]
+        after = WalkerState(*before[:4], *(u + d for u, d in zip(before[4:], jump, strict=True)))
+        leaving = after.vy + trailing.normal_arm * after.omega_1
+        lost = self.energies(before)[0] - self.energies(after)[0]
+        swapped = RollingState(y.x, y.swing, y.stance, after.omega_2, after.omega_1)
+        return HeelStrike(swapped, n, t, leaving, lost)
+
+    def stance_force(self, y: RollingState) -> tuple[Scalar, Scalar]:
+        """Normal and tangential force in N on the rolling foot."""
+        full, rates = self.standing(y), self.roll(0.0, y)
+        inertia = self.inertia_at(y.stance, y.swing)
+        foot, _ = self.feet(full)
+        w2 = y.stance_rate**2
+        ax = -foot.tangent_arm * rates.stance_rate + foot.normal_arm * w2
+        ay = -foot.normal_arm * rates.stance_rate - (foot.tangent_arm - self.foot_radius) * w2
+        load = inertia.times(Generalised(ax, ay, rates.stance_rate, rates.swing_rate))
+        h = self.forces(inertia, full)
+        return load.y - h.y, load.x - h.x
+
+    def on_section(self, z: Float[Array, 3]) -> RollingState:
+        """State just after a heel strike from its section coordinates (stance angle, stance rate, swing rate)."""
+        return RollingState(jnp.zeros_like(z[0]), z[0], -z[0], z[1], z[2])
+
+    def section(self, y: RollingState) -> Float[Array, 3]:
+        """Section coordinates (stance angle, stance rate, swing rate) of a state just after a heel strike."""
+        return jnp.stack([jnp.asarray(v) for v in (y.stance, y.stance_rate, y.swing_rate)])

@@ -1,0 +1,379 @@
+r"""The round-foot passive walker: two straight legs, a hip, arc feet, a gentle slope. Geometry, and the smooth model.
+
+           y                      H: hip (x, y); x down the slope, y along its outward normal
+           |     H                theta_i: angle of leg i from the normal, positive with the foot ahead of the hip
+           |    / \               COM of each leg: com_offset below the hip
+           |   /   \              foot: arc of radius foot_radius; its centre lies on the leg,
+           |  o     o  COM              leg_length - foot_radius below the hip
+           | / leg 2 \ leg 1
+           |(_)______(_)____> x   (slope)
+
+All three forms of the walker share the mass matrix, the forces, the feet and the observables of `RoundFeet`:
+
+- `Walker` (here): compliant feet and regularised friction, one smooth vector field;
+- `jaxgait.models.walker.rigid.RigidWalker`: unilateral contact, Newton impact and Coulomb friction, for
+  `jaxgait.solve.time_stepping`;
+- `jaxgait.models.walker.rigid.RollingWalker`: rolling without slip and plastic heel strikes, for
+  `jaxgait.solve.hybrid`.
+
+Legs of equal length scuff the ground by some 1e-5 m in mid-swing. The paper is silent about it, yet a walker whose
+swing foot feels the ground there falls within a second. All forms ignore a foot that swings forward (omega > 0) until
+it is a little ahead of the other one; here a smooth gate does it.
+
+Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765; mass matrix and contact rows derived from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool
+
+from jaxgait.mechanics import contact, elementary
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.parameters import ParameterError, check
+from jaxgait.precision import float64_default
+
+__all__ = ["Foot", "Generalised", "Inertia", "RoundFeet", "Walker", "WalkerStart", "WalkerState"]
+
+_PAPER = "Duan et al. 2011, section 3"
+FALL_HEIGHT = 0.5
+"""A hip below this part of the leg length has fallen."""
+FALL_ANGLE = 1.4
+"""A leg beyond this angle in rad has fallen."""
+
+
+class WalkerState(NamedTuple):
+    """Positions first, then velocities: hip (m), leg angles (rad), hip velocity (m/s), leg rates (rad/s)."""
+
+    x: Scalar
+    y: Scalar
+    theta_1: Scalar
+    theta_2: Scalar
+    vx: Scalar
+    vy: Scalar
+    omega_1: Scalar
+    omega_2: Scalar
+
+
+class Generalised(NamedTuple):
+    """Generalised velocities, accelerations, forces or impulses in the coordinates (x, y, theta_1, theta_2)."""
+
+    x: Scalar
+    y: Scalar
+    theta_1: Scalar
+    theta_2: Scalar
+
+
+class Foot(NamedTuple):
+    """One foot against the ground."""
+
+    gap: Scalar
+    """Height in m of the lowest point."""
+    gap_rate: Scalar
+    slip: Scalar
+    """Velocity in m/s along the slope of the material point that is lowest."""
+    normal_arm: Scalar
+    """Arm in m of a normal force about the hip: d gap_rate / d omega."""
+    tangent_arm: Scalar
+    """Arm in m of a tangential force about the hip: d slip / d omega."""
+
+
+@float64_default
+class Inertia(NamedTuple):
+    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers."""
+
+    total: Scalar
+    """2 m in kg."""
+    leg: Scalar
+    """Moment of inertia I in kg m^2 of a leg about the hip."""
+    cos_1: Scalar
+    """a cos(theta_1) in kg m, and so on."""
+    sin_1: Scalar
+    cos_2: Scalar
+    sin_2: Scalar
+
+    def times(self, v: Generalised) -> Generalised:
+        """Momentum of a generalised velocity."""
+        return Generalised(
+            self.total * v.x + self.cos_1 * v.theta_1 + self.cos_2 * v.theta_2,
+            self.total * v.y + self.sin_1 * v.theta_1 + self.sin_2 * v.theta_2,
+            self.cos_1 * v.x + self.sin_1 * v.y + self.leg * v.theta_1,
+            self.cos_2 * v.x + self.sin_2 * v.y + self.leg * v.theta_2,
+        )
+
+    def solve(self, force: Generalised) -> Generalised:
+        """Acceleration under a generalised force: the legs are eliminated, two equations remain for the hip."""
+        r = 1.0 / self.leg
+        xx = self.total - (self.cos_1 * self.cos_1 + self.cos_2 * self.cos_2) * r
+        xy = -(self.cos_1 * self.sin_1 + self.cos_2 * self.sin_2) * r
+        yy = self.total - (self.sin_1 * self.sin_1 + self.sin_2 * self.sin_2) * r
+        fx = force.x - (self.cos_1 * force.theta_1 + self.cos_2 * force.theta_2) * r
+        fy = force.y - (self.sin_1 * force.theta_1 + self.sin_2 * force.theta_2) * r
+        d = 1.0 / (xx * yy - xy * xy)
+        ax, ay = (yy * fx - xy * fy) * d, (xx * fy - xy * fx) * d
+        return Generalised(
+            ax,
+            ay,
+            (force.theta_1 - self.cos_1 * ax - self.sin_1 * ay) * r,
+            (force.theta_2 - self.cos_2 * ax - self.sin_2 * ay) * r,
+        )
+
+
+@float64_default
+class WalkerStart(eqx.Module):
+    """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground."""
+
+    x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=_PAPER)
+    y: Scalar = parameter(
+        0.394, unit="m", doc="hip height above the slope at the start", bounds="positive", source=_PAPER
+    )
+    theta_1: Scalar = parameter(
+        0.2, unit="rad", doc="angle of leg 1 at the start", plausible=(-1.6, 1.6), source=_PAPER
+    )
+    theta_2: Scalar = parameter(
+        -0.2, unit="rad", doc="angle of leg 2 at the start", plausible=(-1.6, 1.6), source=_PAPER
+    )
+    vx: Scalar = parameter(0.591, unit="m/s", doc="hip velocity down the slope at the start", source=_PAPER)
+    vy: Scalar = parameter(0.089, unit="m/s", doc="hip velocity off the slope at the start", source=_PAPER)
+    omega_1: Scalar = parameter(-1.5, unit="rad/s", doc="angular velocity of leg 1 at the start", source=_PAPER)
+    omega_2: Scalar = parameter(-1.0, unit="rad/s", doc="angular velocity of leg 2 at the start", source=_PAPER)
+
+    def state(self) -> WalkerState:
+        """The state there."""
+        return WalkerState(*(jnp.asarray(getattr(self, name), dtype=float) for name in WalkerState._fields))
+
+
+@float64_default
+class RoundFeet(eqx.Module):
+    """What every form of the walker is made of: legs, feet, slope; and what follows from them."""
+
+    mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=_PAPER)
+    inertia: Scalar = parameter(
+        0.008,
+        unit="kg m^2",
+        doc="moment of inertia of a leg about its centre of mass",
+        bounds="positive",
+        source=_PAPER,
+    )
+    com_offset: Scalar = parameter(
+        0.1, unit="m", doc="distance of a leg's centre of mass below the hip", bounds="nonnegative", source=_PAPER
+    )
+    leg_length: Scalar = parameter(0.4, unit="m", doc="leg length, hip to sole", bounds="positive", source=_PAPER)
+    foot_radius: Scalar = parameter(0.1, unit="m", doc="radius of the round foot", bounds="nonnegative", source=_PAPER)
+    slope: Scalar = parameter(0.01, unit="rad", doc="inclination of the ground", plausible=(-0.5, 0.5), source=_PAPER)
+    gravity: Scalar = parameter(9.8, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=_PAPER)
+    start: WalkerStart = eqx.field(default_factory=WalkerStart)
+
+    def validate(self) -> None:
+        """Rejects walkers that cannot stand."""
+        check(self)
+        radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
+        if np.any(radius >= length):
+            raise ParameterError(
+                f"{type(self).__name__} cannot stand: foot_radius ({np.max(radius):g} m) must be smaller than "
+                f"leg_length ({np.min(length):g} m), so that the foot's centre lies below the hip"
+            )
+
+    @property
+    def shank(self) -> Scalar:
+        """Distance in m from the hip to the centre of the foot's arc."""
+        return self.leg_length - self.foot_radius
+
+    @property
+    def leg_inertia(self) -> Scalar:
+        """Moment of inertia in kg m^2 of a leg about the hip."""
+        return self.inertia + self.mass * self.com_offset**2
+
+    def inertia_at(self, theta_1: Scalar, theta_2: Scalar) -> Inertia:
+        """The mass matrix at two leg angles in rad."""
+        a = self.mass * self.com_offset
+        (s1, c1), (s2, c2) = elementary.sincos(theta_1), elementary.sincos(theta_2)
+        return Inertia(2.0 * self.mass, self.leg_inertia, a * c1, a * s1, a * c2, a * s2)
+
+    def forces(self, inertia: Inertia, y: WalkerState) -> Generalised:
+        """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``."""
+        weight = 2.0 * self.mass * self.gravity
+        sg, cg = elementary.sincos(self.slope)
+        w1, w2 = y.omega_1**2, y.omega_2**2
+        return Generalised(
+            weight * sg + inertia.sin_1 * w1 + inertia.sin_2 * w2,
+            -weight * cg - inertia.cos_1 * w1 - inertia.cos_2 * w2,
+            -self.gravity * (inertia.sin_1 * cg - inertia.cos_1 * sg),
+            -self.gravity * (inertia.sin_2 * cg - inertia.cos_2 * sg),
+        )
+
+    def feet(self, y: WalkerState) -> tuple[Foot, Foot]:
+        """Both feet against the ground."""
+        return self.foot(y, y.theta_1, y.omega_1), self.foot(y, y.theta_2, y.omega_2)
+
+    def foot(self, y: WalkerState, theta: Scalar, omega: Scalar) -> Foot:
+        """One foot against the ground: leg angle in rad, leg rate in rad/s."""
+        sin, cos = elementary.sincos(theta)
+        normal_arm = self.shank * sin
+        tangent_arm = self.shank * cos + self.foot_radius
+        return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
+
+    def energies(self, y: WalkerState) -> tuple[Scalar, Scalar]:
+        """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes."""
+        inertia = self.inertia_at(y.theta_1, y.theta_2)
+        u = Generalised(*y[4:])
+        kinetic = 0.5 * sum(p * v for p, v in zip(inertia.times(u), u, strict=True))
+        sg, cg = elementary.sincos(self.slope)
+        along = 2.0 * self.mass * y.x + inertia.sin_1 + inertia.sin_2
+        normal = 2.0 * self.mass * y.y - inertia.cos_1 - inertia.cos_2
+        return kinetic, self.gravity * (normal * cg - along * sg)
+
+    def observables(self, y: WalkerState) -> dict[str, Scalar]:
+        """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J."""
+        foot_1, foot_2 = self.feet(y)
+        kinetic, potential = self.energies(y)
+        return {
+            "gap_1": foot_1.gap,
+            "gap_2": foot_2.gap,
+            "slip_1": foot_1.slip,
+            "slip_2": foot_2.slip,
+            "kinetic_energy": kinetic,
+            "potential_energy": potential,
+            "energy": kinetic + potential,
+        }
+
+    def fell(self, y: WalkerState) -> Bool[Array, ""]:
+        """Whether the walker lies rather than walks."""
+        return self.balance(y) < 0.0
+
+    def balance(self, y: WalkerState) -> Scalar:
+        """Falls through zero when the walker falls: hip height beyond `FALL_HEIGHT`, leg angles beyond `FALL_ANGLE`."""
+        steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
+        return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
+
+
+OBSERVABLES: Mapping[str, Variable] = {
+    "x": Variable("m", "hip position down the slope"),
+    "y": Variable("m", "hip height above the slope"),
+    "theta_1": Variable("rad", "angle of leg 1"),
+    "theta_2": Variable("rad", "angle of leg 2"),
+    "vx": Variable("m/s", "hip velocity down the slope"),
+    "vy": Variable("m/s", "hip velocity off the slope"),
+    "omega_1": Variable("rad/s", "angular velocity of leg 1"),
+    "omega_2": Variable("rad/s", "angular velocity of leg 2"),
+    "gap_1": Variable("m", "height of foot 1"),
+    "gap_2": Variable("m", "height of foot 2"),
+    "slip_1": Variable("m/s", "tangential velocity of the lowest point of foot 1"),
+    "slip_2": Variable("m/s", "tangential velocity of the lowest point of foot 2"),
+    "kinetic_energy": Variable("J", "kinetic energy"),
+    "potential_energy": Variable("J", "potential energy"),
+    "energy": Variable("J", "mechanical energy"),
+}
+"""State and observables that all forms of the walker share, with units."""
+
+
+class Walker(RoundFeet, Model):
+    """The walker with compliant feet (Hunt-Crossley) and regularised Coulomb friction: smooth, fast, differentiable.
+
+    The defaults walk with the period of the rigid walker to 0.03 %. Softer ground is cheaper and less exact: the static
+    sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: 50 s/m behaves as plastic.
+    """
+
+    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER)
+    stiffness: Scalar = parameter(1e6, unit="N/m", doc="contact stiffness", bounds="positive")
+    dissipation: Scalar = parameter(50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative")
+    smoothing_depth: Scalar = parameter(
+        1e-6, unit="m", doc="depth over which contact sets in", plausible=(1e-9, 1e-2), bounds="positive"
+    )
+    slip_velocity: Scalar = parameter(
+        3e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+    )
+    clearance_angle: Scalar = parameter(
+        0.15,
+        unit="rad",
+        doc="angle by which a swing foot must be ahead to land",
+        plausible=(0.0, 1.6),
+        bounds="positive",
+    )
+    clearance_width: Scalar = parameter(0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive")
+    swing_rate: Scalar = parameter(
+        0.1, unit="rad/s", doc="angular velocity over which swinging forward sets in", bounds="positive"
+    )
+
+    measures: ClassVar[str] = "jaxgait.models.walker.measures:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        **OBSERVABLES,
+        "normal_1": Variable("N", "normal force on foot 1"),
+        "normal_2": Variable("N", "normal force on foot 2"),
+        "tangent_1": Variable("N", "friction force on foot 1"),
+        "tangent_2": Variable("N", "friction force on foot 2"),
+        "impact_power": Variable("W", "power of the normal forces (spring and impact loss)"),
+        "friction_power": Variable("W", "power of the friction forces"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-6, max_step=0.02)
+
+    @property
+    def duration(self) -> float:
+        """10 s, some 24 steps: long enough to settle on the periodic gait."""
+        return 10.0
+
+    @property
+    def sinkage(self) -> Scalar:
+        """Depth in m to which a foot sinks under the whole weight, at rest."""
+        return 2.0 * self.mass * self.gravity / self.stiffness
+
+    def initial_state(self) -> WalkerState:
+        """The paper's start unless `start` says otherwise."""
+        return self.start.state()
+
+    def vector_field(self, t: Scalar, y: WalkerState) -> WalkerState:
+        """Velocities and accelerations."""
+        del t
+        inertia = self.inertia_at(y.theta_1, y.theta_2)
+        feet = self.feet(y)
+        load = self._generalised(feet, self.contact_forces(y, feet))
+        total = Generalised(*(h + f for h, f in zip(self.forces(inertia, y), load, strict=True)))
+        return WalkerState(y.vx, y.vy, y.omega_1, y.omega_2, *inertia.solve(total))
+
+    def outputs(self, t: Scalar, y: WalkerState) -> dict[str, Array]:
+        """Gaps, slips, energies, contact forces and their powers (see `variables`)."""
+        del t
+        feet = self.feet(y)
+        (n1, t1), (n2, t2) = self.contact_forces(y, feet)
+        return {
+            **self.observables(y),
+            "normal_1": n1,
+            "normal_2": n2,
+            "tangent_1": t1,
+            "tangent_2": t2,
+            "impact_power": n1 * feet[0].gap_rate + n2 * feet[1].gap_rate,
+            "friction_power": t1 * feet[0].slip + t2 * feet[1].slip,
+        }
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, WalkerState], Bool[Array, ""]]]:
+        """The walker may fall."""
+        return {"fell": lambda t, y: self.fell(y)}
+
+    def contact_forces(self, y: WalkerState, feet: tuple[Foot, Foot]) -> tuple[tuple[Scalar, Scalar], ...]:
+        """Normal and tangential force in N on each foot."""
+        lead = y.theta_1 - y.theta_2
+        rates_and_leads = ((y.omega_1, lead), (y.omega_2, -lead))
+        return tuple(self._foot_force(foot, *rl) for foot, rl in zip(feet, rates_and_leads, strict=True))
+
+    def _foot_force(self, foot: Foot, omega: Scalar, lead: Scalar) -> tuple[Scalar, Scalar]:
+        normal = self._gate(omega, lead) * contact.hunt_crossley(
+            -foot.gap, -foot.gap_rate, self.stiffness, self.dissipation, 1.0 / self.smoothing_depth
+        )
+        return normal, contact.coulomb(foot.slip, normal, self.friction, self.slip_velocity, "tanh")
+
+    def _gate(self, omega: Scalar, lead: Scalar) -> Scalar:
+        """Nearly 0 for a foot that swings forward and is not yet ahead of the other one, nearly 1 otherwise."""
+        behind = jax.nn.sigmoid((self.clearance_angle - lead) / self.clearance_width)
+        return 1.0 - behind * jax.nn.sigmoid(omega / self.swing_rate)
+
+    @staticmethod
+    def _generalised(feet: tuple[Foot, Foot], forces: tuple[tuple[Scalar, Scalar], ...]) -> Generalised:
+        (n1, t1), (n2, t2) = forces
+        moments = (f.normal_arm * n + f.tangent_arm * t for f, (n, t) in zip(feet, forces, strict=True))
+        return Generalised(t1 + t2, n1 + n2, *moments)

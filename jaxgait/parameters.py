@@ -1,0 +1,404 @@
+"""The parameters of a model: declared with unit, meaning and bounds in one place, addressed by dotted names everywhere.
+
+    class Damper(eqx.Module):
+        k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
+
+    parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
+    with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that tells the nearest one
+    check(model)                               # NaN, infinities and values out of bounds are errors
+
+A value out of its *plausible* range is accepted with a warning, `ImplausibleValue`: it was probably given in another
+unit. A declaration states the range, or it follows from unit and default:
+
+- angles lie within a full turn, -2 pi to 2 pi;
+- lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
+  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); of
+  quantities that may be negative only the size counts;
+- lengths whose default is zero within 100 m;
+- zero, numbers without a unit, and other quantities whose default is zero are always plausible.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import math
+import sys
+import types
+import typing
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from jaxgait.checks import shown
+
+Bounds = Literal["any", "nonnegative", "positive"]
+Range = tuple[float, float]
+M = TypeVar("M")
+
+_FACTORS: dict[str, float] = dict.fromkeys(
+    ("m", "kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "m/s^2", "Pa"), 100.0
+)
+"""By how much a value may differ from the default, by unit."""
+_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
+"""Packages between a user and a warning."""
+_OTHER_FACTOR = 1000.0
+_FARTHEST = 100.0
+"""Plausible size in m of a length whose default is zero."""
+_SLIPS = {
+    ("rad", False): "degrees",
+    ("m", False): "mm",
+    ("kg", False): "g",
+    ("s", False): "ms",
+    ("m/s^2", False): "mm/s^2",
+    ("N/m", True): "N/mm",
+    ("N s/m", True): "N s/mm",
+    ("kg/m^3", True): "g/cm^3",
+    ("Pa", True): "MPa",
+    ("Pa s", False): "mPa s",
+    ("kg m^2", False): "kg cm^2",
+}
+"""The unit that was probably meant, by the right one and whether the value is too small."""
+
+
+class ParameterError(ValueError):
+    """A parameter is unknown, has a wrong shape, or an impossible value."""
+
+
+class ImplausibleValue(UserWarning):
+    """A parameter has a value that is possible but out of its plausible range: probably it is in another unit."""
+
+
+class ParameterInfo(NamedTuple):
+    """What is declared of one parameter (see `parameter`) with its present value."""
+
+    value: Any
+    unit: str
+    doc: str
+    bounds: Bounds
+    source: str
+    plausible: Range | None = None
+    rank: int = 0
+    """Axes of its value, without those of a batch."""
+
+
+def parameter(
+    default: Any, *, unit: str, doc: str, bounds: Bounds = "any", source: str = "", plausible: Range | None = None
+) -> Any:
+    """Declares a physical parameter of a model: an `equinox.Module` field that knows what it means.
+
+    Args:
+        default: value in SI units (the paper's); a float, or a tuple or NumPy array of floats.
+        unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension.
+        doc: the quantity in a few words ("body mass"): the long name of results that carry it.
+        bounds: "any" finite number, "nonnegative" or "positive".
+        source: where the value comes from.
+        plausible: lowest and highest value that are no surprise; None: by the rule of this module.
+    """
+    metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source}
+    metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
+    if isinstance(default, np.ndarray):
+        return eqx.field(default_factory=default.copy, metadata=metadata)
+    return eqx.field(default=default, metadata=metadata)
+
+
+def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
+    """The plausible values of a parameter that declares none; see the rule in this module's docstring."""
+    sizes = np.abs(np.asarray(default, dtype=float))
+    sizes = sizes[sizes > 0]
+    if unit == "rad":
+        return -2 * math.pi, 2 * math.pi
+    if unit == "1" or (not sizes.size and unit != "m"):
+        return None
+    factor = _FACTORS.get(unit, _OTHER_FACTOR)
+    largest = factor * float(sizes.max()) if sizes.size else _FARTHEST
+    return (-largest, largest) if bounds == "any" or not sizes.size else (float(sizes.min()) / factor, largest)
+
+
+def parameters(model: Any) -> dict[str, ParameterInfo]:
+    """Lists the declared parameters of a model, nested modules included, by dotted name.
+
+    Raises:
+        ParameterError: for something that is no model, such as one that is prepared for a run.
+    """
+    from jaxgait.model import System  # which imports this module
+
+    if isinstance(model, System):
+        raise ParameterError(
+            f"a prepared {model.name} has no parameters to read or replace, what follows from them is worked out: "
+            "change the model and prepare it again"
+        )
+    if not isinstance(model, eqx.Module):
+        given = (
+            f"the class {model.__name__}" if isinstance(model, type) else f"something of type {type(model).__name__}"
+        )
+        raise ParameterError(f"only an instance of a model has parameters, got {given}")
+    return dict(_walk(model, ""))
+
+
+def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        name = prefix + field.name
+        if "unit" in field.metadata:
+            m = field.metadata
+            yield name, ParameterInfo(value, m["unit"], m["doc"], m["bounds"], m["source"], m["plausible"], m["rank"])
+        elif isinstance(value, eqx.Module):
+            yield from _walk(value, name + ".")
+
+
+def parameter_info(model: Any, name: str) -> ParameterInfo:
+    """Looks up one parameter by dotted name.
+
+    Raises:
+        ParameterError: for an unknown name, with the nearest valid names; for the name of something else that the
+            model holds, with what can be done about that.
+    """
+    known = parameters(model)
+    if name not in known:
+        raise ParameterError(_no_parameter(model, name, known))
+    return known[name]
+
+
+def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
+    """Why a name is no parameter, and what would be right."""
+    kind = type(model).__name__
+    if not isinstance(name, str):
+        return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
+    parts, owner = name.split("."), model
+    for i, part in enumerate(parts):
+        field = {f.name: f for f in dataclasses.fields(owner)}.get(part)
+        if field is None or part.startswith("_"):
+            break
+        value, here = getattr(owner, part), ".".join(parts[: i + 1])
+        if field.metadata.get("static"):
+            return (
+                f"{kind}.{here} is a choice ({value!r}), no parameter: make it with {type(owner).__name__}({part}=...)"
+            )
+        if value is None:
+            return f"{kind} has no {here}: make it with {type(owner).__name__}({part}={_parts_of(field, owner)}(...))"
+        if not isinstance(value, eqx.Module):
+            break
+        owner = value
+    else:
+        inside = [n for n in known if n.startswith(name + ".")]
+        if inside:
+            return f"{kind}.{name} is a group of parameters: set {_listed(inside)} by themselves"
+        return f"{kind}.{name} is a {type(owner).__name__} without parameters: replace it when the model is made"
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [n for n in known if n.endswith("." + name)]
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_listed(sorted(known))}"
+    return f"{kind} has no parameter {name!r}: {hint}"
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def get_parameter(model: Any, name: str) -> Any:
+    """Returns the value at a dotted name."""
+    for part in name.split("."):
+        model = getattr(model, part)
+    return model
+
+
+def with_parameters(model: M, values: Mapping[str, Any]) -> M:
+    """Returns a copy of the model with some parameters replaced, addressed by dotted names.
+
+    Values are put in as they are: arrays with a leading axis make the model an ensemble for `jax.vmap`. Lists become
+    what the parameter is, tuples or arrays.
+
+    Raises:
+        ParameterError: for an unknown name, with the nearest valid names, and for values that are no numbers or have
+            too few axes.
+    """
+    if not isinstance(values, Mapping):
+        raise ParameterError(f"give a dict of values by parameter name, got {shown(values)}")
+    known = {name: parameter_info(model, name) for name in values}
+    new = {name: _like(x, known[name]) for name, x in values.items()}
+    for name, x in new.items():
+        _check_kind(f"{type(model).__name__}.{name}", x, known[name])
+    if not new:
+        return model
+    return eqx.tree_at(
+        lambda m: [get_parameter(m, n) for n in new],
+        model,
+        list(new.values()),
+        is_leaf=lambda x: isinstance(x, tuple) or x is None,
+    )
+
+
+def _like(value: Any, info: ParameterInfo) -> Any:
+    """A list as a tuple or an array, whichever the parameter is; anything else as it is."""
+    if not isinstance(value, list):
+        return value
+    try:
+        return tuple(value) if isinstance(info.value, tuple) else np.asarray(value)
+    except ValueError:  # rows of different lengths
+        return value
+
+
+def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
+    """Holds a value, which may be traced, against what its parameter is: a number, or an array of so many axes.
+
+    Args:
+        label: for the message.
+        value: what was given.
+        info: the parameter.
+        single: whether further axes, those of a batch, are errors too.
+
+    Raises:
+        ParameterError: naming what would be right.
+    """
+    wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
+    wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
+    complaint = f"{label} ({info.doc}) must be {wanted}, got {shown(value)}"
+    if not all(map(is_real, _entries(value))):
+        raise ParameterError(complaint)
+    rank = _rank(value)
+    if rank < info.rank or (single and rank > info.rank):
+        raise ParameterError(complaint + (": one trajectory has one value, `ensemble` runs many" if rank else ""))
+
+
+def _entries(value: Any) -> Iterator[Any]:
+    """The entries of a tuple or list, and those within; anything else is one entry."""
+    if isinstance(value, tuple | list):
+        for entry in value:
+            yield from _entries(entry)
+    else:
+        yield value
+
+
+def is_real(leaf: Any) -> bool:
+    """Whether a leaf is a real number, or an array of them, traced or not."""
+    if isinstance(leaf, np.ndarray | np.generic | jax.Array):
+        return jnp.issubdtype(leaf.dtype, jnp.floating) or jnp.issubdtype(leaf.dtype, jnp.integer)
+    return isinstance(leaf, float | int) and not isinstance(leaf, bool)
+
+
+def _rank(value: Any) -> int:
+    return 1 + max(map(_rank, value), default=0) if isinstance(value, tuple | list) else np.ndim(value)
+
+
+def check_single(model: eqx.Module) -> None:
+    """Finds parameters with a batch axis in a model that is to stand for one trajectory.
+
+    Raises:
+        ParameterError: naming the parameter.
+    """
+    for name, info in parameters(model).items():
+        _check_kind(f"{type(model).__name__}.{name}", info.value, info, single=True)
+
+
+def check(model: eqx.Module) -> None:
+    """Finds impossible parameters: no numbers, NaN, infinite, or out of their declared bounds; warns of slips.
+
+    Leaves may carry a batch axis; the first offending entry is named. Of traced leaves only the axes are checked.
+
+    Raises:
+        ParameterError: naming the parameter, its value and its bound.
+
+    Warns:
+        ImplausibleValue: for values out of their plausible range, once per parameter.
+    """
+    kind = type(model).__name__
+    _check_parts(model, kind)
+    for name, info in parameters(model).items():
+        label = f"{kind}.{name}"
+        _check_kind(label, info.value, info)
+        leaves = [leaf for leaf in jax.tree.leaves(info.value) if not isinstance(leaf, Tracer)]
+        for leaf in leaves:
+            check_value(label, leaf, info)
+        if leaves:
+            warn_implausible(label, np.concatenate([np.ravel(leaf) for leaf in leaves]), info)
+
+
+def warn_implausible(label: str, values: Any, info: ParameterInfo) -> None:
+    """Warns once if some values lie out of a parameter's plausible range; zero never does.
+
+    Warns:
+        ImplausibleValue: naming the label, the first such value, the range, and the unit that was probably meant.
+    """
+    x = np.ravel(np.asarray(values, dtype=float))
+    if info.plausible is None:
+        return
+    low, high = info.plausible
+    odd = x[((x <= low) | (x >= high)) & (x != 0)]
+    if odd.size:
+        slip = _SLIPS.get((info.unit, bool(abs(odd[0]) <= abs(low) < high)))
+        hint = f"{slip} instead of {info.unit}?" if slip else f"is it in {info.unit}?"
+        many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
+        warnings.warn(
+            f"{label} ({info.doc}) is {odd[0]:g} {info.unit}{many}, out of its plausible range "
+            f"{low:.3g} to {high:.3g}: {hint}",
+            ImplausibleValue,
+            stacklevel=_level_of_user(sys._getframe()),
+        )
+
+
+def _level_of_user(frame: types.FrameType | None) -> int:
+    """How far above a frame the first caller outside of this package is, as `warnings.warn` counts."""
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _check_parts(module: Any, label: str) -> None:
+    """Finds parts of a model that are no modules, such as a number where a group of parameters belongs."""
+    for field in dataclasses.fields(module):
+        value, wanted = getattr(module, field.name), _part_types(type(module)).get(field.name, ())
+        here = f"{label}.{field.name}"
+        if wanted and not isinstance(value, wanted):
+            raise ParameterError(f"{here} must be a {_parts_of(field, module)}(...), got {shown(value)}")
+        if isinstance(value, eqx.Module):
+            _check_parts(value, here)
+
+
+def _parts_of(field: Any, owner: Any) -> str:
+    kinds = [t.__name__ for t in _part_types(type(owner)).get(field.name, ()) if t is not type(None)]
+    return " or ".join(kinds) or field.name.capitalize()
+
+
+@functools.cache
+def _part_types(kind: type) -> dict[str, tuple[type, ...]]:
+    """The types that fields may have which hold modules, by name."""
+    try:
+        hints = typing.get_type_hints(kind)
+    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
+        return {}
+    found = {}
+    for name, hint in hints.items():
+        options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        classes = tuple(t for t in options if isinstance(t, type))
+        if len(classes) == len(options) and any(issubclass(t, eqx.Module) for t in classes):
+            found[name] = classes
+    return found
+
+
+def check_value(label: str, value: Any, info: ParameterInfo) -> None:
+    """Finds a value (scalar or array) that the declaration of its parameter forbids.
+
+    Raises:
+        ParameterError: naming the label, the first bad value, its index if any, and the bound.
+    """
+    try:
+        x = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{label} must be a number in {info.unit}, got {value!r}") from error
+    bad = ~np.isfinite(x)
+    wanted = "finite"
+    if not bad.any() and info.bounds != "any":
+        bad = x <= 0 if info.bounds == "positive" else x < 0
+        wanted = info.bounds
+    if bad.any():
+        where = np.argwhere(np.atleast_1d(bad))[0]
+        index = "" if x.ndim == 0 else f" at index {tuple(int(i) for i in where)}"
+        got = float(np.atleast_1d(x)[tuple(where)])
+        raise ParameterError(f"{label} ({info.doc}) must be {wanted}, got {got:g} {info.unit}{index}")

@@ -1,0 +1,221 @@
+"""Ensembles: right, labelled, isolated from bad members, and the same however they are cut."""
+
+import importlib
+import json
+
+import diffrax
+import numpy as np
+import pytest
+
+from jaxgait.ensembles import batch as batches
+from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, product, summary, zipped
+from jaxgait.ensembles.plan import block_shape, ladder
+from jaxgait.model import Variable
+from jaxgait.parameters import ParameterError
+from jaxgait.solve import status
+from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.simulate import simulate
+from tests.oscillator import Oscillator, peaks
+
+QUICK = {"duration": 2.0, "samples": 20, "observe": peaks}
+K = np.linspace(4.0, 12.0, 9)
+M = np.linspace(1.0, 3.0, 5)
+
+
+@pytest.fixture(scope="module")
+def scan():
+    return ensemble(Oscillator(), {"mass": M, "stiffness": K}, **QUICK, variables={"lowest": Variable("m", "lowest")})
+
+
+def test_a_full_grid_is_labelled_and_right(scan):
+    assert scan.status.dims == ("mass", "stiffness") and (scan.status == status.COMPLETED).all()
+    exact = np.cos(2.0 * np.sqrt(K / M[:, None]))
+    np.testing.assert_allclose(scan.x_end, exact, atol=1e-6)
+    np.testing.assert_allclose(scan.energy_end, np.broadcast_to(K / 2, (5, 9)), atol=1e-5)
+    assert scan.lowest.attrs == {"units": "m", "long_name": "lowest"}
+    assert scan.stiffness.attrs == {"units": "N/m", "long_name": "spring"}
+    assert scan.x_end.attrs["units"] == "m" and scan.t_end.attrs["units"] == "s"
+    assert json.loads(scan.attrs["parameters"])["limit"] == 1e9 and scan.attrs["solver"] == "Tsit5"
+
+
+def test_agrees_with_one_run(scan):
+    one = simulate(Oscillator(mass=M[2], stiffness=K[3]), duration=2.0, samples=20)
+    np.testing.assert_allclose(scan.x_end[2, 3], one.x[-1], rtol=1e-9)
+    assert int(scan.steps[2, 3]) == one.attrs["steps"]
+
+
+def test_same_bits_for_any_batch_and_order(scan):
+    for size in (8, 16, 40):
+        again = ensemble(Oscillator(), {"mass": M, "stiffness": K}, **QUICK, batch=size, workers=2)
+        np.testing.assert_array_equal(again.x_end, scan.x_end)
+        np.testing.assert_array_equal(again.lowest, scan.lowest)
+    backwards = ensemble(Oscillator(), {"mass": M, "stiffness": K[::-1]}, **QUICK)
+    np.testing.assert_array_equal(backwards.x_end[:, ::-1], scan.x_end)
+
+
+def test_compiles_once(scan):
+    before = len(batches._programs), len(batches._shapes)
+    ensemble(Oscillator(), {"mass": M, "stiffness": K + 1}, **QUICK)
+    assert (len(batches._programs), len(batches._shapes)) == before
+
+
+def test_trajectories_share_their_times_or_have_their_own():
+    data = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, duration=2.0, samples=20, trajectories=True)
+    assert data.x.dims == ("mass", "time") and data.energy.attrs["units"] == "J"
+    np.testing.assert_allclose(data.x, np.cos(data.time * np.sqrt(8.0 / data.mass)).T, atol=1e-6)
+    strides = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, strides=2, samples=10, trajectories=True)
+    assert strides.x.dims == ("mass", "sample") and strides.time.dims == ("mass", "sample")
+    np.testing.assert_allclose(strides.x[:, ::10], 1.0, atol=1e-6)
+
+
+def test_initial_states_and_zipped_boxes():
+    starts = product(grid({"initial.x": [1.0, 2.0, 3.0]}), zipped({"mass": [1.0, 2.0], "stiffness": [8.0, 16.0]}))
+    data = ensemble(Oscillator(), starts, duration=1.0)
+    np.testing.assert_allclose(
+        data.x_end, (data["initial.x"] * np.cos(np.sqrt(8.0))).broadcast_like(data.x_end), atol=1e-6
+    )
+    assert data.mass.dims == ("member",) and data.x_end.dims == ("initial.x", "member")
+
+
+def test_a_poisoned_member_changes_no_other_bit():
+    clean = {"stiffness": K, "poison": np.full(9, 1e9), "growth": np.zeros(9), "limit": np.full(9, 1e9)}
+    sick = {name: x.copy() for name, x in clean.items()}
+    sick["poison"][1], sick["growth"][4], sick["limit"][6] = 0.5, 50.0, 0.5
+    good = ensemble(Oscillator(), zipped(clean), **QUICK, retry=False)
+    bad = ensemble(Oscillator(), zipped(sick), **QUICK, retry=False)
+    healthy = np.array([0, 2, 3, 5, 7, 8])
+    for name in good.data_vars:
+        np.testing.assert_array_equal(bad[name][healthy], good[name][healthy])
+    assert bad.status[6] == status.FIRST_TERMINATION
+    np.testing.assert_allclose(bad.t_end[1], 0.5, atol=1e-3)
+    assert set(bad.status.values[[1, 4]]) <= {status.MAX_STEPS, status.STEP_UNDERFLOW, status.NONFINITE}
+    report = failed(bad)
+    np.testing.assert_array_equal(report.stiffness, K[[1, 4]])
+    assert all("gave up" in str(s) for s in report.sentence.values)
+    assert sum(summary(bad).values()) == 9 and summary(bad)["ended early: broke"] == 1
+
+
+def test_the_retry_ladder_mends_what_it_can():
+    # Explicit steps of 4e-5 s would be needed for the second member; nothing helps the third; the fourth may end so.
+    members = zipped(
+        {"damping": [0.0, 1e5, 0.0, 0.0], "stiffness": [8.0, 1e5, 8.0, 8.0]}
+        | {"poison": [1e9, 1e9, 0.5, 1e9], "limit": [1e9, 1e9, 1e9, 0.5]}
+    )
+    data = ensemble(Oscillator(), members, duration=2.0, samples=4)
+    first = [status.COMPLETED, status.MAX_STEPS, status.STEP_UNDERFLOW, status.FIRST_TERMINATION]
+    np.testing.assert_array_equal(data.first_status, first)
+    np.testing.assert_array_equal(data.status[[0, 1, 3]], [first[0], status.COMPLETED, first[3]])
+    assert int(data.status[2]) in (status.STEP_UNDERFLOW, status.MAX_STEPS)
+    np.testing.assert_array_equal(data.rung, [0, 2, 2, 0])
+    assert json.loads(data.attrs["rung_legend"]) == {
+        "0": "first attempt",
+        "1": "tighter tolerance",
+        "2": "stiff solver",
+    }
+    np.testing.assert_allclose(data.x_end[:2], [np.cos(4.0), np.exp(-2.0)], atol=1e-4)
+    given_up = ensemble(Oscillator(), members, duration=2.0, samples=4, retry=False)
+    np.testing.assert_array_equal(given_up.status, first)
+
+
+def test_rungs_that_change_nothing_are_left_out():
+    single = settings_for(Oscillator(), rtol=1e-4)
+    assert [rung.name for rung in ladder(single, "float32")] == ["stiff solver", "float64"]
+    last = ladder(single, "float32", settings_for(Oscillator(), precision="float64"))[-1]
+    assert last.settings.rtol == 1e-8 and last.precision == "float64"  # the tolerance of a result in float64
+    implicit = settings_for(Oscillator(), solver=diffrax.Kvaerno3())
+    assert [rung.name for rung in ladder(implicit, "float64")] == ["tighter tolerance"]
+
+
+def test_float32_and_its_distance_to_float64():
+    error = float32_error(Oscillator(), {"stiffness": K}, **QUICK, rtol=1e-5, atol=1e-5)
+    assert 0 < float(abs(error.x_end).max()) < 1e-4 and error.x_end.attrs["units"] == "m"
+    assert (error.status == -1).all() and error.attrs["precision"] == "float32"
+
+
+def test_progress_is_told_on_request_and_quiet_otherwise(capsys):
+    ensemble(Oscillator(), {"stiffness": K}, **QUICK)
+    assert capsys.readouterr().err == ""
+    ensemble(Oscillator(), {"stiffness": K}, **QUICK, batch=5, progress=True)
+    told = capsys.readouterr().err
+    assert "9/9" in told and "2/2 blocks, 0 failed" in told and "left" in told and "trajectories" in told
+
+
+def exact_gradient(mass, stiffness):
+    omega = np.sqrt(stiffness / mass)
+    slope = -2.0 * np.sin(2.0 * omega)  # of cos(omega t) at t = 2
+    return slope * omega / (2 * stiffness), -slope * omega / (2 * mass)
+
+
+def end(run):
+    return {"end": run["x"][-1]}
+
+
+@pytest.fixture(scope="module")
+def forward():
+    members = zipped({"stiffness": K, "mass": np.linspace(1.0, 3.0, 9)})
+    return ensemble(Oscillator(), members, duration=2.0, samples=4, observe=end, gradient=["stiffness", "mass"])
+
+
+def test_gradients_of_an_ensemble_are_right(forward):
+    assert forward.end_gradient.dims == ("member", "parameter")
+    by_k, by_m = exact_gradient(forward.mass.values, forward.stiffness.values)
+    np.testing.assert_allclose(forward.end_gradient.sel(parameter="stiffness"), by_k, atol=1e-6)
+    np.testing.assert_allclose(forward.end_gradient.sel(parameter="mass"), by_m, atol=1e-6)
+
+
+def test_gradient_of_an_ensemble_is_the_loop_of_gradients(forward):
+    for i in (0, 8):
+        alone = zipped({"stiffness": forward.stiffness.values[[i]], "mass": forward.mass.values[[i]]})
+        one = ensemble(Oscillator(), alone, duration=2.0, samples=4, observe=end, gradient=["stiffness", "mass"])
+        np.testing.assert_allclose(one.end_gradient[0], forward.end_gradient[i], rtol=1e-10)
+
+
+def test_reverse_mode_agrees_with_forward_mode(forward, monkeypatch):
+    monkeypatch.setattr(driver, "FORWARD_UP_TO", 0)
+    members = zipped({"stiffness": K, "mass": np.linspace(1.0, 3.0, 9)})
+    reverse = ensemble(Oscillator(), members, duration=2.0, samples=4, observe=end, gradient=["stiffness", "mass"])
+    np.testing.assert_allclose(reverse.end_gradient, forward.end_gradient, rtol=1e-8)
+
+
+def test_gradient_by_an_initial_state_and_differences():
+    request = {"duration": 2.0, "samples": 4, "observe": end}
+    data = ensemble(Oscillator(growth=0.1), {"mass": [2.0]}, **request, gradient=["initial.x"])
+    step = 1e-4
+    ends = ensemble(Oscillator(growth=0.1), {"initial.x": [1 - step, 1 + step]}, **request, rtol=1e-11, atol=1e-11).end
+    np.testing.assert_allclose(data.end_gradient[0, 0], np.diff(ends)[0] / (2 * step), rtol=1e-5)
+
+
+def test_blocks_are_even_rectangles():
+    assert block_shape((40, 50), 256) == (5, 50)
+    assert block_shape((40, 50), 32) == (1, 25)
+    assert block_shape((3, 4), 1000) == (3, 4)
+    assert block_shape((7,), 3) == (3,)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "message"),
+    [
+        ({"gradient": ["mass"]}, ValueError, "needs observe"),
+        ({"gradient": ["mas"], "observe": peaks}, ParameterError, "did you mean 'mass'"),
+        ({"gradient": ["shape"], "observe": peaks}, ParameterError, "single numbers"),
+        ({"observe": lambda run: {"status": run["x"][0]}}, ValueError, "must not use the name 'status'"),
+        ({"observe": lambda run: {"a": run["nothing"]}}, KeyError, "nothing"),
+        ({"batch": 0}, ValueError, "batch must be"),
+        ({"devices": 99}, ValueError, "devices must be"),
+        ({"rtol": 0.0}, ValueError, "rtol"),
+        ({"duration": np.inf}, ValueError, "duration"),
+        ({"samples": 2_000_000_000_000, "duration": 1.0}, MemoryError, "one trajectory needs"),
+    ],
+)
+def test_impossible_requests_are_refused(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        ensemble(Oscillator(), {"mass": [1.0]}, **kwargs)
+
+
+def test_a_fault_in_a_block_names_its_place(monkeypatch):
+    def explode(*args):
+        raise FloatingPointError("boom")
+
+    monkeypatch.setattr(importlib.import_module("jaxgait.ensembles.plan"), "run_batch", explode)
+    with pytest.raises(RuntimeError, match=r"block 0 of 1 \(mass 0\.\.1\) could not run: boom"):
+        ensemble(Oscillator(), {"mass": [1.0, 2.0]}, **QUICK)

@@ -1,0 +1,140 @@
+"""Parameter sets: what they contain, and what is refused."""
+
+import numpy as np
+import pytest
+
+from jaxgait.ensembles import cloud, grid, latin_hypercube, product, sobol, zipped
+from jaxgait.ensembles.members import as_members, check_members
+from jaxgait.parameters import ParameterError
+from tests.oscillator import Oscillator
+
+
+def test_a_grid_is_every_pair_with_the_last_axis_fastest():
+    members = grid({"mass": [1, 2, 3], "stiffness": [4.0, 5.0]})
+    assert members.dims == ("mass", "stiffness") and members.shape == (3, 2) and members.size == 6
+    np.testing.assert_array_equal(members.values["mass"], [1, 1, 2, 2, 3, 3])
+    np.testing.assert_array_equal(members.values["stiffness"], [4, 5, 4, 5, 4, 5])
+    assert as_members({"mass": [1.0]}).dims == ("mass",)
+
+
+def test_zipped_in_one_dimension():
+    members = zipped({"mass": [1.0, 2.0], "stiffness": [3.0, 4.0]})
+    assert members.dims == ("member",) and members.shape == (2,)
+    assert members.labels["mass"][0] == ("member",)
+
+
+def test_zipped_with_an_axis_that_is_no_parameter():
+    k, ratio = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2])
+    k2, ratio2 = np.meshgrid(k, ratio, indexing="ij")
+    members = zipped({"stiffness": k2, "mass": ratio2 * k2}, axes={"stiffness": k, "ratio": ratio})
+    assert members.dims == ("stiffness", "ratio") and members.shape == (3, 2)
+    np.testing.assert_allclose(members.values["mass"], [0.1, 0.2, 0.2, 0.4, 0.3, 0.6])
+    assert set(members.labels) == {"stiffness", "ratio", "mass"}
+    assert members.labels["mass"][0] == ("stiffness", "ratio")
+
+
+def test_samples_fill_their_box_and_repeat():
+    box = {"mass": (1.0, 2.0), "stiffness": (10.0, 30.0)}
+    for sample in (latin_hypercube, sobol):
+        members = sample(box, 12, seed=3)
+        assert members.dims == ("sample",) and members.size == 12
+        for name, (lo, hi) in box.items():
+            x = members.values[name]
+            assert (x >= lo).all() and (x <= hi).all() and np.ptp(x) > 0.7 * (hi - lo)
+            np.testing.assert_array_equal(x, sample(box, 12, seed=3).values[name])
+        assert (members.values["mass"] != sample(box, 12, seed=4).values["mass"]).any()
+
+
+def test_a_cloud_surrounds_the_initial_state_and_multiplies_with_a_grid():
+    starts = cloud(Oscillator(), {"x": 0.1, "initial.v": 0.0}, 2000)
+    assert abs(starts.values["initial.x"].mean() - 1) < 0.02 and abs(starts.values["initial.x"].std() - 0.1) < 0.01
+    assert (starts.values["initial.v"] == 0).all()
+    both = product(grid({"mass": [1.0, 2.0]}), starts)
+    assert both.dims == ("mass", "start") and both.shape == (2, 2000)
+    np.testing.assert_array_equal(both.values["initial.x"][:2000], both.values["initial.x"][2000:])
+    check_members(Oscillator(), both)
+
+
+def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
+    members = grid({"shape": np.ones((3, 2)), "mass": [1.0, 2.0]})
+    assert members.shape == (3, 2) and members.values["shape"].shape == (6, 2)
+    assert members.labels["shape_values"][0] == ("shape",)
+    check_members(Oscillator(), members)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: zipped({"mass": [1.0]}, axes={"m/k": [1.0]}), "without '/'"),
+        (lambda: grid({}), "at least one parameter"),
+        (lambda: grid({"mass": []}), "would be empty"),
+        (lambda: grid({"mass": 2.0}), "list of values"),
+        (lambda: grid({"mass": ["a", "b"]}), "real numbers"),
+        (lambda: grid({"mass": [True, False]}), "real numbers"),
+        (lambda: grid({"mass": [1j]}), "real numbers"),
+        (lambda: grid({"mass": [[1.0], [1.0, 2.0]]}), "must form an array"),
+        (lambda: grid([("mass", [1.0]), ("mass", [2.0])]), "given twice: 'mass'"),
+        (lambda: product(grid({"mass": [1.0]}), zipped({"mass": [2.0]})), "given twice: 'mass'"),
+        (lambda: product(zipped({"mass": [1.0]}), zipped({"limit": [2.0]})), "dimension given twice: 'member'"),
+        (lambda: zipped({"mass": [1.0, 2.0], "stiffness": [1.0]}), "equally long"),
+        (lambda: zipped({"mass": [[1.0]]}, axes={"a": [1.0], "b": [1.0, 2.0]}), "must have the shape"),
+        (lambda: zipped({"mass": [1.0, 2.0]}, axes={"mass": [1.0, 3.0]}), "does not label"),
+        (lambda: latin_hypercube({"mass": (2.0, 1.0)}, 4), "lowest, highest"),
+        (lambda: sobol({"mass": (1.0, 2.0)}, 0), "at least 1"),
+        (lambda: latin_hypercube({"mass": (1.0, 2.0)}, 4, seed=-1), "seed must be a whole number, at least 0"),
+        (product, "at least one set"),
+        (lambda: cloud(Oscillator(), {"x": [1.0, 2.0]}, 4), "must be a finite number"),
+        (lambda: cloud(Oscillator(), {"x": 1.0, "initial.x": 2.0}, 4), "given twice"),
+        (lambda: cloud(Oscillator(), {"x": -1.0}, 4), "spread"),
+        (lambda: cloud(Oscillator(), {"y": 1.0}, 4), "no component 'y'.*'initial.x'"),
+    ],
+)
+def test_impossible_sets_are_refused(build, message):
+    with pytest.raises(ParameterError, match=message):
+        build()
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_anything_is_allocated(monkeypatch):
+    from jaxgait import checks
+
+    monkeypatch.setattr(checks, "free_memory", lambda: 30_000_000)
+    values = np.linspace(1.0, 2.0, 1001)
+    for make in (
+        lambda: grid({"mass": values, "stiffness": values}),  # 32 MB
+        lambda: sobol({"mass": (1.0, 2.0)}, 1 << 20),
+        lambda: latin_hypercube({"mass": (1.0, 2.0)}, 1 << 20),
+        lambda: cloud(Oscillator(), {"x": 1.0}, 1 << 20),
+    ):
+        with pytest.raises(MemoryError, match=r"10\d+ members.* need .* GB of memory and 0.03 GB are free"):
+            make()
+    assert grid({"mass": values, "stiffness": values[:900]}).size == 900_900
+
+
+def test_a_label_with_the_name_of_a_result_is_refused_before_the_work():
+    from jaxgait.ensembles import ensemble
+
+    for name in ("status", "t_end"):
+        labelled = zipped({"mass": [1.0, 2.0]}, axes={name: [1.0, 2.0]})
+        with pytest.raises(ParameterError, match=f"label '{name}', which is a result"):
+            ensemble(Oscillator(), labelled, duration=1.0)
+    labelled = zipped({"mass": [1.0, 2.0]}, axes={"time": [1.0, 2.0]})
+    with pytest.raises(ParameterError, match="label 'time', which is a dimension of the result"):
+        ensemble(Oscillator(), labelled, duration=1.0, trajectories=True)
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({"stifness": [1.0]}, "did you mean 'stiffness'"),
+        ({"initial.vv": [1.0]}, "did you mean 'initial.v'"),
+        ({"mass": [1.0, np.nan]}, r"mass.*finite.*nan kg at index \(1,\)"),
+        ({"mass": [1.0, -2.0]}, "positive"),
+        ({"initial.x": [np.inf]}, "must be finite"),
+        ({"shape": [1.0, 2.0]}, r"array of shape \(2,\)"),
+        ({"mass": [[1.0, 2.0]]}, "one number"),
+        ({"links": [1, 2]}, "cannot vary"),
+    ],
+)
+def test_a_model_refuses_what_it_does_not_know(axes, message):
+    with pytest.raises(ParameterError, match=message):
+        check_members(Oscillator(), grid(axes))

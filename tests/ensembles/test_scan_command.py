@@ -1,0 +1,63 @@
+"""`jaxgait scan`: a grid from the command line, into a store and a file, continued and refused."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait.cli import main
+
+GRID = ["scan", "bungee", "--over", "mass=60:80:3", "stiffness=15,20", "--duration", "2"]
+
+
+def test_a_scan_goes_into_a_store_and_a_file(tmp_path, capsys):
+    command = [*GRID, "--store", str(tmp_path / "scan.zarr"), "--out", str(tmp_path / "scan.nc")]
+    main(command)
+    assert "6  completed" in capsys.readouterr().out
+    data = xr.load_dataset(tmp_path / "scan.nc", engine="h5netcdf")
+    np.testing.assert_array_equal(data.mass, [60.0, 70.0, 80.0])
+    assert data.x_end.dims == ("mass", "stiffness") and np.isfinite(data.x_end).all()
+    main(command)
+    said = stopped([*command, "--set", "ground=60"], 2, capsys)
+    assert re.search(r"holds another scan.*: parameter ground: 50\.0 in the store, 60.0 now$", said)
+    assert "did you mean 'stiffness'" in stopped(["scan", "bungee", "--over", "stifness=1,2"], 2, capsys)
+
+
+def stopped(command, code, capsys):
+    """What the command says when it stops with that exit code."""
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == code
+    return capsys.readouterr().err.strip()
+
+
+def test_an_interruption_tells_how_to_continue(tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    from jaxgait.ensembles import workers
+
+    monkeypatch.setattr(workers, "run_task", interrupted)
+    said = stopped([*GRID, "--store", str(tmp_path / "scan.zarr")], 130, capsys)
+    assert re.search(r"0 of . blocks are safe .* run the same command again to continue", said)
+
+
+def test_a_block_that_cannot_run_is_one_line(monkeypatch, capsys):
+    from jaxgait.ensembles import workers
+
+    def broken(*arguments):
+        raise RuntimeError("no space\non the device")
+
+    monkeypatch.setattr(workers, "run_task", broken)
+    said = stopped(GRID, 1, capsys)
+    assert "jaxgait: block" in said and said.endswith("could not run: no space on the device")
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch, capsys):
+    from jaxgait.ensembles import workers
+
+    monkeypatch.setattr(workers, "_PATIENCE", 1)
+    said = stopped([*GRID, "--cluster", "tcp://127.0.0.1:1"], 2, capsys)
+    assert said.splitlines()[-1].startswith("jaxgait: no Dask scheduler answered at 'tcp://127.0.0.1:1' within 1 s")
+    assert "Traceback" not in said

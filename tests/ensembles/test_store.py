@@ -1,0 +1,305 @@
+"""The store: resumable byte for byte, and clear about everything that can go wrong with a disk."""
+
+import errno
+import json
+import multiprocessing
+import os
+import pathlib
+import pickle
+import random
+import shutil
+import signal
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait.ensembles import StoreError, driver, ensemble, read_store, store, summary, workers
+from jaxgait.ensembles.extra import store_library
+from jaxgait.ensembles.plan import run_task, task_of
+from jaxgait.models.bungee.model import Bungee
+from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
+
+KILLS = 20
+
+
+def content(place):
+    """All bytes of a scan; sessions.jsonl tells when it was worked on and differs."""
+    files = [f for f in place.rglob("*") if f.is_file() and f.name != "sessions.jsonl" and f.parent.name != "tmp"]
+    return {str(f.relative_to(place)): f.read_bytes() for f in files}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    place = tmp_path_factory.mktemp("whole") / "scan.zarr"
+    small_scan(place)
+    return place
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    return pathlib.Path(shutil.copytree(whole, tmp_path / "scan.zarr"))
+
+
+def blocks_done(place):
+    manifest = place / ".jaxgait" / "manifest.jsonl"
+    return len(manifest.read_text().splitlines()) if manifest.exists() else 0
+
+
+def test_the_store_holds_what_memory_would(whole):
+    stored = read_store(whole).load()
+    request = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False}
+    direct = ensemble(Bungee(), MEMBERS, **request)
+    for name in direct.data_vars:
+        np.testing.assert_array_equal(stored[name], direct[name])
+        assert stored[name].dims == direct[name].dims and stored[name].attrs == direct[name].attrs
+    assert stored.mass.attrs["units"] == "kg" and summary(stored) == {"completed": 42}
+    assert set(direct.attrs) - set(stored.attrs) == {"created"}
+    xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
+
+
+def test_histories_and_gradients_are_stored_too(tmp_path):
+    kwargs = {
+        "trajectories": True,
+        "gradient": ["mass", "stiffness"],
+        "members": {"mass": [60.0, 70.0, 80.0]},
+        "batch": 2,
+    }
+    data = small_scan(tmp_path / "scan.zarr", **kwargs).load()
+    assert data.x.dims == ("mass", "time") and data.x.shape == (3, 11)
+    assert data.lowest_gradient.dims == ("mass", "parameter") and list(data.parameter.values) == ["mass", "stiffness"]
+    np.testing.assert_array_equal(data.lowest, data.x.max("time"))
+
+
+def kill_again_and_again(place, kills, target, args):
+    """Runs `target(*args)` in one child process after the other and kills each at a random moment."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.ensembles.small_scan", "zarr"])
+    rng = random.Random(0)
+    for _ in range(kills):
+        before = blocks_done(place)
+        wanted = before + rng.randint(0, 2) if before < 36 else before
+        child = context.Process(target=target, args=args)
+        child.start()
+        while child.is_alive() and blocks_done(place) < wanted:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.0, 0.03))
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        assert child.exitcode == -signal.SIGKILL, "the scan ended before it was killed"
+
+
+def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path):
+    """The whole protocol on disk, with the blocks' results from a table: a child starts in less than a second."""
+    place, table = tmp_path / "scan.zarr", tmp_path / "table"
+    plan = driver.make_plan(
+        Bungee(),
+        MEMBERS,
+        sampling={"strides": None, "duration": 2.0, "samples": 10},
+        job={"observe": lowest, "trajectories": False, "gradient": (), "devices": 1},
+        settings={"rtol": 1e-4},
+        variables=None,
+        retry=False,
+        precision="float64",
+        batch=1,
+        workers=None,
+    )
+    table.write_bytes(pickle.dumps((plan, {block: run_task(task_of(plan, block)) for block in range(plan.size)})))
+    kill_again_and_again(place, KILLS, write_from_table, (str(place), str(table)))
+    small_scan(place)
+    assert blocks_done(place) == 42 and content(place) == content(whole)
+
+
+@pytest.mark.slow
+def test_killed_with_everything_running(whole, tmp_path):
+    place = tmp_path / "scan.zarr"
+    kill_again_and_again(place, KILLS, small_scan_from_cache, (str(place), str(tmp_path / "cache")))
+    small_scan(place)
+    assert blocks_done(place) == 42 and content(place) == content(whole)
+
+
+def test_a_finished_scan_runs_nothing(copy, whole, monkeypatch):
+    monkeypatch.setattr(workers, "run_task", None)
+    small_scan(copy)
+    assert content(copy) == content(whole)
+
+
+def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
+    cut(copy, 30)
+    small_scan(copy, batch=None)
+    assert content(copy) == content(whole)
+    with pytest.raises(StoreError, match=r"blocks: \[1, 1\] in the store, \[1, 7\] now"):
+        small_scan(copy, batch=8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"model": Bungee(ground=51.0)}, "parameter ground: 50.0 in the store, 51.0 now"),
+        ({"rtol": 1e-5}, "rtol: 0.0001 in the store, 1e-05 now"),
+        ({"members": {**MEMBERS, "mass": np.linspace(40.0, 90.0, 6)}}, "values of mass: 6 values from 40 to 100"),
+        ({"members": {"mass": MEMBERS["mass"]}}, "dimensions: "),
+        ({"duration": 3.0}, "duration: 2.0 in the store, 3.0 now"),
+        ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: "),
+        ({"precision": "float32"}, "precision: float64 in the store, float32 now"),
+    ],
+)
+def test_another_scan_is_refused_and_the_difference_named(whole, changes, difference):
+    before = content(whole)
+    with pytest.raises(StoreError, match="holds another scan") as refused:
+        small_scan(whole, **changes)
+    assert difference in str(refused.value) and content(whole) == before
+    if "model" in changes:
+        assert "equations" not in str(refused.value) and "other data" not in str(refused.value)
+
+
+def test_changed_equations_are_another_scan(whole):
+    class Heavier(Bungee):
+        def vector_field(self, t, y):
+            return super().vector_field(t, y)._replace(v=2 * self._acceleration(y))
+
+    Heavier.__name__ = "Bungee"
+    with pytest.raises(StoreError, match="equations: "):
+        small_scan(whole, model=Heavier())
+
+
+def cut(place, lines):
+    """Back to the state with so many finished blocks."""
+    manifest = place / ".jaxgait" / "manifest.jsonl"
+    manifest.write_text("".join(manifest.read_text().splitlines(keepends=True)[:lines]))
+
+
+def test_a_line_cut_short_does_not_count(copy, whole):
+    cut(copy, 5)
+    with open(copy / ".jaxgait" / "manifest.jsonl", "a") as manifest:
+        manifest.write('{"block": 5, "sha2')
+    small_scan(copy)
+    assert content(copy) == content(whole)
+
+
+def test_a_damaged_block_is_named_and_repaired_on_request(copy, whole):
+    file = copy / "lowest" / "c" / "1" / "2"
+    file.write_bytes(b"\0" * 8)
+    with pytest.raises(StoreError, match=r"damaged: block 9.*other 41 blocks are good; repair=True"):
+        small_scan(copy)
+    small_scan(copy, repair=True)
+    assert content(copy) == content(whole)
+    file.unlink()
+    with pytest.raises(StoreError, match="damaged: block 9"):
+        small_scan(copy)
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the place writable"), (errno.EIO, "mend that")],
+)
+def test_a_failing_disk_is_told_and_what_was_done_survives(tmp_path, whole, monkeypatch, code, advice):
+    place = tmp_path / "scan.zarr"
+    real, calls = os.fsync, []
+
+    def failing(handle):
+        calls.append(handle)
+        if len(calls) > 150:
+            raise OSError(code, os.strerror(code))
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.os, "fsync", failing)
+        with pytest.raises(
+            StoreError, match=rf"could not be written.*[1-9]\d* of 42 blocks are safe; {advice}.*same command"
+        ):
+            small_scan(place)
+    assert 0 < blocks_done(place) < 42
+    small_scan(place)
+    assert content(place) == content(whole)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
+def test_a_full_disk_for_real(tmp_path):
+    """A tmpfs that holds half the scan."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    if os.system(f"mount -t tmpfs -o size=900k tmpfs {place} 2>/dev/null") != 0:
+        pytest.skip("this machine mounts nothing")
+    try:
+        with pytest.raises(StoreError, match="free some disk space"):
+            small_scan(place / "scan.zarr")
+        os.system(f"mount -o remount,size=8m {place}")
+        assert summary(small_scan(place / "scan.zarr")) == {"completed": 42}
+        os.system(f"mount -o remount,ro {place}")
+        with pytest.raises(StoreError, match="make the place writable"):
+            small_scan(place / "scan.zarr")
+        with pytest.raises(StoreError, match=r"cannot be made.*make the place writable"):
+            small_scan(place / "other.zarr")
+    finally:
+        os.system(f"umount {place}")
+
+
+def test_a_scan_too_large_for_the_disk_is_refused_before_it_starts(tmp_path):
+    with pytest.raises(StoreError, match=r"needs .* GB and .* GB are free"):
+        many = {name: np.linspace(40.0, 60.0, 300) for name in MEMBERS}
+        small_scan(tmp_path / "scan.zarr", members=many, trajectories=True, samples=10_000_000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_older_schema_is_refused(copy):
+    plan = copy / ".jaxgait" / "plan.json"
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": 0}))
+    with pytest.raises(
+        StoreError, match=r"written in schema 0, this version writes schema 2: read it with `read_store`"
+    ):
+        small_scan(copy)
+
+
+def test_foreign_places_are_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(StoreError, match="exists and holds no scan"):
+        small_scan(tmp_path)
+    with pytest.raises(StoreError, match="exists and holds no scan"):
+        small_scan(tmp_path / "mine.txt")
+    assert (tmp_path / "mine.txt").read_text() == "precious" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_two_processes_do_not_write_in_one_store(copy):
+    fcntl = pytest.importorskip("fcntl")
+    with open(copy / ".jaxgait" / "lock", "r+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match="is in use"):
+            small_scan(copy)
+
+
+def interrupting(monkeypatch, error, after):
+    real, calls = workers.run_task, []
+
+    def task(*args):
+        calls.append(args)
+        if len(calls) > after:
+            raise error
+        return real(*args)
+
+    monkeypatch.setattr(workers, "run_task", task)
+
+
+def test_ctrl_c_saves_and_tells_how_to_continue(tmp_path, whole, monkeypatch):
+    place = tmp_path / "scan.zarr"
+    with monkeypatch.context() as patch:
+        interrupting(patch, KeyboardInterrupt(), after=7)
+        with pytest.raises(KeyboardInterrupt, match=r"\d+ of 42 blocks are safe in .*same command"):
+            small_scan(place, workers=1)
+    assert blocks_done(place) == 7
+    assert (read_store(place).status == -1).sum() == 35, "readable while unfinished"
+    small_scan(place)
+    assert content(place) == content(whole)
+
+
+def test_a_block_that_raises_stops_the_scan_and_names_itself(tmp_path, monkeypatch):
+    interrupting(monkeypatch, FloatingPointError("boom"), after=3)
+    with pytest.raises(RuntimeError, match=r"block 3 of 42 \(mass 0\.\.0, stiffness 3\.\.3\) could not run: boom"):
+        small_scan(tmp_path / "scan.zarr", workers=1)
+    assert blocks_done(tmp_path / "scan.zarr") == 3
+
+
+def test_a_missing_library_says_what_to_install():
+    with pytest.raises(ModuleNotFoundError, match=r'need no_such_library: pip install "jaxgait\[store\]"'):
+        store_library("no_such_library")

@@ -1,0 +1,81 @@
+"""Beyond one core: a Dask cluster that loses a worker, several devices of one machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from jaxgait.ensembles import read_store, workers
+from tests.ensembles.small_scan import small_scan
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def manifest_lines(place):
+    manifest = place / ".jaxgait" / "manifest.jsonl"
+    return len(manifest.read_text().splitlines()) if manifest.exists() else 0
+
+
+def test_a_killed_worker_costs_only_what_it_was_running(client, tmp_path):
+    place, other = tmp_path / "cluster.zarr", tmp_path / "here.zarr"
+    runs = []
+    scan = threading.Thread(target=lambda: runs.append(small_scan(place, cluster=client)))
+    scan.start()
+    while manifest_lines(place) < 2 and scan.is_alive():
+        time.sleep(0.005)
+    victim = next(iter(client.run(os.getpid).values()))
+    os.kill(victim, signal.SIGKILL)
+    scan.join()
+    assert runs and manifest_lines(place) == 42
+    small_scan(other)
+    here, there = read_store(other).load(), runs[0].load()
+    for name in here.data_vars:
+        np.testing.assert_array_equal(there[name], here[name])
+    assert (place / ".jaxgait" / "manifest.jsonl").read_bytes() == (other / ".jaxgait" / "manifest.jsonl").read_bytes()
+
+
+def test_a_block_that_raises_on_a_worker_is_told_here(client, monkeypatch):
+    def explode(common, values):
+        raise FloatingPointError("boom")
+
+    monkeypatch.setattr(workers, "_run_remotely", explode)
+    with pytest.raises(RuntimeError, match=r"block \d+ of 42 .* could not run: boom"):
+        small_scan(None, cluster=client.scheduler.address)
+
+
+FOUR_DEVICES = """
+import numpy as np
+from jaxgait.ensembles import ensemble
+from jaxgait.models.bungee.model import Bungee
+
+def run(devices):
+    request = dict(duration=3.0, samples=5, batch=32, retry=False)
+    return ensemble(Bungee(), {"mass": np.linspace(40.0, 100.0, 64)}, devices=devices, **request)
+
+one, four = run(1), run(4)
+for name in one.data_vars:
+    np.testing.assert_array_equal(one[name], four[name])
+print("same bits")
+"""
+
+
+def test_several_devices_give_the_bits_of_one():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    done = subprocess.run(
+        [sys.executable, "-c", FOUR_DEVICES], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "same bits", done.stderr

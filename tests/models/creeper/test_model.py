@@ -1,0 +1,160 @@
+"""The creeper's parts: gait, coils, forces; its balances, limits and refusals."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.creeper.artery import CLOSURE, SYSTOLE, Inflow
+from jaxgait.models.creeper.measures import performance
+from jaxgait.models.creeper.model import Creeper, CreeperState, Gait
+from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.simulate import simulate
+
+ROUNDING = 1e-12
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulate(Creeper(), strides=4, samples=500)
+
+
+def test_stroke_derivatives_are_those_of_the_stroke():
+    gait = Gait()
+    t = jnp.array([0.01, 0.025, 0.033, 0.2, 0.47, 0.49, 0.53, 0.55, 0.7, 0.965, 0.99])
+    speed = jax.vmap(jax.grad(lambda t: gait.stroke_at(t).s))(t)
+    acceleration = jax.vmap(jax.grad(lambda t: gait.stroke_at(t).speed))(t)
+    got = jax.vmap(gait.stroke_at)(t)
+    np.testing.assert_allclose(got.speed, speed, atol=ROUNDING)
+    np.testing.assert_allclose(got.acceleration, acceleration, atol=ROUNDING)
+
+
+def test_stroke_figures():
+    t = np.linspace(0.0, 1.0, 20001)
+    s, speed, acceleration = jax.vmap(Gait().stroke_at)(t)
+    assert float(s[10000]) == pytest.approx(6e-3, abs=ROUNDING)
+    assert abs(float(s[-1])) < ROUNDING and float(s.min()) > -ROUNDING
+    assert float(speed.max()) == pytest.approx(13.63636e-3, abs=1e-8)
+    assert float(acceleration.max()) == pytest.approx(1.0710, abs=1e-4)
+    assert float(jnp.abs(jnp.diff(speed)).max()) < 1.0711 * 5e-5  # no jump of the speed, also at the reversals
+
+
+def test_one_pad_always_holds_and_the_other_is_free_while_its_unit_moves():
+    t = np.linspace(0.0, 2.0, 4001)
+    front, rear = jax.vmap(Gait().coils)(t)
+    assert float(jnp.maximum(front, rear).min()) == 1.0
+    speed = jax.vmap(Gait().stroke_at)(t).speed
+    assert float(jnp.where(speed > 1e-12, front, 0.0).max()) < ROUNDING
+    assert float(jnp.where(speed < -1e-12, rear, 0.0).max()) < ROUNDING
+
+
+def test_inflow_is_continuous_and_rests_in_diastole():
+    flow = Inflow(direction=1.0)
+    for s in (0.0, SYSTOLE, CLOSURE, 0.8):
+        assert abs(float(flow(s - 1e-9)) - float(flow(s + 1e-9))) < 1e-6
+    assert float(flow(0.5)) == 0.0
+
+
+def test_faster_heart_keeps_its_systole():
+    fast, slow = Inflow(heart_period=0.4), Inflow()
+    assert float(fast(0.4 + 0.1)) == pytest.approx(float(slow(0.1)), rel=ROUNDING)
+
+
+def test_flow_through_the_gap_obeys_continuity():
+    robot, u, v = Creeper(), -0.7, 0.02
+    D, h = robot.diameter, robot.clearance
+    dp = float(robot.blood.gap_pressure(u, v, D, h, robot.length))
+    gap = np.pi * D * h**3 * dp / (12 * robot.blood.viscosity * robot.length) + np.pi * D * h * v / 2
+    assert gap + np.pi * D**2 / 4 * v == pytest.approx(np.pi * (D + 2 * h) ** 2 / 4 * u, rel=ROUNDING)
+
+
+def test_actuator_force_is_the_same_from_both_sides(run):
+    np.testing.assert_allclose(run.actuator_force, run.actuator_reaction, atol=ROUNDING)
+
+
+def test_energy_balance(run):
+    """Work of actuator, fluid and friction is the kinetic energy: an integral check on the solve."""
+    robot = Creeper()
+    kinetic = 0.5 * robot.rear_mass * run.v**2 + 0.5 * robot.front_mass * run.v_front**2
+    fluid = run.fluid_front * run.v_front + run.fluid_rear * run.v
+    friction = run.friction_front * run.v_front + run.friction_rear * run.v
+    power = run.actuator_power + fluid + friction
+    work = np.trapezoid(power, run.time)
+    supplied = np.trapezoid(np.abs(run.actuator_power), run.time)
+    assert work == pytest.approx(float(kinetic[-1] - kinetic[0]), abs=5e-3 * supplied)  # trapezia of 2 ms
+
+
+def test_rigid_limit_is_one_stroke_per_cycle():
+    @jax.jit
+    @jax.vmap
+    def lost(stiffness):
+        still = {"inflow.amplitude": 0.0, "inflow.back_amplitude": 0.0}
+        pads = {"pads.stiffness": stiffness, "pads.damping": 10.0 * jnp.sqrt(3.2e4 / stiffness)}
+        return performance(with_parameters(Creeper(), {**still, **pads}), cycles=2).steps[1]
+
+    step = lost(jnp.array([3.2e4, 12.8e4, 51.2e4]))
+    short = 6e-3 - np.asarray(step)
+    assert (np.diff(short) < 0).all() and (short > 0).all()
+    np.testing.assert_allclose(short[:-1] / short[1:], 4.0, rtol=0.03)  # elastic: about 1 / stiffness
+
+
+def test_no_grip_no_way_but_the_flow_carries():
+    @jax.jit
+    @jax.vmap
+    def way(amplitude):
+        loose = {"pads.friction_high": 0.0501, "inflow.amplitude": amplitude, "inflow.back_amplitude": 0.0}
+        return performance(with_parameters(Creeper(), loose), cycles=2).steps.sum()
+
+    still, flowing = way(jnp.array([0.0, 2.4]))
+    assert abs(still) < 2e-3 and flowing < -0.1
+
+
+def test_gradients_agree_with_differences():
+    names, start = ("gait.stroke", "gait.period"), np.array([6e-3, 1.0])
+    settings = settings_for(Creeper(), max_step=2e-4)  # tangents need steps within the stability of the solver
+
+    @jax.jit
+    def speed(values):
+        robot = with_parameters(Creeper(), dict(zip(names, values, strict=True)))
+        return performance(robot, cycles=1, samples=20, settings=settings).speed
+
+    slope = jax.jit(jax.jacfwd(speed))(start)
+    for i, step in enumerate((1e-4, 1e-3)):
+        change = step * np.eye(2)[i]
+        difference = (speed(start + change) - speed(start - change)) / (2 * step)
+        assert float(slope[i]) == pytest.approx(float(difference), rel=1e-3)
+
+
+def test_single_precision_follows_the_reference():
+    explicit = {"duration": 0.45, "samples": 20, "solver": diffrax.Tsit5(), "max_step": 2e-4}
+    low = simulate(Creeper(), precision="float32", rtol=1e-3, atol=1e-6, **explicit)
+    high = simulate(Creeper(), **explicit)
+    assert low.tip.dtype == np.float32
+    np.testing.assert_allclose(low.tip, high.tip, atol=2e-5)
+
+
+def test_vector_field_keeps_structure():
+    robot = Creeper()
+    y = CreeperState(*(jnp.asarray(v) for v in (0.0, 0.01, 1e-6, -1e-6)))
+    assert isinstance(robot.vector_field(0.1, y), CreeperState)
+    assert set(robot.outputs(0.1, y)) | set(y._fields) == set(robot.variables)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"clearance": 0.0}, r"Creeper\.clearance .* must be positive, got 0 m"),
+        ({"diameter": -0.01}, r"Creeper\.diameter .* must be positive, got -0\.01 m"),
+        ({"pads.friction_high": 0.01}, r"pads\.friction_high is 0\.01, below pads\.friction_low, 0\.05"),
+        ({"pads.friction_high": np.array([0.8, 0.02])}, r"pads\.friction_high is 0\.02"),
+        ({"gait.dwell": 0.24}, r"gait\.dwell .* is 0\.52 s, longer than half the period, 0\.5 s"),
+        ({"gait.ramp": 0.3}, r"gait\.ramp is 0\.64 s"),
+        ({"gait.coil_time": 0.3}, r"gait\.coil_time is 0\.6 s"),
+        ({"inflow.heart_period": 0.2}, r"heart_period must be at least 0\.27 s .* got 0\.2 s"),
+    ],
+)
+def test_impossible_robots_are_refused(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        with_parameters(Creeper(), changes).validate()

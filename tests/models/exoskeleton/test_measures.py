@@ -1,0 +1,84 @@
+"""Labelled histories of the exoskeleton and the figures of its step."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.exoskeleton.measures import histories, step_figures
+from jaxgait.models.exoskeleton.model import five_links, four_links
+from jaxgait.parameters import ParameterError, with_parameters
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return histories(five_links(mode="gait"), strides=1.5, samples=40)
+
+
+def test_histories_are_labelled(walk):
+    assert walk.sizes["time"] == 61 and walk.M_psi.dims == ("time", "link")
+    assert walk.F.attrs == {"units": "N", "long_name": "axial force"}
+    assert walk.reaction.sel(axis="z").min() > 400
+    assert walk.joints.sel(link=1, end="proximal", axis="z").max() == 0.0
+
+
+def test_the_walk_goes_on_foot_by_foot(walk):
+    foot = walk.joints.sel(link=1, end="proximal")
+    ahead, aside, _ = np.asarray(five_links().landing())
+    np.testing.assert_allclose(foot.sel(axis="x")[[0, 19, 21, 41, 60]], np.array([0, 0, 1, 2, 2]) * ahead)
+    np.testing.assert_allclose(foot.sel(axis="y")[[0, 21, 41]], [0, aside, 0], atol=1e-15)
+    hip = np.diff(walk.joints.sel(link=2, end="far"), axis=0)
+    np.testing.assert_allclose(hip[20], hip[0] * [1, -1, 1], atol=1e-6)  # the second step mirrors the first: no jump
+    np.testing.assert_allclose(walk.joints.sel(link=4, end="far")[20], foot[21], atol=1e-6)
+
+
+def test_samples_are_taken_at_their_times(walk):
+    """Also where a step ends: its own values there, not those of a moment before."""
+    exo = five_links(mode="gait")
+    for sample, local in ((20, 0.9), (30, 0.45), (40, 0.9)):
+        q, rate, _ = exo.motion(local)
+        np.testing.assert_allclose(walk.phi[sample], q.phi, rtol=0, atol=1e-13)
+        assert float(walk.time[sample]) == pytest.approx(sample * 1.8 / 40, rel=1e-15)
+        assert float(jnp.abs(rate.phi).max()) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strides": 0}, "strides must be one number in strides, finite and above 0 strides, got 0"),
+        ({"strides": -1.0}, "strides must be one number"),
+        ({"strides": float("nan")}, "strides must be one number"),
+        ({"samples": 0}, "samples must be a whole number, at least 1, got 0"),
+        ({"strides": 1.3, "samples": 7}, r"whole number of samples, got 1\.3 times 7 = 9\.1"),
+    ],
+    ids=str,
+)
+def test_histories_that_cannot_be_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        histories(five_links(mode="gait"), **options)
+
+
+def test_planar_histories():
+    data = histories(four_links(), samples=8)
+    assert list(data.axis.values) == ["x", "y"] and "psi" not in data and data.pressure_point.sizes["ground_axis"] == 1
+
+
+def test_impossible_exoskeletons_are_refused():
+    with pytest.raises(ParameterError, match="lengths"):
+        histories(with_parameters(five_links(), {"lengths": -np.ones(5)}))
+
+
+def test_step_figures_converge_and_have_gradients():
+    exo = five_links()
+    fine, coarse = (jax.jit(step_figures, static_argnums=1)(exo, n) for n in (200, 100))
+    rounded = jax.jit(lambda e: step_figures(e, 100, 1e-3))(exo)
+    np.testing.assert_allclose(rounded.work_per_metre, coarse.work_per_metre, rtol=1e-4)
+    np.testing.assert_allclose(fine.work_per_metre, coarse.work_per_metre, rtol=1e-3)
+    np.testing.assert_allclose(fine.speed * 0.9, fine.length, rtol=1e-12)
+
+    @jax.jit
+    def cost(period):
+        return step_figures(with_parameters(exo, {"gait.stride_time": period}), 50).work_per_metre
+
+    slope, step = jax.jit(jax.jacfwd(cost))(jnp.array(1.8)), 1e-5
+    np.testing.assert_allclose(slope, (cost(1.8 + step) - cost(1.8 - step)) / (2 * step), rtol=1e-5)

@@ -1,0 +1,35 @@
+"""Pictures of the exoskeleton draw what the data say."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jaxgait.models.exoskeleton import pictures
+from jaxgait.models.exoskeleton.measures import histories
+from jaxgait.models.exoskeleton.model import five_links
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return histories(five_links(mode="gait"), strides=1, samples=20)
+
+
+def test_curves_have_their_values(walk):
+    figure = pictures.actuator_curves(walk, {"stance": [("M_psi", 1), ("M_psi", 2)], "axial": [("F", 5)]})
+    first, second = figure.axes
+    np.testing.assert_array_equal(first.lines[1].get_ydata(), walk.M_psi.sel(link=2))
+    assert second.get_ylabel() == "axial force (N)" and first.get_legend().texts[0].get_text() == r"$M_{1}^{\psi}$"
+
+
+def test_legs_keep_their_colours_when_roles_change(walk):
+    figure = pictures.kinogram(walk, frames=3)
+    drawn = figure.axes[0].lines
+    assert drawn[0].get_color() == pictures.LEGS["left leg"]
+    assert drawn[10].get_color() == pictures.LEGS["right leg"]  # link 1 of the second step
+    assert len(pictures.ground_reaction(walk).axes) == 2
+
+
+def test_animation_is_in_real_time(walk, tmp_path):
+    path = pictures.animation(walk, tmp_path / "walk.gif", fps=5)
+    with Image.open(path) as image:
+        assert image.n_frames == 9 and image.info["duration"] == 200

@@ -1,0 +1,95 @@
+"""Landing on legs that give way: no impact, no bounce, and the balances of momentum and energy."""
+
+from math import radians
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+from jaxgait import simulate
+from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.landing import Absorption, assess_landing, with_landing
+from jaxgait.models.jumper.swing import Keyframes, Swing
+from jaxgait.parameters import ParameterError
+
+WEIGHT = 70.0 * 9.81
+RISE = Swing(radians(120.0), 0.27, 0.30)
+"""The arms go up in the air, which brings the trunk forward."""
+
+
+@pytest.fixture(scope="module")
+def jumper():
+    return eqx.tree_at(lambda m: m.shoulder.then, Jumper(), RISE, is_leaf=lambda leaf: leaf is None)
+
+
+@pytest.fixture(scope="module")
+def aloft(jumper):
+    return simulate(jumper, duration=0.36, samples=36)
+
+
+@pytest.fixture(scope="module")
+def run(jumper, aloft):
+    return simulate(with_landing(jumper, aloft), duration=1.5, samples=15000)
+
+
+def test_the_landing_is_soft_and_ends_over_the_sole(run):
+    landing = assess_landing(run, mass=70.0)
+    assert run.status == 0
+    assert 0.2 < landing.fall < 0.3  # m
+    assert 2.0 < landing.peak_force < 4.0  # body weights
+    assert landing.airborne == 0.0  # no bounce
+    assert landing.speed_end < 0.03  # m/s: what is left rocks on the rubber
+    assert -0.045 < landing.com_end < 0.165  # m: between the first and the last row of studs
+    knee = np.degrees(run.joint_angle.values[:, 1])
+    assert knee[-1] > 90.0
+
+
+def test_touch_down_is_without_impact(run):
+    """The studs meet the ground a hundred times slower than the body falls; the force grows from zero."""
+    depth, touch = run.depth.values, round(assess_landing(run, mass=70.0).touch_down * 1e4)
+    closing = np.gradient(depth, run.time.values, axis=0)[touch]
+    assert np.abs(closing).max() < 0.02  # m/s
+    assert run.grf_z.values[touch : touch + 100].max() < 0.1 * WEIGHT  # 10 ms
+
+
+def test_momentum_and_energy_of_the_landing_balance(run):
+    landing = assess_landing(run, mass=70.0)
+    assert landing.impulse == pytest.approx(landing.momentum, abs=1e-3)  # N s, trapezoids of 0.1 ms
+    assert landing.impulse == pytest.approx(70.0 * landing.speed, rel=0.02)  # the rest of the way is rocking
+    part = run.sel(time=slice(landing.touch_down, None))
+    work = float((part.joint_power + part.contact_power).integrate("time"))
+    assert float(part.energy[-1] - part.energy[0]) == pytest.approx(work, abs=0.02)  # J, trapezoids of 0.1 ms
+    assert float(part.joint_power.integrate("time")) < -100.0  # the legs absorb
+
+
+def test_landings_that_cannot_be_are_refused(jumper, aloft):
+    with pytest.raises(ValueError, match="touches the ground"):
+        with_landing(jumper, aloft.sel(time=slice(0.0, 0.2)))
+    with pytest.raises(ValueError, match="no time for a preparation"):
+        with_landing(jumper, aloft, Absorption(reach=0.5))
+    with pytest.raises(ValueError, match="no such landing"):
+        with_landing(jumper, aloft, Absorption(knee=0.05))
+    with pytest.raises(ParameterError, match=r"ankle swings to .* beyond its limits"):
+        with_landing(jumper, aloft, Absorption(duration=0.3))
+    with pytest.raises(ParameterError, match="positive"):
+        with_landing(jumper, aloft, Absorption(duration=-0.1))
+
+
+def test_a_flight_is_no_landing(aloft):
+    with pytest.raises(ValueError, match="there is no landing"):
+        assess_landing(aloft, mass=70.0)
+
+
+def test_keyframes_pass_through_their_angles_rates_and_accelerations():
+    keys = Keyframes((0.0, 0.2, 0.5), (0.0, 0.3, -0.1), (0.0, 2.0, 0.0), (0.0, -9.0, 0.0), delay=0.1)
+    for k in range(3):
+        for side in (-1e-10, 1e-10):
+            found = keys.turn(0.1 + keys.times[k] + side)
+            expected = (keys.angles[k], keys.rates[k], keys.accelerations[k])
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+    t, h = 0.37, 1e-5
+    before, here, after = (keys.turn(t + d) for d in (-h, 0.0, h))
+    assert float(here.rate) == pytest.approx(float(after.angle - before.angle) / (2 * h), abs=1e-6)
+    assert float(here.acceleration) == pytest.approx(float(after.rate - before.rate) / (2 * h), abs=1e-5)
+    assert float(keys.turn(9.0).angle) == pytest.approx(-0.1) and float(keys.turn(-9.0).angle) == 0.0
+    assert min(map(float, keys.corners())) < -0.0999

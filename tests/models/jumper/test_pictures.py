@@ -1,0 +1,42 @@
+"""Pictures of the sole: what sticks, slips and hovers."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.colors import to_rgba
+
+from jaxgait.models.jumper.pictures import foot_maps, sole_map
+from jaxgait.plot.style import BLUE, ORANGE
+
+
+def test_sole_map_shows_sticking_slipping_and_hovering_rows():
+    normal = np.array([[100.0, 100.0, 0.0]] * 4)
+    run = xr.Dataset(
+        {
+            "depth": (("time", "row"), np.where(normal > 0.0, 1e-3, -1e-3)),
+            "normal": (("time", "row"), normal),
+            "tangential": (("time", "row"), np.array([[10.0, -70.0, 0.0]] * 4)),
+        },
+        coords={"time": np.linspace(0.0, 0.3, 4)},
+    )
+    figure = sole_map(run, (-0.04, 0.0, 0.04), friction=0.7)
+    load, state = (np.ma.asarray(axis.collections[0].get_array()) for axis in figure.axes[:2])
+    np.testing.assert_array_equal(state[:, 0], [1, 2, 0])
+    assert np.ma.getmaskarray(load)[2].all() and not np.ma.getmaskarray(load)[:2].any()
+    plt.close(figure)
+
+
+def test_foot_maps_ring_each_stud_by_its_state():
+    places = np.array([[0.0, 0.1], [0.04, 0.1], [0.0, -0.1], [0.04, -0.1]])
+    run = xr.Dataset(
+        {
+            "normal": (("time", "stud"), np.array([[100.0, 0.0, 50.0, 0.0]] * 2)),
+            "tangential": (("time", "stud", "axis"), np.array([[[10.0, 0.0], [0, 0], [0.0, 35.0], [0, 0]]] * 2)),
+        },
+        coords={"time": [0.0, 0.1]},
+    )
+    figure = foot_maps({"jump": run}, (0.0, 0.1), places, friction=0.7)
+    hovering, pressed = figure.axes[0].collections[:2]
+    np.testing.assert_allclose(np.asarray(hovering.get_offsets())[:, 0], [-10.0, 10.0])  # left foot on the left
+    np.testing.assert_allclose(np.array(pressed.get_edgecolor()), [to_rgba(BLUE), to_rgba(ORANGE)])
+    plt.close(figure)

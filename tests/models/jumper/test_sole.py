@@ -1,0 +1,71 @@
+"""The sole's normal laws: what bounces how high, and what a row of studs remembers."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from jaxgait.models.jumper.sole import TRACKING_TIME, Sole
+
+SPEEDS = jnp.array([0.5, 1.0, 2.0])  # m/s
+MASS, GRAVITY = 0.02, 9.81  # kg on one stud (so light that weight does not matter in the impact), m/s^2
+
+
+def bounce(sole, speed):
+    """A mass dropped on one stud: height, velocity and remembered approach speed after the first contact."""
+    fall = speed**2 / (2.0 * GRAVITY)
+    approach = jnp.asarray(sole.approach_speed) if sole.impact else None
+
+    def field(t, y, args):
+        z, v, held = y
+        force = sole.normal(-z, -v, held)
+        return v, force / MASS - GRAVITY, None if held is None else sole.approach_rate(-z, -v, held)
+
+    left = diffrax.Event(lambda t, y, args, **_: (y[0] > 0.0) & (y[1] > 0.0))
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        diffrax.Tsit5(),
+        0.0,
+        2.0,
+        1e-4,
+        (fall, jnp.zeros(()), approach),
+        stepsize_controller=diffrax.PIDController(1e-9, 1e-11, dtmax=1e-3),
+        event=left,
+        max_steps=100_000,
+    )
+    return jax.tree.map(lambda leaf: leaf[-1], solution.ys)
+
+
+@pytest.fixture(scope="module")
+def bounces():
+    return {flag: jax.jit(jax.vmap(lambda v, s=Sole(impact=flag): bounce(s, v)))(SPEEDS) for flag in (False, True)}
+
+
+def predicted(damping):
+    """Restitution e of ``m v' = -k d^n (1 + damping v / v0)``: a - ln(1 + a) = -e a - ln(1 - e a), a = damping."""
+    energy = damping - np.log1p(damping)
+    return brentq(lambda e: -e * damping - np.log1p(-e * damping) - energy, 0.1, 0.999)
+
+
+def test_impact_law_bounces_alike_at_all_speeds(bounces):
+    """The closed form of the rebound, which knows no speed; the memory lags by g TRACKING_TIME = 0.02 m/s."""
+    restitution, held = np.asarray(bounces[True][1] / SPEEDS), np.asarray(bounces[True][2])
+    closed = [predicted(0.75 * (1.0 - 0.5**2) * v / h) for v, h in zip(np.asarray(SPEEDS), held, strict=True)]
+    assert (np.abs(restitution - closed) < 0.01 / np.asarray(SPEEDS)).all()  # weight counts in slow impacts
+    assert restitution[2] == pytest.approx(0.725, abs=5e-3)
+
+
+def test_steady_law_damps_fast_impacts_more(bounces):
+    restitution = np.asarray(bounces[False][1] / SPEEDS)
+    assert (np.diff(restitution) < -0.05).all()
+    assert restitution[2] < 0.5 * float(bounces[True][1][2] / SPEEDS[2])
+
+
+def test_the_approach_speed_is_followed_in_the_air_and_held_on_the_ground(bounces):
+    np.testing.assert_allclose(bounces[True][2], SPEEDS, atol=2.0 * GRAVITY * TRACKING_TIME)
+    sole = Sole(impact=True)
+    assert float(sole.approach_rate(jnp.array(1e-3), jnp.array(1.0), jnp.array(0.7))) == 0.0
+    slow = sole.normal(jnp.array(1e-3), jnp.array(0.1), jnp.array(1e-6))
+    assert float(slow) == float(sole.normal(jnp.array(1e-3), jnp.array(0.1)))  # never below `approach_speed`

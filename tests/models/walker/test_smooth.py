@@ -1,0 +1,162 @@
+"""The walker's equations, against an independent derivation, energy balances and the invariances of mechanics."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import precision, simulate
+from jaxgait.models.walker.rigid import RigidWalker, RollingState, RollingWalker, friction_limit
+from jaxgait.models.walker.smooth import Generalised, RoundFeet, Walker, WalkerState
+from jaxgait.parameters import ParameterError, with_parameters
+
+ROUNDING = 1e-12  # two derivations of the same formula
+STATE = WalkerState(0.1, 0.395, 0.17, -0.23, 0.6, -0.04, -1.4, -0.9)
+
+
+def legs_of(model, q):
+    """Positions of hip, both COMs and both foot centres, from the geometry alone."""
+    x, y, *angles = q
+    axes = [jnp.array([jnp.sin(a), -jnp.cos(a)]) for a in angles]
+    hip = jnp.array([x, y])
+    return hip, [hip + model.com_offset * a for a in axes], [hip + model.shank * a for a in axes]
+
+
+def lagrangian(model, q, u):
+    """Kinetic minus potential energy of two rigid legs."""
+    _, coms, _ = legs_of(model, q)
+    down = jnp.array([jnp.sin(model.slope), -jnp.cos(model.slope)])
+    total = 0.0
+    for i, com in enumerate(coms):
+        velocity = jax.jvp(lambda p, i=i: legs_of(model, p)[1][i], (q,), (u,))[1]
+        total += 0.5 * model.mass * velocity @ velocity + 0.5 * model.inertia * u[2 + i] ** 2
+        total += model.mass * model.gravity * down @ com
+    return total
+
+
+def test_mass_matrix_and_forces_follow_from_the_lagrangian():
+    model = with_parameters(RoundFeet(), {"slope": 0.07, "com_offset": 0.13})
+    q, u = jnp.array(STATE[:4]), jnp.array(STATE[4:])
+    mass = jax.hessian(lambda v: lagrangian(model, q, v))(u)
+    momentum_rate = jax.jvp(lambda p: jax.grad(lambda v: lagrangian(model, p, v))(u), (q,), (u,))[1]
+    force = jax.grad(lambda p: lagrangian(model, p, u))(q) - momentum_rate
+    inertia = model.inertia_at(STATE.theta_1, STATE.theta_2)
+    np.testing.assert_allclose(jnp.array(model.forces(inertia, STATE)), force, atol=ROUNDING)
+    load = jnp.array([0.3, -1.2, 0.05, 0.4])
+    np.testing.assert_allclose(jnp.array(inertia.times(Generalised(*load))), mass @ load, atol=ROUNDING)
+    np.testing.assert_allclose(
+        jnp.array(inertia.solve(Generalised(*load))), jnp.linalg.solve(mass, load), atol=1e3 * ROUNDING
+    )
+
+
+def test_feet_follow_from_the_geometry():
+    model, q, u = Walker(), jnp.array(STATE[:4]), jnp.array(STATE[4:])
+    for i, foot in enumerate(model.feet(STATE)):
+        height, rate = jax.jvp(lambda p, i=i: legs_of(model, p)[2][i][1] - model.foot_radius, (q,), (u,))
+        centre_speed = jax.jvp(lambda p, i=i: legs_of(model, p)[2][i][0], (q,), (u,))[1]
+        np.testing.assert_allclose([foot.gap, foot.gap_rate], [height, rate], atol=ROUNDING)
+        np.testing.assert_allclose(foot.slip, centre_speed + model.foot_radius * u[2 + i], atol=ROUNDING)
+
+
+def test_energy_changes_by_the_power_of_the_contacts_only():
+    y = precision.cast(STATE._replace(y=0.3939, theta_2=-0.21))
+    model = precision.cast(Walker())
+    out = model.outputs(0.0, y)
+    rate = jax.jvp(lambda s: model.outputs(0.0, s)["energy"], (y,), (model.vector_field(0.0, y),))[1]
+    assert out["normal_1"] > 1.0
+    np.testing.assert_allclose(rate, out["impact_power"] + out["friction_power"], rtol=1e-9)
+
+
+def test_scaling_mass_and_gravity():
+    model = precision.cast(RollingWalker())
+    y = precision.cast(RollingState(0.0, 0.15, -0.1, -1.3, 0.4))
+    heavy = with_parameters(model, {"mass": 3.0 * model.mass, "inertia": 3.0 * model.inertia})
+    for a, b in zip(heavy.roll(0.0, y), model.roll(0.0, y), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11)
+    np.testing.assert_allclose(
+        heavy.heel_strike(y).normal_impulse, 3.0 * model.heel_strike(y).normal_impulse, rtol=1e-11
+    )
+    fast = with_parameters(model, {"gravity": 4.0 * model.gravity})
+    doubled = y._replace(stance_rate=2.0 * y.stance_rate, swing_rate=2.0 * y.swing_rate)
+    np.testing.assert_allclose(fast.roll(0.0, doubled).stance_rate, 4.0 * model.roll(0.0, y).stance_rate, rtol=1e-11)
+
+
+def test_rolling_is_the_constrained_motion_of_the_full_walker():
+    """With the contact force of the rolling foot, the full equations give the rolling accelerations."""
+    model = precision.cast(RollingWalker())
+    y = precision.cast(RollingState(0.0, 0.15, -0.1, -1.3, 0.4))
+    normal, tangent = model.stance_force(y)
+    full, inertia = model.standing(y), model.inertia_at(y.stance, y.swing)
+    foot, _ = model.feet(full)
+    np.testing.assert_allclose([foot.gap, foot.gap_rate, foot.slip], 0.0, atol=ROUNDING)
+    h = model.forces(inertia, full)
+    moment = foot.normal_arm * normal + foot.tangent_arm * tangent
+    a = inertia.solve(Generalised(h.x + tangent, h.y + normal, h.theta_1 + moment, h.theta_2))
+    rates = model.roll(0.0, y)
+    np.testing.assert_allclose([a.theta_1, a.theta_2], [rates.stance_rate, rates.swing_rate], atol=1e-9)
+
+
+def test_friction_limit_of_the_specification():
+    limits = [friction_limit(precision.cast(RigidWalker()), theta) for theta in (0.1, 0.2, 0.3, 0.5)]
+    np.testing.assert_allclose(limits, [0.73, 0.506, 0.493, 0.592], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"foot_radius": 0.4}, "cannot stand"), ({"mass": -1.0}, "mass"), ({"stiffness": float("nan")}, "stiffness")],
+)
+def test_walkers_that_cannot_stand_are_refused(change, message):
+    with pytest.raises(ParameterError, match=message):
+        simulate(with_parameters(Walker(), change))
+
+
+def test_friction_beyond_uniqueness_warns_and_restitution_above_one_is_refused():
+    with pytest.warns(UserWarning, match="Painleve"):
+        RigidWalker(friction=0.8).validate()
+    with pytest.raises(ParameterError, match="must not exceed 1"):
+        RigidWalker(normal_restitution=1.2).validate()
+
+
+def test_without_the_scuffing_rule_the_walker_falls_and_says_when():
+    """Spec: with the swing foot always in contact the walker falls within a second."""
+    run = simulate(
+        with_parameters(Walker(), {"clearance_angle": 1e-9, "clearance_width": 1e-9, "swing_rate": 1e9}), duration=2.0
+    )
+    assert run.attrs["status_text"] == "ended early: fell"
+    assert 0.6 < run.attrs["t_end_s"] < 1.0
+
+
+def test_single_precision_rolls_alike():
+    with precision.use("float32"):
+        y = RollingWalker().roll(0.0, precision.cast(RollingState(0.0, 0.15, -0.1, -1.3, 0.4)))
+    assert all(jnp.asarray(v).dtype == jnp.float32 for v in y)
+
+
+@pytest.mark.slow
+def test_gradient_with_respect_to_the_slope():
+    """Spec section 8, cheap set: d xH(1 s) / d slope = 3.77715, by forward mode; and differences."""
+    cheap = {"stiffness": 3e5, "smoothing_depth": 3.3e-6, "slip_velocity": 1e-3}
+    model = precision.cast(with_parameters(Walker(), cheap))
+    term = diffrax.ODETerm(lambda t, y, slope: with_parameters(model, {"slope": slope}).vector_field(t, y))
+
+    @jax.jit
+    def distance(slope):
+        return diffrax.diffeqsolve(
+            term,
+            diffrax.Kvaerno5(scan_kind="lax"),
+            0.0,
+            1.0,
+            1e-6,
+            model.initial_state(),
+            slope,
+            stepsize_controller=diffrax.PIDController(1e-8, 1e-10),
+            adjoint=diffrax.ForwardMode(),
+            max_steps=100_000,
+        ).ys.x[-1]
+
+    slopes = jnp.array([0.01 - 1e-5, 0.01 + 1e-5])
+    low, high = distance(slopes[0]), distance(slopes[1])
+    exact = jax.jit(lambda s: jax.jvp(distance, (s,), (jnp.ones_like(s),)))(jnp.asarray(0.01))[1]
+    assert float(exact) == pytest.approx(3.77715, rel=1e-3)
+    assert float(exact) == pytest.approx(float((high - low) / 2e-5), rel=1e-3)

@@ -1,0 +1,107 @@
+"""Gradient search on a model whose optimum is known."""
+
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.optimization import optimize
+
+FAST = {"duration": 4.0, "samples": 20}
+
+
+def towards(run):
+    """Largest (zero) where the jumper's speed at the end of the run is 12 m/s: a ridge in (mass, stiffness)."""
+    return -((run.ys.v[-1] - 12.0) ** 2)
+
+
+@pytest.fixture(scope="module")
+def found():
+    box = {"mass": (40.0, 100.0), "stiffness": (15.0, 60.0)}
+    return optimize(Bungee(), maximize=towards, over=box, starts=3, iterations=40, progress=False, **FAST)
+
+
+def test_it_climbs_to_the_top(found):
+    assert found.objective > -1e-2
+    first = found.history["objective"].isel(iteration=0)
+    assert (found.history["objective"].max("iteration") >= first).all()
+    assert found.model.mass == found.best["mass"]
+    assert (found.history["mass"] >= 40).all() and (found.history["mass"] <= 100).all()
+
+
+def test_gradients_are_those_of_finite_differences(found):
+    from jaxgait import simulate
+    from jaxgait.parameters import with_parameters
+
+    step = found.history.isel(start=0, iteration=0)
+    at = {"mass": float(step["mass"]), "stiffness": float(step["stiffness"])}
+
+    def objective(stiffness):
+        data = simulate(with_parameters(Bungee(), at | {"stiffness": stiffness}), rtol=1e-10, atol=1e-10, **FAST)
+        return -((float(data.v[-1]) - 12.0) ** 2)
+
+    h = 1e-3
+    difference = (objective(at["stiffness"] + h) - objective(at["stiffness"] - h)) / (2 * h)
+    np.testing.assert_allclose(step["objective_gradient[stiffness]"], difference, rtol=1e-4)
+
+
+def test_history_is_written(found, tmp_path):
+    found.to_json(tmp_path / "best.json")
+    record = json.loads((tmp_path / "best.json").read_text())
+    assert set(record) == {"start", "best", "objective", "history", "why_stopped"}
+    assert len(record["why_stopped"]) == 3 and len(record["start"]["mass"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("over", "starts", "message"),
+    [
+        ({}, 1, "at least one parameter"),
+        ({"mas": (1.0, 2.0)}, 1, "mass"),
+        ({"mass": (2.0, 1.0)}, 1, "low < high"),
+        ({"mass": (-1.0, 1.0)}, 1, "positive"),
+        ({"mass": (50.0, 60.0)}, [{"mass": 70.0}], "start 70 of mass lies outside the bounds 50 to 60"),
+        ({"mass": (50.0, 60.0)}, [{"mass": np.nan}], "start of mass must be a finite number, got nan"),
+        ({"mass": (50.0, 60.0)}, [{"ground": 55.0}], "each start must be a dict of mass, got {'ground': 55.0}"),
+        ({"mass": (50.0, 60.0)}, [], "starts is empty"),
+        ({"mass": (50.0, 60.0)}, 0, "starts must be a whole number, at least 1"),
+        ({"mass": (50.0, 50.0)}, 1, "low < high"),
+        ({"mass": (50.0, np.inf)}, 1, "low < high"),
+    ],
+)
+def test_impossible_searches_are_refused(over, starts, message):
+    with pytest.raises(ValueError, match=message):
+        optimize(Bungee(), maximize=towards, over=over, starts=starts, **FAST)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"iterations": 0}, "iterations must be a whole number, at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number below 1"),
+        ({"tolerance": -1.0}, "tolerance must be a positive number"),
+        ({"seed": -1}, "seed must be a whole number, at least 0"),
+        ({"store": "x.zarr"}, "optimize does not take store"),
+        ({"sample": 3}, "optimize takes no sample: did you mean samples"),
+        ({"maximize": lambda run: run["x"]}, r"one real number of a run, got an array of the shape \(21,\)"),
+        ({"maximize": lambda run: {"x": run["x"][-1]}}, "one real number of a run, got dict"),
+        ({"maximize": lambda run: jnp.argmax(run["x"])}, "got int.*: it has no gradient"),
+    ],
+)
+def test_impossible_settings_of_a_search_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        optimize(Bungee(), **{"maximize": towards, "over": {"mass": (50.0, 60.0)}, **FAST, **changes})
+
+
+def test_failing_everywhere_is_said():
+    with pytest.raises(RuntimeError, match="every trajectory"):
+        optimize(
+            Bungee(),
+            maximize=lambda run: jnp.nan * run.ys.v[-1],
+            over={"mass": (50.0, 60.0)},
+            starts=1,
+            iterations=2,
+            progress=False,
+            **FAST,
+        )

@@ -1,0 +1,148 @@
+"""Declared parameters: addressing, replacing, refusing."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.model import Scalar, parameter
+from jaxgait.parameters import (
+    ImplausibleValue,
+    ParameterError,
+    check,
+    check_single,
+    parameters,
+    plausible_range,
+    with_parameters,
+)
+
+
+class Damper(eqx.Module):
+    k: Scalar = parameter(1.8e4, unit="N/m", doc="stiffness", bounds="nonnegative")
+    c: Scalar = parameter(900.0, unit="N s/m", doc="damping", bounds="nonnegative")
+
+
+class Leg(eqx.Module):
+    damper: Damper = Damper()
+    mass: Scalar = parameter(2.0, unit="kg", doc="mass", bounds="positive")
+    masses: tuple = parameter((1.0, 2.0), unit="kg", doc="masses", bounds="positive")
+    tilt: Scalar = parameter(0.0, unit="rad", doc="tilt")
+    spare: Damper | None = None
+    law: str = eqx.field(static=True, default="linear")
+
+
+def test_dotted_names_reach_nested_modules():
+    assert list(parameters(Leg())) == ["damper.k", "damper.c", "mass", "masses", "tilt"]
+    leg = with_parameters(Leg(), {"damper.k": 3.0, "masses": (4.0, 5.0)})
+    assert leg.damper.k == 3.0 and leg.masses == (4.0, 5.0) and leg.damper.c == 900.0
+
+
+@pytest.mark.parametrize(("name", "hint"), [("damper.q", "damper.k"), ("k", "damper.k"), ("mas", "mass")])
+def test_unknown_name_suggests_the_nearest(name, hint):
+    with pytest.raises(ParameterError, match=hint):
+        with_parameters(Leg(), {name: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("mass", 0.0, "positive, got 0 kg"),
+        ("damper.k", -1.0, "nonnegative, got -1 N/m"),
+        ("damper.c", float("nan"), "finite, got nan"),
+        ("damper.c", np.array([1.0, np.inf]), r"finite, got inf N s/m at index \(1,\)"),
+        ("masses", (1.0, -2.0), "positive, got -2 kg"),
+        ("mass", "heavy", r"Leg.mass \(mass\) must be one number in kg, got 'heavy'"),
+        ("mass", None, "one number in kg, got None"),
+        ("mass", True, "one number in kg, got True"),
+        ("mass", 1j, "one number in kg, got 1j"),
+        ("mass", {"of": 1.0}, "one number in kg"),
+        ("masses", 3.0, "a list of numbers in kg, got 3.0"),
+        ("masses", ["a", "b"], "a list of numbers in kg, got .'a', 'b'"),
+    ],
+)
+def test_impossible_values_are_named(name, value, message):
+    with pytest.raises(ParameterError, match=message):
+        check(with_parameters(Leg(), {name: value}))
+
+
+def test_batched_leaves_pass():
+    check(with_parameters(Leg(), {"mass": jnp.linspace(1.0, 2.0, 3)}))
+
+
+def test_lists_become_what_the_parameter_is():
+    leg = with_parameters(Leg(), {"masses": [3.0, 4.0], "mass": [1.0, 2.0]})
+    assert leg.masses == (3.0, 4.0) and isinstance(leg.mass, np.ndarray)
+    with pytest.raises(ParameterError, match=r"mass.*one number in kg.*one trajectory has one value"):
+        check_single(leg)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("damper", "Leg.damper is a group of parameters: set damper.k, damper.c by themselves"),
+        ("law", r"Leg.law is a choice \('linear'\), no parameter: make it with Leg\(law=...\)"),
+        ("spare", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),
+        ("spare.k", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),
+    ],
+)
+def test_what_is_no_parameter_is_explained(name, message):
+    with pytest.raises(ParameterError, match=message):
+        with_parameters(Leg(), {name: 1.0})
+
+
+def test_a_part_that_is_no_part_is_named():
+    leg = eqx.tree_at(lambda m: m.damper, Leg(), 3)
+    with pytest.raises(ParameterError, match=r"Leg.damper must be a Damper\(...\), got 3"):
+        check(leg)
+    with pytest.raises(ParameterError, match=r"Leg.spare must be a Damper\(...\), got 'none'"):
+        check(eqx.tree_at(lambda m: m.spare, Leg(), "none", is_leaf=lambda x: x is None))
+    check(eqx.tree_at(lambda m: m.spare, Leg(), Damper(), is_leaf=lambda x: x is None))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "damper.k",
+            18.0,
+            r"Leg.damper.k \(stiffness\) is 18 N/m, out of its plausible range 180 to 1.8e\+06: N/mm inst",
+        ),
+        ("damper.c", 0.9, "N s/mm instead of N s/m"),
+        ("mass", 2000.0, "g instead of kg"),
+        ("tilt", 24.0, "degrees instead of rad"),
+        ("tilt", -24.0, "degrees instead of rad"),
+        ("mass", np.array([1.0, 500.0, 600.0]), r"is 500 kg \(2 of 3 values\)"),
+    ],
+)
+def test_values_in_another_unit_are_warned_of_once(name, value, message):
+    with pytest.warns(ImplausibleValue, match=message) as said:
+        check(with_parameters(Leg(), {name: value}))
+    assert len(said) == 1 and said[0].filename == __file__
+
+
+def test_what_is_plausible_follows_from_unit_and_default():
+    assert plausible_range(2.0, "m", "positive") == (0.02, 200.0)
+    assert plausible_range(-0.5, "m", "any") == (-50.0, 50.0)
+    assert plausible_range(0.0, "m", "any") == (-100.0, 100.0)
+    assert plausible_range(1e6, "1/m", "positive") == (1e3, 1e9)
+    assert plausible_range((0.0, 1.0, 4.0), "kg", "nonnegative") == (0.01, 400.0)
+    assert plausible_range(0.6, "1", "nonnegative") is None and plausible_range(0.0, "N", "any") is None
+
+
+def test_zero_and_the_defaults_of_all_models_are_plausible(recwarn):
+    from jaxgait.registry import model, models
+
+    check(with_parameters(Leg(), {"damper.c": 0.0}))
+    for name in models():
+        model(name).validate()
+        assert all(info.doc and len(info.doc) > 3 for info in parameters(model(name)).values())
+    assert not [w for w in recwarn if issubclass(w.category, ImplausibleValue)]
+
+
+def test_a_scan_out_of_the_plausible_range_warns_once():
+    from jaxgait.ensembles.members import check_members, grid
+    from jaxgait.models.bungee.model import Bungee
+
+    with pytest.warns(ImplausibleValue, match=r"Bungee.mass \(body mass\) is 40000 kg \(6 of 6 values\)") as said:
+        check_members(Bungee(), grid({"mass": [4e4, 5e4, 6e4], "stiffness": [20.0, 30.0]}))
+    assert len(said) == 1
