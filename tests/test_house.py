@@ -2,8 +2,10 @@
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -50,3 +52,14 @@ def test_imports_run_down(path):
 def test_import_changes_no_setting():
     code = "import jax; a = dict(jax.config.values); import jaxgait, jaxgait.cli; assert a == dict(jax.config.values)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_dependency_is_used():
+    """What nothing imports (nor names as xarray's engine or a store's library) is not a dependency."""
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    declared = {re.split(r"[\[><=]", line)[0] for line in [*project["dependencies"], *extras["store"]]}
+    source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))
+    named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
+    used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
+    assert declared <= used and set(extras) == {"store", "dev"}
