@@ -2,55 +2,80 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable
+import dataclasses
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxgait import precision as precisions
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan
+from jaxgait.ensembles.source import Sources, digest, name_of, value
+from jaxgait.measure import Measures
 from jaxgait.model import Model
-from jaxgait.parameters import parameters, with_parameters
-from jaxgait.run import Extremes, Run, Trajectory
-from jaxgait.solve.integrate import Settings
+
+RUNS_A_MEMBER = "jaxgait.ensembles.batch"
+"""The module that turns a member into its results; all that decides them is imported from there."""
+
+_SOURCE = "source of "
+_NOTHING = "(nothing)"
 
 
 def fingerprint(plan: Plan) -> dict[str, Any]:
-    """Everything that decides the results of a plan, each under a name that people understand."""
+    """Everything that decides the results of a plan, each under a name that people understand.
+
+    The versions of JAX and other libraries are not among it: `sessions.jsonl` of a store holds them.
+    """
+    sources = Sources()
+    sources.add_module(RUNS_A_MEMBER)
     return {
-        "model": type(plan.model).__name__,
-        **{f"parameter {name}": _plain(info.value) for name, info in parameters(plan.model).items()},
-        "other data of the model": _leaves(with_parameters(plan.model, dict.fromkeys(parameters(plan.model), 0.0))),
-        **_equations(plan),
+        **_model(plan.model, sources),
         **_members(plan.members),
-        **_settings(plan.job.settings),
+        **_scheme(plan.job.settings, sources),
         "strides": plan.job.sampling.strides,
         "duration": plan.job.sampling.duration,
         "samples": plan.job.sampling.samples,
         "trajectories": plan.job.trajectories,
         "gradient": list(plan.job.gradient),
+        **_observed(plan.job.observe, sources),
         "precision": plan.precision,
-        "retries": [rung.name for rung in plan.rungs],
+        "retries": {rung.name: {"precision": rung.precision, **_scheme(rung.settings, sources)} for rung in plan.rungs},
         "results": {n: [list(s.shape), s.dtype.name] for n, s in sorted(plan.results.items())},
         "blocks": list(plan.block_shape),
+        **sources.digests(),
     }
 
 
 def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """What differs between two fingerprints, one sentence for each."""
-    missing = "(nothing)"
     names = [*stored, *(n for n in wanted if n not in stored)]
-    pairs = ((n, stored.get(n, missing), wanted.get(n, missing)) for n in names)
-    found = {name: f"{name}: {a} in the store, {b} now" for name, a, b in pairs if a != b}
-    if len(found) > 1:
-        found.pop("order of the members", None)  # follows from the rest
-    return list(found.values())
+    found = {n: _difference(n, stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in names}
+    found = {name: sentence for name, sentence in found.items() if sentence}
+    telling = {name: sentence for name, sentence in found.items() if not _follows(name, stored, wanted)}
+    return list((telling or found).values())
+
+
+def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Whether a difference follows from others: other members in another order, another class with other source."""
+    one_sided = name.startswith(_SOURCE) and not (name in stored and name in wanted)
+    return one_sided or name in ("order of the members", "results", "retries")
+
+
+def _difference(name: str, stored: Any, wanted: Any) -> str:
+    if stored == wanted:
+        return ""
+    if name.startswith(_SOURCE) and type(stored) is type(wanted):
+        files = sorted(_changed(stored, wanted)) if isinstance(stored, dict) else []
+        return f"the {name}: changed since" + (f" ({', '.join(files)})" if files else "")
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        parts = {n: (stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in _changed(stored, wanted)}
+        return "; ".join(_difference(f"{name}, {n}", *pair) for n, pair in parts.items())
+    return f"{name}: {stored} in the store, {wanted} now"
+
+
+def _changed(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    return [n for n in {**stored, **wanted} if stored.get(n) != wanted.get(n)]
 
 
 def _members(members: Members) -> dict[str, Any]:
@@ -60,75 +85,69 @@ def _members(members: Members) -> dict[str, Any]:
         "dimensions": dict(zip(members.dims, members.shape, strict=True)),
         **{f"values of {name}": x for name, x in values.items()},
         **labels,
-        "order of the members": _digest(*(np.ascontiguousarray(x).tobytes() for x in members.values.values())),
+        "order of the members": digest(*(np.ascontiguousarray(x).tobytes() for x in members.values.values())),
     }
 
 
-def _settings(settings: Settings) -> dict[str, Any]:
-    fields = ("rtol", "atol", "first_step", "max_step", "max_steps", "mode")
-    return {"solver": _text(settings.solver), **{name: getattr(settings, name) for name in fields}}
+def _model(model: Model, sources: Sources) -> dict[str, Any]:
+    """The model's class, its parameters, and whatever else it holds."""
+    sources.add(type(model), "model")
+    return {"model": name_of(type(model)), **_fields(model, "", sources)}
 
 
-def _equations(plan: Plan) -> dict[str, str]:
-    """The model's code and the observables' as jax sees them: a changed formula is a changed scan."""
-    job = plan.job
-    with precisions.use(plan.precision):
-        model = precisions.cast(plan.model)
-        t, y0 = jnp.asarray(0.0), jax.eval_shape(model.initial_state)
-        ts = jax.eval_shape(lambda: job.sampling.times(model))
-        conditions = model.terminations()
-        laws = [
-            _program(model, lambda m: m.initial_state()),
-            _program(model, lambda m, t, y: m.vector_field(t, y), t, y0),
-            _program(model, lambda m, t, y: m.outputs(t, y), t, y0),
-            _program(model, lambda m, t, y: [c(t, y) for c in m.terminations().values()], t, y0),
-        ]
-        observe = job.observe
-        history = _history(ts, y0, getattr(observe, "watch", ()))
-        look = lambda m, h: {} if observe is None else dict(observe(Run(m, h, job.sampling)))
-        observed = "" if observe is None else _program(model, look, history)
-        early = sorted(getattr(observe, "early", ()))
-    return {"equations": _digest(*conditions, *laws), "observe": _digest(observed, *early)}
+def _fields(module: Any, prefix: str, sources: Sources) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(module):
+        name, held = prefix + field.name, getattr(module, field.name)
+        if "unit" in field.metadata:
+            found[f"parameter {name}"] = jax.tree.map(lambda x: np.asarray(x).tolist(), held)
+        elif isinstance(held, eqx.Module):
+            sources.add(type(held), name)
+            found |= {f"part {name}": name_of(type(held)), **_fields(held, name + ".", sources)}
+        else:
+            sources.add(held, f"{'choice' if field.metadata.get('static') else 'value of'} {name}")
+    return found
 
 
-def _program(model: Model, function: Callable[..., Any], *arguments: Any) -> str:
-    """A function of the model as text; the model's numbers are its inputs and do not show."""
-    numbers, rest = eqx.partition(model, eqx.is_array)
-    jaxpr = jax.make_jaxpr(lambda n, *a: function(eqx.combine(n, rest), *a))(numbers, *arguments)
-    return _text(jaxpr) + "".join(_digest(np.asarray(c).tobytes()) for c in jaxpr.consts)
+def _scheme(scheme: Any, sources: Sources) -> dict[str, Any]:
+    """How a trajectory is stepped, by the names of the settings."""
+    sources.add(type(scheme), "scheme")
+    return {field.name: _setting(getattr(scheme, field.name), sources) for field in dataclasses.fields(scheme)}
 
 
-def _history(ts: Any, y0: Any, watched: tuple[str, ...]) -> Trajectory:
-    """The shapes of a trajectory, without integrating one."""
-    ys = jax.tree.map(lambda y: jax.ShapeDtypeStruct((*ts.shape, *y.shape), y.dtype), y0)
-    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
-    t_end: Any = jax.ShapeDtypeStruct((), ts.dtype)
-    return Trajectory(ts, ys, number, t_end, y0, number, number, {n: Extremes(t_end, t_end) for n in watched})
+def _setting(setting: Any, sources: Sources) -> Any:
+    """A setting as plain data; a solver as the call that makes it, without what is default."""
+    if not isinstance(setting, eqx.Module):
+        return setting if isinstance(setting, bool | int | float | str | None) else value(setting)
+    sources.add(type(setting), "solver")
+    fields = {f.name: getattr(setting, f.name) for f in dataclasses.fields(setting) if f.init}
+    chosen = {n: _setting(x, sources) for n, x in fields.items() if not _is_default(setting, n, x)}
+    return f"{name_of(type(setting))}({', '.join(f'{n}={x}' for n, x in chosen.items())})"
 
 
-def _leaves(tree: Any) -> str:
-    leaves = jax.tree.leaves(tree)
-    return _digest(*(np.asarray(x).tobytes() if isinstance(x, np.ndarray | jax.Array) else _text(x) for x in leaves))
+def _is_default(module: Any, name: str, given: Any) -> bool:
+    """Whether a field has its default: those that a new version of a library adds do not show."""
+    field = module.__dataclass_fields__[name]
+    made = field.default_factory
+    default = field.default if made is dataclasses.MISSING else made()
+    return default is not dataclasses.MISSING and bool(eqx.tree_equal(default, given))
+
+
+def _observed(observe: Any, sources: Sources) -> dict[str, Any]:
+    """What is read off each run: measures by name, or the function."""
+    if observe is None:
+        return {"observe": None}
+    early, watched = sorted(getattr(observe, "early", ())), list(getattr(observe, "watch", ()))
+    found = {"defined for early ends": early, "watched": watched}
+    if isinstance(observe, Measures):
+        for measure in observe.members:
+            sources.add(measure.function, f"measure {measure.name}")
+        return {"observe": [m.name for m in observe.members], **found}
+    sources.add(observe, "observe")
+    return {"observe": name_of(observe), **found}
 
 
 def _range(x: np.ndarray) -> str:
     """The values in words, whatever their order: those of one axis are the same when another axis changes."""
     values = np.unique(x)
-    return f"{values.size} values from {values[0]:g} to {values[-1]:g} ({_digest(values.tobytes())})"
-
-
-def _plain(value: Any) -> Any:
-    return jax.tree.map(lambda x: np.asarray(x).tolist(), value)
-
-
-def _text(x: Any) -> str:
-    """Text without memory addresses, which differ between processes."""
-    return re.sub(r" at 0x[0-9a-f]+|0x[0-9a-f]+", "", repr(x) if not hasattr(x, "jaxpr") else str(x))
-
-
-def _digest(*parts: str | bytes) -> str:
-    whole = hashlib.sha256()
-    for part in parts:
-        whole.update(part.encode() if isinstance(part, str) else part)
-        whole.update(b"\0")
-    return whole.hexdigest()[:16]
+    return f"{values.size} values from {values[0]:g} to {values[-1]:g} ({digest(values.tobytes())})"

@@ -36,7 +36,7 @@ from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever the meaning of the files changes."""
 
 _ADVICE = {
@@ -247,19 +247,32 @@ def _same_scan(place: pathlib.Path, plan: Plan, any_blocks: bool) -> Plan:
         raise StoreError(f"{place} exists and holds no scan: give another place ({error})") from error
     schema = stored.pop("schema", 0)
     if schema != SCHEMA:
+        age = "an older" if schema < SCHEMA else "a newer"
         raise StoreError(
-            f"{place} was written in schema {schema}, this version writes schema {SCHEMA}: read it with `read_store`, "
-            "and give the new scan another place"
+            f"{place} was written by {age} version ({_writer(place)}, schema {schema}; this one has {SCHEMA}) and "
+            "cannot be continued: read it with `read_store`, finish it with that version, or give another place"
         )
     if any_blocks and len(stored["blocks"]) == len(plan.block_shape):
         plan = replace(plan, block_shape=tuple(stored["blocks"]))
     wanted = json.loads(json.dumps(fingerprint(plan)))
     different = differences(stored, wanted)
     if different:
+        code = any(sentence.startswith("the source of jaxgait") for sentence in different)
+        older = f"; the jaxgait that began it ({_writer(place)}) continues it" if code else ""
         raise StoreError(
-            f"{place} holds another scan; to start this one, give another place. What differs: {'; '.join(different)}"
+            f"{place} holds another scan; to start this one, give another place. "
+            f"What differs: {'; '.join(different)}{older}"
         )
     return plan
+
+
+def _writer(place: pathlib.Path) -> str:
+    """The jaxgait that began a store, as far as the store says."""
+    try:
+        attrs = json.loads((place / "zarr.json").read_text())["attributes"]
+        return "jaxgait " + " of commit ".join(part for part in (attrs["jaxgait"], attrs["commit"][:8]) if part)
+    except (OSError, ValueError, KeyError):
+        return "jaxgait of unknown version"
 
 
 def _read_manifest(place: pathlib.Path) -> dict[int, dict[str, Any]]:

@@ -11,11 +11,14 @@ import shutil
 import signal
 import time
 
+import diffrax
+import jax
+import jax.extend
 import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait.ensembles import StoreError, driver, ensemble, read_store, store, summary, workers
+from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.models.bungee.model import Bungee
@@ -139,9 +142,9 @@ def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
         ({"model": Bungee(ground=51.0)}, "parameter ground: 50.0 in the store, 51.0 now"),
         ({"rtol": 1e-5}, "rtol: 0.0001 in the store, 1e-05 now"),
         ({"members": {**MEMBERS, "mass": np.linspace(40.0, 90.0, 6)}}, "values of mass: 6 values from 40 to 100"),
-        ({"members": {"mass": MEMBERS["mass"]}}, "dimensions: "),
+        ({"members": {"mass": MEMBERS["mass"]}}, "dimensions, stiffness: 7 in the store, (nothing) now"),
         ({"duration": 3.0}, "duration: 2.0 in the store, 3.0 now"),
-        ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: "),
+        ({"observe": lambda run: {"lowest": run["x"].min()}}, "observe: lowest in the store, <lambda> now"),
         ({"precision": "float32"}, "precision: float64 in the store, float32 now"),
     ],
 )
@@ -151,17 +154,38 @@ def test_another_scan_is_refused_and_the_difference_named(whole, changes, differ
         small_scan(whole, **changes)
     assert difference in str(refused.value) and content(whole) == before
     if "model" in changes:
-        assert "equations" not in str(refused.value) and "other data" not in str(refused.value)
+        assert "source" not in str(refused.value)
+
+
+class Heavier(Bungee):
+    def vector_field(self, t, y):
+        return super().vector_field(t, y)._replace(v=2 * self._acceleration(y))
 
 
 def test_changed_equations_are_another_scan(whole):
-    class Heavier(Bungee):
-        def vector_field(self, t, y):
-            return super().vector_field(t, y)._replace(v=2 * self._acceleration(y))
-
-    Heavier.__name__ = "Bungee"
-    with pytest.raises(StoreError, match="equations: "):
+    with pytest.raises(StoreError, match=r"differs: model: jaxgait\.models\.bungee\.model\.Bungee in .*, Heavier now$"):
         small_scan(whole, model=Heavier())
+
+
+def test_another_jax_continues(copy, whole, monkeypatch):
+    """The identity of a scan is its content: neither versions nor what JAX makes of the equations."""
+    cut(copy, 36)
+    monkeypatch.setattr(jax, "__version__", "99.0")
+    monkeypatch.setattr(diffrax, "__version__", "99.0")
+    monkeypatch.setattr(jax.extend.core.Jaxpr, "__str__", lambda self: "another text")
+    small_scan(copy)
+    assert content(copy) == content(whole)
+
+
+def test_a_changed_solver_is_another_scan(whole, tmp_path, monkeypatch):
+    file = source._file
+    changed = tmp_path / "tableaus.py"
+    changed.write_text(file("jaxgait.solve.tableaus").read_text() + "\nORDER = 5\n")
+    monkeypatch.setattr(source, "_file", lambda m: changed if m == "jaxgait.solve.tableaus" else file(m))
+    with pytest.raises(
+        StoreError, match=r"differs: the source of jaxgait\.solve: changed since \(tableaus\.py\); .*jaxgait 0\.1"
+    ):
+        small_scan(whole)
 
 
 def cut(place, lines):
@@ -243,11 +267,12 @@ def test_a_scan_too_large_for_the_disk_is_refused_before_it_starts(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_older_schema_is_refused(copy):
+@pytest.mark.parametrize(("schema", "age"), [(2, "an older"), (99, "a newer")])
+def test_another_schema_is_refused(copy, schema, age):
     plan = copy / ".jaxgait" / "plan.json"
-    plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": 0}))
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": schema}))
     with pytest.raises(
-        StoreError, match=r"written in schema 0, this version writes schema 2: read it with `read_store`"
+        StoreError, match=rf"by {age} version \(jaxgait 0\.1.*schema {schema};.*: read it with `read_store`, finish"
     ):
         small_scan(copy)
 

@@ -1,0 +1,375 @@
+"""The source of whatever decides a result, as digests under names that people understand.
+
+Code of jaxgait goes by files: those that hold what was asked about, and all that these import within jaxgait, but for
+rooms that decide no number. Code of a user's own goes by definitions, so that a script may grow around them: the source
+of each function and class, what it refers to by name, and what its closure holds; bytecode and constants where there is
+no source. Libraries (JAX, NumPy, ...) go by the name of what is used, whatever their version.
+
+A digest is one of the syntax tree: comments, docstrings, formatting, annotations of arguments, the texts of errors and
+the words that describe a parameter may change.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import dis
+import functools
+import hashlib
+import inspect
+import pathlib
+import pickle
+import sys
+import textwrap
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxgait
+
+NO_NUMBERS = frozenset(
+    {"native", "checks", "registry", "report", "plot", "cli", "arguments", "ensembles", "optimization"}
+)
+"""Rooms of jaxgait that decide no number of a trajectory (of `ensembles`, `batch` does: it is asked about by name)."""
+
+_LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})
+_ROOT = pathlib.Path(jaxgait.__file__).parent
+_SHOWN = 40
+"""Characters up to which a value is shown as it is."""
+
+
+def name_of(thing: Any) -> str:
+    """A class or function as people call it; with its module if it belongs to jaxgait, with its package if a library's.
+
+    Code of a user's own goes without its module: a script that is imported, or renamed, holds the same.
+    """
+    thing = _bare(thing)
+    name = getattr(thing, "__qualname__", type(thing).__name__).rpartition("<locals>.")[2]
+    module = _module(thing)
+    if module.partition(".")[0] == "jaxgait":
+        return f"{module}.{name}"
+    return f"{module.partition('.')[0]}.{name}" if _is_library(module) else name
+
+
+class Sources:
+    """What decides a result, gathered piece by piece."""
+
+    def __init__(self) -> None:
+        self._modules: set[str] = set()
+        self._found: dict[str, Any] = {}
+        self._own: set[str] = set()
+        self._seen: dict[int, Any] = {}
+
+    def add(self, thing: Any, name: str) -> None:
+        """Adds a class, a function, or a value under its name, with all that it refers to.
+
+        The package that it comes from counts as the user's own, even if it is an installed one.
+        """
+        top = _module(_bare(thing)).partition(".")[0]
+        if top not in _LIBRARIES | {""} | sys.stdlib_module_names:
+            self._own.add(top)
+        self._visit(thing, name)
+
+    def add_module(self, module: str) -> None:
+        """Adds a module of jaxgait, with all that it imports within jaxgait."""
+        self._modules.add(module)
+
+    def digests(self) -> dict[str, Any]:
+        """All that was found: values and definitions by name, and for each folder of jaxgait its files."""
+        folders: dict[str, dict[str, str]] = {}
+        for module in sorted(_closure(frozenset(self._modules))):
+            path = _file(module)
+            folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            folders.setdefault(f"source of {folder}", {})[path.name] = _digest_of_file(path, path.stat().st_mtime_ns)
+        return {**self._found, **folders}
+
+    def _visit(self, x: Any, name: str) -> None:
+        x = _bare(x)
+        if isinstance(x, types.ModuleType):
+            return
+        if isinstance(x, functools.partial):
+            self._each({"": x.func, **dict(enumerate(x.args)), **x.keywords}, name)
+        elif isinstance(x, types.MethodType):
+            self._each({"": x.__func__, "self": x.__self__}, name)
+        elif isinstance(x, type | types.FunctionType):
+            self._definition(x, name)
+        elif dataclasses.is_dataclass(x):
+            self._visit(type(x), name)
+            self._each({field.name: getattr(x, field.name) for field in dataclasses.fields(x)}, name)
+        elif isinstance(x, tuple | list):
+            self._each(getattr(x, "_asdict", lambda x=x: dict(enumerate(x)))(), name)
+        elif isinstance(x, Mapping):
+            self._each(x, name)
+        else:
+            self._note(name, value(x))
+
+    def _each(self, parts: Mapping[Any, Any], name: str) -> None:
+        """The parts of a value; plain ones together."""
+        if parts and all(map(_is_plain, parts.values())):
+            numbered = list(parts) == list(range(len(parts)))
+            self._note(name, value([*parts.values()] if numbered else [x for item in parts.items() for x in item]))
+            return
+        for key, part in parts.items():
+            self._visit(part, f"{name}.{key}" if key != "" else name)
+
+    def _definition(self, x: type | types.FunctionType, name: str) -> None:
+        top = _module(x).partition(".")[0]
+        library = _is_library(_module(x)) and top not in self._own
+        if not isinstance(x, type) and (library or top == "jaxgait"):
+            self._note(name, name_of(x))
+        if library or id(x) in self._seen:
+            return
+        self._seen[id(x)] = x  # kept alive: an address that is free again may be another thing's
+        if isinstance(x, type):
+            self._class(x)
+        elif top == "jaxgait":
+            self._modules.add(_module(x))
+            self._closure(x)
+        else:
+            tree = _tree(x)
+            self._note(f"source of {name_of(x)}", digest(_code(x.__code__) if tree is None else syntax(tree)))
+            self._references(x)
+
+    def _class(self, x: type) -> None:
+        if _module(x).partition(".")[0] == "jaxgait":
+            self._modules.add(_module(x))
+        elif (tree := _tree(x)) is not None:
+            self._note(f"source of {name_of(x)}", digest(syntax(tree)))
+            for member in _methods(x):
+                if member.__code__.co_filename != "<string>":  # what `dataclass` and `NamedTuple` write follows from it
+                    self._references(member)
+        else:
+            for member in _methods(x):
+                self._definition(member, name_of(member))
+        for base in x.__bases__:
+            self._definition(base, name_of(base))
+
+    def _references(self, function: types.FunctionType) -> None:
+        for path in _globals(function.__code__):
+            thing, attributes = function.__globals__.get(path[0], _NOTHING), list(path[1:])
+            while isinstance(thing, types.ModuleType) and attributes and not _is_library(thing.__name__):
+                thing = getattr(thing, attributes.pop(0), _NOTHING)
+            if thing is not _NOTHING:
+                self._visit(thing, f"value of {path[0]}")
+        self._closure(function)
+        for default in [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]:
+            if not _is_plain(default):
+                self._visit(default, f"default of {name_of(function)}")
+
+    def _closure(self, function: types.FunctionType) -> None:
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in cells:
+            content = next(iter(_contents(cell)), _NOTHING)
+            if content is not _NOTHING and name != "__class__":
+                self._visit(content, f"value of {name}")
+
+    def _note(self, name: str, text: Any) -> None:
+        """Several things of one name are told apart by their number."""
+        number, free = 1, name
+        while self._found.get(free, text) != text:
+            number += 1
+            free = f"{name} ({number})"
+        self._found[free] = text
+
+
+_NOTHING = object()
+
+
+def value(x: Any) -> str:
+    """A value as text: short ones as they are, others by their kind and digest; without memory addresses."""
+    if _is_plain(x):
+        text = repr(x.item() if isinstance(x, np.generic) else x)
+        return text if len(text) <= _SHOWN else f"{type(x).__name__} ({digest(text)})"
+    if isinstance(x, list | tuple) and all(map(_is_plain, x)):
+        text = repr([e.item() if isinstance(e, np.generic) else e for e in x])
+        return text if len(text) <= _SHOWN else f"{len(x)} values ({digest(text)})"
+    if isinstance(x, set | frozenset):
+        return f"{len(x)} values ({digest(*sorted(map(value, x)))})"
+    if isinstance(x, jax.Array | np.ndarray) or hasattr(x, "__array__"):
+        return _array(np.asarray(x))
+    return name_of(x) if callable(x) else _pickled(x)
+
+
+def _array(x: np.ndarray) -> str:
+    if x.ndim == 0 and x.dtype.kind in "bifc":
+        return value(x.item())
+    return f"array of shape {x.shape} ({digest(str(x.dtype), np.ascontiguousarray(x).tobytes())})"
+
+
+def _pickled(x: Any) -> str:
+    try:
+        return f"{name_of(type(x))} ({digest(pickle.dumps(x))})"
+    except Exception:  # what cannot be pickled raises what it likes
+        return name_of(type(x))
+
+
+def digest(*parts: str | bytes) -> str:
+    """Sixteen hexadecimal digits for some texts."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part.encode() if isinstance(part, str) else part)
+        whole.update(b"\0")
+    return whole.hexdigest()[:16]
+
+
+def syntax(node: Any) -> str:
+    """A syntax tree as text without what decides nothing (see the module); the same in every version of Python."""
+    if isinstance(node, list):
+        return "[" + ",".join(syntax(x) for x in node if not _is_docstring(x)) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    if isinstance(node, ast.Raise):
+        return "Raise"
+    left_out = _LEFT_OUT.get(type(node), ())
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
+        node = ast.Call(node.func, node.args, [k for k in node.keywords if k.arg not in ("doc", "source")])
+    fields = ((name, x) for name, x in ast.iter_fields(node) if name not in left_out and x not in (None, []))
+    return f"{type(node).__name__}({','.join(f'{name}={syntax(x)}' for name, x in fields)})"
+
+
+_LEFT_OUT: dict[type, tuple[str, ...]] = {
+    ast.FunctionDef: ("returns", "type_comment"),
+    ast.AsyncFunctionDef: ("returns", "type_comment"),
+    ast.arg: ("annotation", "type_comment"),
+    ast.Constant: ("kind",),
+    ast.Name: ("ctx",),
+    ast.Attribute: ("ctx",),
+    ast.Subscript: ("ctx",),
+    ast.Starred: ("ctx",),
+    ast.List: ("ctx",),
+    ast.Tuple: ("ctx",),
+    ast.Module: ("type_ignores",),
+}
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_plain(x: Any) -> bool:
+    return x is None or isinstance(x, bool | int | float | complex | str | bytes | np.generic)
+
+
+def _bare(x: Any) -> Any:
+    """What stands behind properties, static methods and decorators (`jax.jit`, `functools.cache`, ...)."""
+    if isinstance(x, property):
+        x = x.fget
+    if isinstance(x, staticmethod | classmethod):
+        x = x.__func__
+    return inspect.unwrap(x) if callable(x) and not isinstance(x, type) else x
+
+
+def _module(x: Any) -> str:
+    named = x if isinstance(x, type) or hasattr(x, "__qualname__") else type(x)
+    return getattr(named, "__module__", None) or ""
+
+
+def _is_library(module: str) -> bool:
+    """Whether a module belongs to Python or to an installed package other than jaxgait."""
+    top = module.partition(".")[0]
+    if top == "jaxgait" or top in ("", "__main__"):
+        return False
+    if top in sys.stdlib_module_names or top in _LIBRARIES:
+        return True
+    loaded = sys.modules.get(module) or sys.modules.get(top)
+    return bool({"site-packages", "dist-packages"} & set(pathlib.Path(getattr(loaded, "__file__", None) or "").parts))
+
+
+def _methods(x: type) -> Iterator[types.FunctionType]:
+    yield from (m for m in map(_bare, vars(x).values()) if isinstance(m, types.FunctionType))
+
+
+def _contents(cell: Any) -> Iterator[Any]:
+    try:
+        yield cell.cell_contents
+    except ValueError:  # not filled yet
+        return
+
+
+def _globals(code: types.CodeType) -> Iterator[tuple[str, ...]]:
+    """The global names that code uses, nested functions included, each with the attributes taken of it."""
+    path: list[str] = []
+    for step in dis.get_instructions(code):
+        if path and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            path.append(step.argval)
+            continue
+        if path:
+            yield tuple(path)
+        path = [step.argval] if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else []
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _globals(constant)
+
+
+def _code(code: types.CodeType) -> str:
+    """Bytecode with its names and constants, for functions without source."""
+    constants = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
+
+
+def _tree(x: Any) -> ast.AST | None:
+    """The syntax tree of a function or class; None if there is no source."""
+    try:
+        if isinstance(x, types.FunctionType) and x.__name__ == "<lambda>":
+            return _lambda(x)
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(x))).body
+        return definition
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+
+
+def _lambda(x: types.FunctionType) -> ast.AST:
+    """The lambda by itself, not the statement around it; of two on one line nobody can tell which it is."""
+    whole = ast.parse("".join(inspect.findsource(x)[0]))
+    (found,) = (n for n in ast.walk(whole) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
+    return found
+
+
+@functools.cache
+def _digest_of_file(path: pathlib.Path, changed: int) -> str:
+    return digest(syntax(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@functools.cache
+def _closure(modules: frozenset[str]) -> frozenset[str]:
+    """Modules of jaxgait with all that they import within jaxgait, but for rooms that decide no number."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += [m for m in _imports(module) if m.split(".")[1] not in NO_NUMBERS]
+    return frozenset(found)
+
+
+def _imports(module: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.startswith("jaxgait."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jaxgait":
+            for alias in node.names:
+                yield from _imported(str(node.module), alias.name)
+
+
+def _imported(module: str, name: str) -> Iterator[str]:
+    """The modules behind `from module import name`."""
+    if _exists(f"{module}.{name}"):
+        yield f"{module}.{name}"
+    elif module != "jaxgait":
+        yield module
+        behind = getattr(getattr(sys.modules.get(module), name, None), "__module__", None) or ""
+        if behind.startswith("jaxgait."):  # a package's `__init__` gives what its modules hold
+            yield behind
+
+
+def _file(module: str) -> pathlib.Path:
+    path = _ROOT.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _exists(module: str) -> bool:
+    return _file(module).is_file()

@@ -1,0 +1,147 @@
+"""What a scan's identity sees of source code: what decides results, and neither words nor places."""
+
+import ast
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+from jaxgait.ensembles.source import Sources, syntax
+from jaxgait.measure import Measure
+from jaxgait.models.bungee.measures import MEASURES
+
+MODULE = '''
+import jax.numpy as jnp
+
+from jaxgait.models.bungee.model import Bungee
+
+FACTOR = 2.0
+UNUSED = 1.0
+
+
+def helper(x):
+    return FACTOR * x
+
+
+class Hopper(Bungee):
+    """A hopper."""
+
+    def vector_field(self, t, y):
+        return super().vector_field(t, y)._replace(v=helper(y.v))
+
+
+def peak(run):
+    return {"peak": helper(jnp.max(run["x"]))}
+
+
+def scaled(factor):
+    return lambda run: {"peak": factor * jnp.max(run["x"])}
+
+
+first = lambda run: {"peak": run["x"].max()}
+'''
+
+
+def module(folder, name, text=MODULE):
+    """A file of a user's, imported."""
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    found = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def digests(*things):
+    sources = Sources()
+    for thing in things:
+        sources.add(thing, "it")
+    return sources.digests()
+
+
+def test_a_renamed_file_holds_the_same(tmp_path):
+    one, other = (module(tmp_path, name) for name in ("hopper_here", "hopper_there"))
+    for name in ("Hopper", "peak", "first"):
+        assert digests(getattr(one, name)) == digests(getattr(other, name)), name
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ("UNUSED = 1.0", "UNUSED = 3.0\n\n\ndef plot(run): ...", set()),
+        ('"""A hopper."""', '"""A better hopper."""\n    # with a comment', set()),
+        ("def helper(x):", "def helper(x: float) -> float:", set()),
+        ("FACTOR = 2.0", "FACTOR = 3.0", {"value of FACTOR"}),
+        ("FACTOR * x", "FACTOR + x", {"source of helper"}),
+        ("v=helper(y.v)", "v=helper(y.x)", {"source of Hopper"}),
+        ('run["x"].max()', 'run["x"].min()', {"source of <lambda>"}),
+    ],
+)
+def test_what_decides_a_result_shows_and_nothing_else(tmp_path, before, after, changed):
+    one = module(tmp_path, "hopper_before")
+    other = module(tmp_path, "hopper_after", MODULE.replace(before, after))
+    old, new = (digests(m.Hopper, m.peak, m.first) for m in (one, other))
+    assert old != {} and {n for n in {**old, **new} if old.get(n) != new.get(n)} == changed
+
+
+def test_constants_in_a_closure_count(tmp_path):
+    user = module(tmp_path, "hopper_closures")
+    assert digests(user.scaled(2.0))["value of factor"] == "2.0"
+    assert digests(user.scaled(2.0)) == digests(user.scaled(2.0)) != digests(user.scaled(3.0))
+    curves = [np.arange(3.0), np.arange(3.0) + 1e-12]
+    assert digests(user.scaled(curves[0])) != digests(user.scaled(curves[1]))
+    assert digests(user.scaled(curves[0])) == digests(user.scaled(curves[0].copy()))
+
+
+def test_functions_without_source_go_by_their_bytecode():
+    one, same, other = (eval(f"lambda run: run['x'] * {c}") for c in ("2", "2", "3"))
+    assert digests(one) == digests(same) != digests(other)
+    here, there = lambda run: run["x"].max(), lambda run: run["x"].min()  # on one line: nobody can tell which is which
+    assert digests(here) != digests(there)
+
+
+def test_jaxgait_goes_by_files_and_what_they_import():
+    found = digests(MEASURES["clearance"].function)
+    assert {"measures.py", "model.py"} == set(found["source of jaxgait.models.bungee"])
+    assert "scalars.py" in found["source of jaxgait.mechanics"]
+    assert not any("native" in name or "plot" in name or "ensembles" in name for name in found)
+    assert found["it"] == "jaxgait.models.bungee.measures._clearance"
+
+
+def test_libraries_go_by_name():
+    assert digests(np.max) == {"it": "numpy.max"}
+
+
+def test_a_function_that_jaxgait_wraps_is_seen(tmp_path):
+    user = module(tmp_path, "hopper_wrapped")
+    wrapped = Measure("peak", user.peak, "m", "largest x")
+    assert "source of peak" in digests(wrapped.function) and "source of peak" in digests(wrapped)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1  # one", "x   =   1"),
+        ('def f(x):\n    """Words."""\n    return x', "def f(x: int) -> int:\n    return (x)"),
+        ("class A:\n    x: int = 1\n    '''Words.'''", "class A:\n    x: int = 1"),
+        ('if x:\n    raise ValueError("no")', 'if x:\n    raise ValueError(f"never {x}")'),
+        ('k = parameter(1.0, unit="m", doc="length")', 'k = parameter(1.0, unit="m", doc="a length", source="[1]")'),
+    ],
+)
+def test_words_and_formatting_do_not_count(one, other):
+    assert syntax(ast.parse(one)) == syntax(ast.parse(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1", "x = 1.0"),
+        ("x = a + b", "x = b + a"),
+        ("class A:\n    x: int = 1", "class A:\n    x: ClassVar = 1"),
+        ("f('words')", "f('other words')"),
+        ("if x:\n    raise ValueError", "if y:\n    raise ValueError"),
+    ],
+)
+def test_everything_else_counts(one, other):
+    assert syntax(ast.parse(one)) != syntax(ast.parse(other))
