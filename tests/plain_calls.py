@@ -9,12 +9,12 @@ from jaxgait import ensemble, simulate
 from jaxgait.analysis import floquet, gait
 from jaxgait.ensembles import cloud
 from jaxgait.mechanics import contact, elementary, fourbar, friction, linalg, spatial
-from jaxgait.mechanics.chain import dynamics
 from jaxgait.models import bungee, creeper, exoskeleton, walker
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.models.exoskeleton.formulations import dynamics
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.models.jumper import measures as jumper
 from jaxgait.models.jumper.human import Jumper

@@ -14,9 +14,9 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
-from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.creeper.chain import CreeperChain, Manoeuvre, SoftExtension
+from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.plot.style import BLUE, GREEN, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
 
@@ -117,7 +117,7 @@ def long_chains(report: Report, out: pathlib.Path) -> None:
 
 @jax.jit
 def _global_forward(ops: soa.Operators, tau: jax.Array, f_ext: jax.Array) -> jax.Array:
-    left = soa.H(ops) @ soa.phi(ops)
+    left = soa.H(ops)[ops.base_first] @ soa.phi(ops)
     bias = left @ (soa.M(ops) @ (soa.phi(ops).T @ ops.a.reshape(-1)) + (ops.b - f_ext).reshape(-1))
     return jnp.linalg.solve(soa.mass_matrix(ops), tau - bias)
 

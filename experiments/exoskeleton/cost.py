@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from jaxgait.mechanics.chain import Chain, Planar, Spatial, dynamics, vectors
-from jaxgait.mechanics.chain.symbolic import equations
+from jaxgait.models.exoskeleton.formulations import Chain, Planar, Spatial, dynamics, vectors
+from jaxgait.models.exoskeleton.formulations.symbolic import equations
 from jaxgait.plot.style import axis_label, save, style
 from jaxgait.report import Report
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.ensembles.members import zipped
-from jaxgait.mechanics.chain import vectors
+from jaxgait.models.exoskeleton.formulations import vectors
 from jaxgait.models.exoskeleton.measures import Step, step_figures
 from jaxgait.models.exoskeleton.model import five_links
 from jaxgait.models.exoskeleton.walking import joined_amplitudes

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxgait.mechanics.chain import Chain, Planar, vectors
-from jaxgait.mechanics.chain.dynamics import G
-from jaxgait.mechanics.lagrange import Dynamics, dynamics
+from jaxgait.models.exoskeleton.formulations import Chain, Planar, vectors
+from jaxgait.models.exoskeleton.formulations.dynamics import G
+from jaxgait.models.prosthesis.formulations.lagrange import Dynamics, dynamics
 
 
 def energy_loop(chain: Chain, q: Any, rate: Any) -> jax.Array:

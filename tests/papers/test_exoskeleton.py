@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, dynamics, vectors
-from jaxgait.mechanics.chain.elements import matrices_of
-from jaxgait.mechanics.chain.tree import increment
+from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
+from jaxgait.models.exoskeleton.formulations.elements import matrices_of
+from jaxgait.models.exoskeleton.formulations.tree import increment
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links, four_links
 
 REFERENCE = 1e-10

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.mechanics.chain import Chain, Link, Planar, dynamics
+from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, dynamics
 
 mujoco = pytest.importorskip("mujoco")
 

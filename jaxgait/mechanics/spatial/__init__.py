@@ -10,8 +10,12 @@
     vdot, tau = hybrid_dynamics(tree, motion, ...)     # articulated bodies; some coordinates prescribed, others free
 
 Conventions: spatial vectors are (6,) arrays, the angular part first, taken at the origin of the body and in its axes;
-quaternions are (w, x, y, z); gravity points along -z of the world. All recursions are O(N) in the number of bodies
-(the mass matrix: O(N depth)). Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
+quaternions are (w, x, y, z); gravity points along -z of the world (see `frames` for other ways to write orientations,
+and for twists in world axes). Coordinates q, velocities v, their rates vdot, joint forces tau and both sides of the
+mass matrix are all ordered alike: body after body as in the tree, so the base first, then the joints. The six
+velocities of a free base are its twist, so the first six entries of tau and of the mass matrix belong to the wrench on
+the base, moment first, at its origin and in its axes. All recursions are O(N) in the number of bodies (the mass matrix:
+O(N depth)). Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
 """
 
 from jaxgait.mechanics.spatial.dynamics import (
@@ -20,6 +24,13 @@ from jaxgait.mechanics.spatial.dynamics import (
     hybrid_dynamics,
     inverse_dynamics,
     mass_matrix,
+)
+from jaxgait.mechanics.spatial.frames import (
+    quaternion_of_rotation,
+    rotation_of_rpy,
+    rpy_of_rotation,
+    to_body_axes,
+    to_world_axes,
 )
 from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
 from jaxgait.mechanics.spatial.points import Momentum, Points, energy, momentum, point_motion, point_wrenches
@@ -52,8 +63,13 @@ __all__ = [
     "point_wrenches",
     "prismatic",
     "quaternion_about",
+    "quaternion_of_rotation",
     "rotation_about",
     "rotation_of_quaternion",
+    "rotation_of_rpy",
+    "rpy_of_rotation",
     "screws",
+    "to_body_axes",
+    "to_world_axes",
     "universal",
 ]

@@ -48,7 +48,8 @@ def inverse_dynamics(
         gravity: along -z of the world, m/s^2.
 
     Returns:
-        Generalised forces, `nv` numbers: N m for rotations, N for translations.
+        Generalised forces, `nv` numbers in the order of the velocities, base first: N m for rotations, N for
+        translations; for a free joint the wrench on its body in the body's axes, moment first.
     """
     accelerations = _outward_accelerations(tree, motion, vdot, gravity)
     force = _body_forces(tree, motion, wrenches)
@@ -64,7 +65,11 @@ def inverse_dynamics(
 
 @float64_default
 def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
-    """Joint-space mass matrix by composite rigid bodies; only the positions in `motion` matter."""
+    """Joint-space mass matrix by composite rigid bodies, rows and columns in the order of the velocities, base first.
+
+    The block of a free base is its composite inertia in the base's axes (kg m^2, kg m, kg). Only the positions in
+    `motion` matter.
+    """
     composite = tree.inertias()
     for i in reversed(range(len(composite))):
         p = tree.parents[i]

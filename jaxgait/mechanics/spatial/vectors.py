@@ -34,6 +34,11 @@ class Placement(NamedTuple):
         w, v = m[:3], m[3:]
         return jnp.concatenate([w @ self.R, (v - cross(self.r, w)) @ self.R])
 
+    def motion_to_parent(self, m: Vec6) -> Vec6:
+        """Takes a twist or a spatial acceleration of the child's frame to the parent's."""
+        w = self.R @ m[:3]
+        return jnp.concatenate([w, self.R @ m[3:] + cross(self.r, w)])
+
     def force_to_parent(self, f: Vec6) -> Vec6:
         """Takes a wrench at the child's origin to the parent's."""
         force = self.R @ f[3:]

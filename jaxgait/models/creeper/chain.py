@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics import operators as soa
 from jaxgait.mechanics.contact import coulomb
 from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, kinematics, prismatic, screws, universal
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import ParameterError, check
 from jaxgait.precision import float64_default
@@ -65,11 +65,23 @@ class Bearing(eqx.Module):
 
 
 class ChainState(NamedTuple):
-    """Coordinates, velocities and accelerations of the chain, base first, in the layout of its tree."""
+    """Coordinates, velocities and accelerations of the chain, base first, in the layout of its tree.
+
+    Of two units (longer chains repeat the entries from the shaft on):
+
+    - base (the actuator unit, at its front face): position in world axes in m, q[0:3], and quaternion (w, x, y, z),
+      q[3:7]; angular velocity in rad/s, v[0:3], and velocity in m/s, v[3:6], both in the base's own axes;
+    - shaft: displacement along x of the base in m, q[7] and v[6];
+    - spring: bend about z of the shaft, then about the turned y, in rad, q[8:10] and v[7:9];
+    - front unit, if it has a bearing: give along x and y of the spring in m, q[10:12] and v[9:11].
+
+    See `jaxgait.mechanics.spatial.frames` for twists in world axes, rotation matrices, roll, pitch and yaw.
+    """
 
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
     vdot: Float[Array, " nv"]
+    """Rates of `v`: of the components in the base's own, turning axes."""
 
 
 @float64_default

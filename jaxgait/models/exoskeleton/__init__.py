@@ -8,6 +8,7 @@ EXPERIMENTS = ("exoskeleton",)
 __getattr__ = lazy(
     __name__,
     model="Exoskeleton five_links",
+    formulations="Chain",
     walking="WalkingGait",
     measures="histories step_figures",
     pictures="actuator_curves animation ground_reaction kinogram",

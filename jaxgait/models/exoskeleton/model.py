@@ -37,9 +37,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, dynamics, vectors
-from jaxgait.mechanics.chain.tree import Real, mass_table
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
+from jaxgait.models.exoskeleton.formulations.tree import Real, mass_table
 from jaxgait.models.exoskeleton.walking import WalkingGait
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default

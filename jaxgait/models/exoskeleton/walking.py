@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.chain import Spatial
-from jaxgait.mechanics.chain.tree import Real
 from jaxgait.mechanics.elementary import cos, sin
 from jaxgait.model import Scalar, parameter
+from jaxgait.models.exoskeleton.formulations import Spatial
+from jaxgait.models.exoskeleton.formulations.tree import Real
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 

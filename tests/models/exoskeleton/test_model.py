@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxgait import simulate
-from jaxgait.mechanics.chain import Link, Spatial, dynamics, vectors
+from jaxgait.models.exoskeleton.formulations import Link, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.model import Exoskeleton, ExoskeletonState, five_links, four_links
 from jaxgait.models.exoskeleton.walking import STANCE_SHANK, TORSO, WalkingGait, joined_amplitudes
 from jaxgait.parameters import ParameterError, with_parameters

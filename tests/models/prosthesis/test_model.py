@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from jaxgait.mechanics import fourbar, lagrange
+from jaxgait.mechanics import fourbar
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
 from jaxgait.models.prosthesis.model import (
     KneeState,

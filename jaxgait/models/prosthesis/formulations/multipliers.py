@@ -21,9 +21,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import contact, fourbar
-from jaxgait.mechanics.lagrange import constrained_accelerations
 from jaxgait.mechanics.planar import down
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
+from jaxgait.models.prosthesis.formulations.lagrange import constrained_accelerations
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.precision import float64_default
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 from jaxtyping import Float
 
 from jaxgait.mechanics import elementary
-from jaxgait.mechanics.chain.tree import Real
+from jaxgait.models.exoskeleton.formulations.tree import Real
 from jaxgait.precision import float64_default
 
 Rows: TypeAlias = tuple[Any, ...]

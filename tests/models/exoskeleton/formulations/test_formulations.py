@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.mechanics.chain import Chain, Link, Planar, Spatial, describe, dynamics, vectors
-from jaxgait.mechanics.chain.tree import increment, mass_table
+from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, describe, dynamics, vectors
+from jaxgait.models.exoskeleton.formulations.tree import increment, mass_table
 
 ROUNDING = 1e-12  # relative to the largest force: some tens of roundings of float64
 SOLVE = 1e-9  # through the solution of a mass matrix of condition 1e4

@@ -2,7 +2,8 @@
 
 Inverse dynamics (forces from motion) holds everywhere: the formulas have no division. Forward dynamics in angles breaks
 down at two places: where a length vanishes, and in space where a link stands upright (cos psi = 0: its azimuth is then
-no coordinate). `jaxgait.mechanics.chain.vectors` has neither the velocity terms nor the second breakdown: prefer it.
+no coordinate). The link vectors of `jaxgait.models.exoskeleton.formulations.vectors` have neither the velocity terms
+nor the second breakdown: prefer them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from jaxgait.mechanics.chain.elements import Coordinates, Matrices, Planar, Spatial, left_hand_side, matrices_of
-from jaxgait.mechanics.chain.tree import Chain, Real, children, increment, subtrees
+from jaxgait.models.exoskeleton.formulations.elements import (
+    Coordinates,
+    Matrices,
+    Planar,
+    Spatial,
+    left_hand_side,
+    matrices_of,
+)
+from jaxgait.models.exoskeleton.formulations.tree import Chain, Real, children, increment, subtrees
 from jaxgait.precision import float64_default
 
 G = 9.81
@@ -114,7 +122,8 @@ def require_regular(q: Coordinates) -> None:
     if which:
         raise ValueError(
             f"links {which} are vertical (|cos psi| < {VERTICAL:g}): their azimuth is no coordinate and the spherical "
-            "mass matrix is singular; use the link vectors (jaxgait.mechanics.chain.vectors), or drop_vertical=True"
+            "mass matrix is singular; use the link vectors (jaxgait.models.exoskeleton.formulations.vectors), or "
+            "drop_vertical=True"
         )
 
 

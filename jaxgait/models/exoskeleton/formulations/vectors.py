@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.chain.elements import Coordinates, Planar, Spatial
-from jaxgait.mechanics.chain.tree import Chain, Real, descendants, subtrees
 from jaxgait.mechanics.elementary import cos, sin
+from jaxgait.models.exoskeleton.formulations.elements import Coordinates, Planar, Spatial
+from jaxgait.models.exoskeleton.formulations.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default
 
 Q = TypeVar("Q", Planar, Spatial)

@@ -32,7 +32,7 @@ from jaxgait.precision import float64_default
 
 if TYPE_CHECKING:
     Real: TypeAlias = Any
-    from jaxgait.mechanics.chain.symbolic import Equations
+    from jaxgait.models.exoskeleton.formulations.symbolic import Equations
 else:
     Real = jax.Array | np.ndarray
 """An array of numbers: NumPy in a chain at rest, JAX inside a computation."""
@@ -151,7 +151,7 @@ class Chain(eqx.Module):
         Args:
             dimension: 2 for the plane, 3 for space.
         """
-        from jaxgait.mechanics.chain.symbolic import equations
+        from jaxgait.models.exoskeleton.formulations.symbolic import equations
 
         return equations(self.parent, self.sign, dimension)
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.mechanics.chain.elements import Planar, Spatial, left_hand_side, matrices_of
-from jaxgait.mechanics.chain.tree import Moments, children, weights
+from jaxgait.models.exoskeleton.formulations.elements import Planar, Spatial, left_hand_side, matrices_of
+from jaxgait.models.exoskeleton.formulations.tree import Moments, children, weights
 
 _MOTION = re.compile(r"(d*)(phi|psi|l)_(\d+)$")
 _DOTS = ("{}", r"\dot{{{}}}", r"\ddot{{{}}}")

@@ -1,7 +1,9 @@
 """Spatial operator algebra of serial chains: the operators E, phi, H, M, P, D, G by name, and their recursions.
 
 Bodies are numbered from the tip, 1 (index 0), to the base, n. Spatial vectors are (6,), the angular part first, in
-inertial axes, each at its body's reference point O_k; accelerations are time derivatives of these components:
+inertial axes, each at its body's reference point O_k; accelerations are time derivatives of these components. What
+belongs to joints (velocities, their rates, tau, the mass matrix) is ordered as in the tree, base first, the six
+entries of a free base along its own axes:
 
     V = phi* H* v            alpha = phi* (H* v' + a)            f = phi (M alpha + b - f_ext)            tau = H f
     mass matrix  H phi M phi* H*,      phi = (I - E)^-1 = I + E + ... + E^(n-1)
@@ -22,7 +24,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from jaxgait.mechanics.spatial.dynamics import inverse_spd
 from jaxgait.mechanics.spatial.tree import Motion, Tree
@@ -64,6 +66,12 @@ class Operators(eqx.Module):
     def join(self, rows: Float[Array, "n d"]) -> Float[Array, " nv"]:
         """The inverse of `split`."""
         return jnp.concatenate([row[:s] for row, s in zip(rows[::-1], self.sizes[::-1], strict=True)])
+
+    @property
+    def base_first(self) -> Int[np.ndarray, " nv"]:
+        """Where each joint velocity of the tree (base first) is found in the rows of `H` (tip first)."""
+        starts = np.cumsum((0, *self.sizes[:-1]))
+        return np.concatenate([np.arange(a, a + s) for a, s in zip(starts[::-1], self.sizes[::-1], strict=True)])
 
     @property
     def padding(self) -> Float[Array, "n d d"]:
@@ -255,8 +263,8 @@ def M(ops: Operators) -> Global:
 
 @float64_default
 def mass_matrix(ops: Operators) -> Float[Array, "nv nv"]:
-    """H phi M phi* H*, rows and columns tip first."""
-    left = H(ops) @ phi(ops)
+    """H phi M phi* H*, its rows and columns in the order of `tau`: base first, as in `jaxgait.mechanics.spatial`."""
+    left = H(ops)[ops.base_first] @ phi(ops)
     return left @ M(ops) @ left.T
 
 

@@ -1,0 +1,96 @@
+"""Conversions between the ways to write an orientation, and between the axes of twists and wrenches.
+
+Rotations R take components in the body's axes to components in the world's. Quaternions are (w, x, y, z). Roll, pitch
+and yaw turn about the world's x, y and z, one after the other: R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF files.
+
+Twists and wrenches of `jaxgait.mechanics.spatial` are taken at the body's origin in the body's axes (Pinocchio's
+LOCAL). `to_world_axes` keeps the point and changes the axes (LOCAL_WORLD_ALIGNED); `Placement.motion_to_parent` of
+the body's placement in the world moves the point to the world's origin as well (WORLD).
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import ArrayLike, Float
+
+from jaxgait.mechanics.scalars import Scalar
+from jaxgait.mechanics.spatial.vectors import Mat3, Quaternion, Vec3, Vec6
+from jaxgait.precision import float64_default
+
+Rotation = Float[ArrayLike, "3 3"]
+Spatial = Float[ArrayLike, "6"]
+
+UPRIGHT = 1e-12
+"""|cos pitch| below which roll and yaw turn about the same axis."""
+
+
+@float64_default
+def to_world_axes(R: Rotation, vector: Spatial) -> Vec6:
+    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin: from the body's axes to the world's.
+
+    Args:
+        R: rotation of the body in the world.
+        vector: angular part first, in the body's axes.
+    """
+    R, vector = jnp.asarray(R), jnp.asarray(vector)
+    return jnp.concatenate([R @ vector[:3], R @ vector[3:]])
+
+
+@float64_default
+def to_body_axes(R: Rotation, vector: Spatial) -> Vec6:
+    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin: from the world's axes to the body's."""
+    R, vector = jnp.asarray(R), jnp.asarray(vector)
+    return jnp.concatenate([vector[:3] @ R, vector[3:] @ R])
+
+
+@float64_default
+def quaternion_of_rotation(R: Rotation) -> Quaternion:
+    """Unit quaternion (w, x, y, z) of a rotation matrix; of the two, the one with w >= 0.
+
+    The four candidates are multiples of the same quaternion; the one with the largest divisor is taken, so that none is
+    small (Shepperd 1978).
+    """
+    R = jnp.asarray(R)
+    d, trace = jnp.diagonal(R), jnp.trace(R)
+    squares = 1.0 + jnp.concatenate([trace[None], 2.0 * d - trace])  # 4 w^2, 4 x^2, 4 y^2, 4 z^2
+    odd = jnp.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])  # 4 w (x, y, z)
+    even = jnp.stack([R[1, 2] + R[2, 1], R[0, 2] + R[2, 0], R[0, 1] + R[1, 0]])  # 4 (yz, xz, xy)
+    products = jnp.stack(
+        [
+            jnp.stack([squares[0], odd[0], odd[1], odd[2]]),
+            jnp.stack([odd[0], squares[1], even[2], even[1]]),
+            jnp.stack([odd[1], even[2], squares[2], even[0]]),
+            jnp.stack([odd[2], even[1], even[0], squares[3]]),
+        ]
+    )
+    largest = jnp.argmax(squares)
+    q = 0.5 * products[largest] / jnp.sqrt(squares[largest])
+    return jnp.where(q[0] < 0.0, -q, q)
+
+
+@float64_default
+def rotation_of_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
+    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll) of angles in rad."""
+    (cr, cp, cy), (sr, sp, sy) = ([f(a) for a in (roll, pitch, yaw)] for f in (jnp.cos, jnp.sin))
+    return jnp.stack(
+        [
+            jnp.stack([cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr]),
+            jnp.stack([sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr]),
+            jnp.stack([-sp, cp * sr, cp * cr]),
+        ]
+    )
+
+
+@float64_default
+def rpy_of_rotation(R: Rotation) -> Vec3:
+    """Roll, pitch (-pi/2 to pi/2) and yaw in rad of a rotation matrix.
+
+    With the body's x axis upright (pitch of +-pi/2) only the sum or difference of roll and yaw means something: roll
+    is then zero.
+    """
+    R = jnp.asarray(R)
+    level = jnp.hypot(R[0, 0], R[1, 0])
+    upright = level < UPRIGHT
+    roll = jnp.where(upright, 0.0, jnp.arctan2(R[2, 1], R[2, 2]))
+    yaw = jnp.where(upright, jnp.arctan2(-R[0, 1], R[1, 1]), jnp.arctan2(R[1, 0], R[0, 0]))
+    return jnp.stack([roll, jnp.arctan2(-R[2, 0], level), yaw])
