@@ -24,10 +24,10 @@ from jaxgait import arguments as typed
 from jaxgait import registry
 from jaxgait.ensembles.store import StoreError
 from jaxgait.measure import Measure, Measures, known
+from jaxgait.outcome import COMPLETED_TEXT, NoResult, Outcome
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.precision import Precision
 from jaxgait.run import Sampling, state_variables
-from jaxgait.solve.status import COMPLETED, COMPLETED_TEXT, NoResult
 
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
@@ -80,7 +80,7 @@ class Run:
         )
         print(data)
         _save(data, self.out)
-        return 0 if data.attrs["status"] == COMPLETED else NOT_ALL
+        return 0 if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What every mechanism is: an immutable pytree of parameters with a vector field, an initial state and outputs."""
+"""What every mechanism is: an immutable pytree of parameters with an initial state, outputs and a way to move."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import equinox as eqx
 from jaxtyping import Array, Bool
 
 from jaxgait.mechanics.scalars import Scalar
-from jaxgait.parameters import check, parameter
+from jaxgait.parameters import Prepared, check, parameter
 from jaxgait.precision import float64_default
 
 State: TypeAlias = Any
@@ -50,31 +50,35 @@ class Model(eqx.Module):
     """A mechanism as a value.
 
     A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, all pure, written
-    for one trajectory and free of batch axes: `vmap` over the model's leaves makes an ensemble of it.
+    for one trajectory and free of batch axes: `vmap` over the model's leaves makes an ensemble of it. Beside these it
+    defines how it moves (see `jaxgait.kinds`): a smooth one by `vector_field(t, y)`.
+
+    Raises:
+        TypeError: where a class is defined that lacks something, saying what. A class that declares abstract methods
+            of its own is one to be completed by others.
     """
 
     variables: ClassVar[Mapping[str, Variable]]
     """Unit and long name of every state component and every output."""
-    numerics: ClassVar[Numerics]
+    numerics: ClassVar[Numerics] = Numerics(stiff=False)
+    """Stiffness, tolerances and steps that suit it; explicit solvers with their usual tolerances by default."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Every model computes in float64 unless asked, a user's own included."""
         super().__init_subclass__(**options)
+        _check_complete(cls)
         float64_default(cls)
-
-    @abc.abstractmethod
-    def vector_field(self, t: Scalar, y: State) -> State:
-        """Time derivative of the state (same structure as `y`) at time `t` in s."""
 
     @abc.abstractmethod
     def initial_state(self) -> State:
         """State at t = 0."""
 
-    @abc.abstractmethod
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
-        """What can be observed at time `t` in s and state `y`, by name (see `variables`)."""
+        """What can be observed at time `t` in s and state `y`, by name (see `variables`); nothing by default."""
+        del t, y
+        return {}
 
     @property
     @abc.abstractmethod
@@ -108,12 +112,43 @@ class Model(eqx.Module):
         check(self)
 
     def __call__(self, t: Scalar, y: State, args: object = None) -> State:
-        """The vector field, in the argument order of diffrax."""
-        return self.vector_field(t, y)
+        """The vector field of a smooth model, in the argument order of diffrax."""
+        smooth: Any = self
+        return smooth.vector_field(t, y)
+
+
+_MOVES = ("vector_field", "phases", "kinetics", "advance", "state_at")
+"""What a model may define to say how it moves, see `jaxgait.kinds`."""
+
+_REQUIRED = {
+    "initial_state": "its state at t = 0",
+    "duration": "the natural length in s of a run (a property)",
+    "variables": "unit and long name of every component of the state and every output (a dict of Variable)",
+}
+
+
+def _check_complete(cls: type) -> None:
+    """Finds out what a model's class lacks, when it is defined.
+
+    Raises:
+        TypeError: naming everything that is missing.
+    """
+    if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
+        return
+    lacks = [f"{name}, {what}" for name, what in _REQUIRED.items() if _undefined(cls, name)]
+    if not any(hasattr(cls, name) for name in _MOVES):
+        lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
+    if lacks:
+        raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
+
+
+def _undefined(cls: type, name: str) -> bool:
+    member = getattr(cls, name, None)
+    return member is None or getattr(member, "__isabstractmethod__", False)
 
 
 @float64_default
-class System(eqx.Module):
+class System(Prepared):
     """What a model builds before a run: itself together with everything that follows from its parameters.
 
     It moves as the model does (its methods and parameters are read from here), but it is no `Model`: its parameters
@@ -143,10 +178,10 @@ class System(eqx.Module):
 
 
 def as_model(given: Any) -> Model:
-    """The model that smooth solvers can run, or an explanation why what was given is none.
+    """The model that was given, or an explanation why what was given is none.
 
     Raises:
-        TypeError: for a class, a name, a prepared system, a mechanism that another function runs, or anything else.
+        TypeError: for a class, a name, a prepared system, or anything else.
     """
     if isinstance(given, Model):
         return given
@@ -156,7 +191,6 @@ def as_model(given: Any) -> Model:
 def _no_model(given: Any) -> str:
     """Why something is no model, and what would be right."""
     from jaxgait import registry
-    from jaxgait.nonsmooth import HybridModel, NonsmoothModel
 
     kind = type(given).__name__
     if isinstance(given, type):
@@ -167,16 +201,6 @@ def _no_model(given: Any) -> str:
         return f"give a model, not a name: {example}() from jaxgait.models instead of {given!r}"
     if isinstance(given, System):
         return f"give the {given.name} itself, not what its prepared() returns"
-    if isinstance(given, NonsmoothModel):
-        return (
-            f"{kind} has impacts and no smooth vector field: run it by time stepping, with "
-            "jaxgait.models.walker.walk (a walker) or jaxgait.solve.time_stepping.march"
-        )
-    if isinstance(given, HybridModel):
-        return (
-            f"{kind} moves from event to event and has no smooth vector field: run it with "
-            "jaxgait.solve.hybrid.hybrid, or solve for its periodic gait with jaxgait.models.walker.rolling_gait"
-        )
     return (
         f"give a model such as jaxgait.models.Bungee(), got {'None' if given is None else f'something of type {kind}'}"
     )

@@ -76,6 +76,15 @@ class ImplausibleValue(UserWarning):
     """A parameter has a value that is possible but out of its plausible range: probably it is in another unit."""
 
 
+class Prepared(eqx.Module):
+    """Something that was worked out from parameters, and therefore has none that could be replaced."""
+
+    @property
+    def name(self) -> str:
+        """What it was worked out from, for messages."""
+        return type(self).__name__
+
+
 class ParameterInfo(NamedTuple):
     """What is declared of one parameter (see `parameter`) with its present value."""
 
@@ -128,9 +137,7 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
     Raises:
         ParameterError: for something that is no model, such as one that is prepared for a run.
     """
-    from jaxgait.model import System  # which imports this module
-
-    if isinstance(model, System):
+    if isinstance(model, Prepared):
         raise ParameterError(
             f"a prepared {model.name} has no parameters to read or replace, what follows from them is worked out: "
             "change the model and prepare it again"

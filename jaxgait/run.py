@@ -32,15 +32,32 @@ class Extremes(NamedTuple):
     largest: Float[Array, ""]
 
 
+class Events(NamedTuple):
+    """Events of a trajectory in their order; the leading axis `events` is filled up after the last one.
+
+    Their names are those of the scheme and the model, see `jaxgait.solve.schemes.event_names`.
+    """
+
+    t: Float[Array, " events"]
+    """Times in s; NaN after the last event."""
+    kind: Int[Array, " events"]
+    """Number of the event's name; -1 after the last event."""
+    before: State
+    """States just before."""
+    after: State
+    """States just after."""
+
+
 @float64_default
 class Trajectory(NamedTuple):
-    """The outcome of `jaxgait.solve.integrate`; under `vmap` every field gets a leading axis."""
+    """What every scheme returns; under `vmap` every field gets a leading axis."""
 
     ts: Float[Array, " times"]
     """Times in s."""
     ys: State
     """States at these times; NaN after an early end."""
     status: Int[Array, ""]
+    """How it ended, a code of `jaxgait.outcome`."""
     t_end: Float[Array, ""]
     """Last time reached in s."""
     y_end: State
@@ -49,6 +66,8 @@ class Trajectory(NamedTuple):
     rejected: Int[Array, ""]
     extremes: dict[str, Extremes] = {}  # noqa: RUF012 (never changed)
     """Extremes of the outputs that were watched, by name."""
+    events: Events | None = None
+    """What happened on the way, where the scheme knows of events."""
 
     def reached(self) -> Bool[Array, " times"]:
         """Which samples lie before the end."""

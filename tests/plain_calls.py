@@ -25,7 +25,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.motion.drive import reference_gait
-from jaxgait.solve.integrate import integrate, settings_for
+from jaxgait.solve.smooth import Smooth, integrate
 from jaxgait.solve.time_stepping import march
 
 MODELS = [Bungee(), Creeper(), Exoskeleton(), Prosthesis(), Walker()]
@@ -91,7 +91,7 @@ CALLS = {
     "walk": lambda: walker.walk(RIGID, duration=0.3),
     "floquet": lambda: floquet.floquet(np.array(MATRIX, np.float64)),
     "gait": lambda: (gait.correlation(CURVE[1:], CURVE[:-1]), gait.spectrum(CURVE, 3)),
-    "integrate": lambda: integrate(Bungee(), np.linspace(0.0, 2.0, 3), settings_for(Bungee())),
+    "integrate": lambda: integrate(Bungee(), np.linspace(0.0, 2.0, 3), Smooth.of(Bungee())),
     "simulate": lambda: simulate(Bungee(), duration=2.0, samples=4)["x"].values,
     "ensemble": scan,
 }

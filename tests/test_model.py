@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgait.model import System, as_model
+from jaxgait import simulate
+from jaxgait.model import Model, System, Variable, as_model
 from jaxgait.models import Bungee, Exoskeleton, Jumper
 from jaxgait.models.jumper.spatial import SpatialJumper
-from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 
 
@@ -25,8 +25,6 @@ def test_a_model_is_a_model():
         (None, "got None"),
         ({"mass": 70}, "something of type dict"),
         (Bungee().prepared(), "the Bungee itself"),
-        (RigidWalker(), "jaxgait.models.walker.measures.walk"),
-        (RollingWalker(), "jaxgait.solve.hybrid.hybrid"),
     ],
     ids=str,
 )
@@ -63,3 +61,40 @@ def test_a_prepared_model_moves_as_the_model_does(model):
 def test_only_instances_have_parameters(given):
     with pytest.raises(ParameterError, match="only an instance"):
         with_parameters(given, {"mass": 70.0})
+
+
+def test_a_class_that_lacks_something_says_so_when_it_is_defined():
+    with pytest.raises(TypeError, match=r"Hopper lacks duration, .*; variables, .*; how it moves: vector_field"):
+
+        class Hopper(Model):
+            def initial_state(self):
+                return np.zeros(2)
+
+
+class _Branching(Model):
+    variables = {"state": Variable("m", "position")}
+    duration = 1.0
+
+    def initial_state(self):
+        return jax.numpy.zeros(2)
+
+    def vector_field(self, t, y):
+        return -y if y[0] > 0.0 else y
+
+
+class _Misshapen(_Branching):
+    def vector_field(self, t, y):
+        return (y[1], -y[0])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (_Branching(), r"_Branching.vector_field looks at a value .* 'return -y if y\[0\] > 0.0 else y'\): write jnp.where"),
+        (_Misshapen(), r"must return the rates as a .*, like the state, got a tuple"),
+    ],
+    ids=["branches", "another structure"],
+)
+def test_faults_in_equations_are_said_in_the_models_terms(model, message):
+    with pytest.raises(TypeError, match=message):
+        simulate(model)

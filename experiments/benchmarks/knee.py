@@ -14,12 +14,11 @@ import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxgait import precision
-from jaxgait.model import Model
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.native import native
 from jaxgait.parameters import parameters, with_parameters
-from jaxgait.solve.integrate import Settings, integrate, settings_for
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
+from jaxgait.solve.smooth import Smooth, integrate
 
 from . import cpp, pool
 from .gradients import directional
@@ -36,12 +35,12 @@ def springs(members: int) -> jax.Array:
     return jnp.linspace(1.6e4, 3.0e4, members)
 
 
-def member(k: Any, c: Any) -> Model:
+def member(k: Any, c: Any) -> Prosthesis:
     """The knee with a damper (k, c)."""
     return with_parameters(precision.cast(Prosthesis()), {"damper.k": k, "damper.c": c})
 
 
-def angles(k: Any, c: Any, span: Any, rtol: Any, settings: Settings) -> tuple[jax.Array, jax.Array]:
+def angles(k: Any, c: Any, span: Any, rtol: Any, settings: Smooth) -> tuple[jax.Array, jax.Array]:
     """Final angles in rad (2,) of one member, and its number of steps; the tolerance may be traced."""
     chosen = dataclasses.replace(settings, rtol=rtol, atol=rtol * 1e-2)
     run = integrate(member(k, c), jnp.stack([jnp.zeros_like(span), span]), chosen)
@@ -52,7 +51,7 @@ class Ensemble:
     """The ensemble as jaxgait runs it, or by XLA alone: compiled once for all spans and tolerances."""
 
     def __init__(self, members: int, solver: diffrax.AbstractSolver, *, xla: bool = False):
-        settings = settings_for(Prosthesis(), solver=solver)
+        settings = Smooth.of(Prosthesis(), solver=solver)
         run = jax.vmap(lambda k, span, rtol: angles(k, RATIO * k, span, rtol, settings), in_axes=(0, None, None))
         self.springs = springs(members)
         self.program = Program(run if xla else native(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
@@ -145,7 +144,7 @@ def final_angles(values: jax.Array, span: float) -> jax.Array:
 
     Steps are unrolled for derivatives, too, as `ensemble` does it for large batches.
     """
-    settings = settings_for(Prosthesis())
+    settings = Smooth.of(Prosthesis())
     return jax.vmap(lambda k, c: angles(k, c, jnp.asarray(span), STOCK_RTOL, settings)[0])(*values)
 
 

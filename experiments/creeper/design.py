@@ -15,7 +15,7 @@ from jaxgait.models.creeper.measures import performance
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import Report
-from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.smooth import Smooth
 
 FORCE_LIMIT = 1.0  # N
 SLIP_LIMIT = 0.015
@@ -70,7 +70,7 @@ def optimise(report: Report, out: pathlib.Path) -> None:
 
 def _evaluator(names: list[str], bounds: np.ndarray):
     """Speed and slacks (force, pull, slip) with their derivatives as a function, and the points it has visited."""
-    fast = settings_for(Creeper(), solver=diffrax.Bosh3(), rtol=1e-5, atol=1e-8, max_step=STABLE_STEP)
+    fast = Smooth.of(Creeper(), solver=diffrax.Bosh3(), rtol=1e-5, atol=1e-8, max_step=STABLE_STEP)
 
     def values(x: jax.Array) -> jax.Array:
         gait = bounds[:, 0] + x * (bounds[:, 1] - bounds[:, 0])

@@ -16,7 +16,7 @@ from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
 from jaxgait.plot.style import save
 from jaxgait.report import Report
-from jaxgait.solve.integrate import integrate, settings_for
+from jaxgait.solve.smooth import Smooth, integrate
 
 SAMPLES = 3600
 GROWTH_TIMES = (0.1, 0.3, 0.5)
@@ -166,7 +166,7 @@ def _open_loop_growth() -> list[float]:
     """Norms of the state transition matrix from t = 0, without tracking."""
     exo = five_links(tracking=0.0)
     start, whole = ravel_pytree(exo.initial_state())
-    settings = settings_for(exo, rtol=1e-8, atol=1e-10)
+    settings = Smooth.of(exo, rtol=1e-8, atol=1e-10)
     ts = jnp.asarray((0.0, *GROWTH_TIMES))
 
     def path(y: jax.Array) -> jax.Array:

@@ -27,7 +27,7 @@ from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.run import Run
-from jaxgait.solve.integrate import settings_for
+from jaxgait.solve.smooth import Smooth
 
 from .table import WEIGHT, stick_figures
 
@@ -92,7 +92,7 @@ def timing(report: Report, out: pathlib.Path) -> None:
 
 def _evaluator(model: Jumper):
     """Height, peak force and angular momentum with their gradient, remembering the last point."""
-    ts, settings = jnp.linspace(0.0, 0.6, 601), settings_for(model, rtol=1e-7, atol=1e-8, solver=diffrax.Tsit5())
+    ts, settings = jnp.linspace(0.0, 0.6, 601), Smooth.of(model, rtol=1e-7, atol=1e-8, solver=diffrax.Tsit5())
 
     def figures(x: jax.Array) -> tuple[jax.Array, jax.Array]:
         changed = with_parameters(model, dict(zip(FREE, x, strict=True)))

@@ -15,8 +15,8 @@ from jaxgait.model import Scalar
 from jaxgait.models.prosthesis.measures import measures
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import with_parameters
-from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.periodic import StroboscopicMap
+from jaxgait.solve.smooth import Smooth
 
 STEEPNESS = 1e4
 """Touch-down layer of 0.1 mm (1/m). Multipliers are derivatives: across the paper's layer of 1 micrometre they are
@@ -50,7 +50,7 @@ def damped(leg: Prosthesis, ratio: Scalar, k: Scalar) -> Prosthesis:
 def family(rtol: float = RTOL, lanes: int = len(RATIOS), tolerance: float = TOLERANCE) -> Family:
     """The members: dampers of different c/k; the parameter: k. Wants float64."""
     leg = precision.cast(with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS}))
-    strobe = StroboscopicMap(settings_for(leg, rtol=rtol, atol=1e-2 * rtol))
+    strobe = StroboscopicMap(Smooth.of(leg, rtol=rtol, atol=1e-2 * rtol))
     return Family(strobe, leg, damped, RATIOS, tolerance=tolerance, corrections=6, lanes=lanes)
 
 

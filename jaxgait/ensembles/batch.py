@@ -19,10 +19,11 @@ from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
 from jaxgait.native import compiled, native
+from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.run import Run, Sampling, state_variables
-from jaxgait.solve import status
-from jaxgait.solve.integrate import ASSURED, Settings, integrate
+from jaxgait.scheme import Scheme
+from jaxgait.solve.smooth import ASSURED
 
 FORWARD_UP_TO = 20
 """Parameters up to which gradients go forward: batched tangents share the primal solve (10-40x cheaper on CPU)."""
@@ -35,7 +36,7 @@ _PROGRAMS = 16
 class Job:
     """What is done with each member. Hashable: with the model's structure it names a compiled program."""
 
-    settings: Settings
+    scheme: Scheme
     sampling: Sampling
     observe: Observe | None = None
     trajectories: bool = False
@@ -43,6 +44,11 @@ class Job:
     """Names with respect to which the observables are differentiated."""
     devices: int = 1
     """Local devices that share a batch."""
+
+    @property
+    def forward(self) -> bool:
+        """Whether derivatives go forward."""
+        return getattr(self.scheme, "mode", "forward") == "forward"
 
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
@@ -56,10 +62,10 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
         real = {n: x for n, x in results["observed"].items() if jnp.issubdtype(x.dtype, jnp.inexact)}
         return real, results
 
-    differentiate = jax.jacfwd if job.settings.mode == "forward" else jax.jacrev
+    differentiate = jax.jacfwd if job.forward else jax.jacrev
     gradient, results = differentiate(observables, has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
-    completed = results["outcome"]["status"] == status.COMPLETED
+    completed = results["outcome"]["status"] == Outcome.COMPLETED
     # The time of an early end is that of a step, which has no derivative: not even measures of early ends are kept.
     return {**results, "gradient": mask(stacked, completed)}
 
@@ -67,8 +73,7 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """Values of one member, whose model is complete but for `values`."""
     model, y0 = personal(model, values)
-    ts = job.sampling.times(model)
-    trajectory = integrate(model, ts, job.settings, y0, watch=getattr(job.observe, "watch", ()))
+    trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
     outcome = {
         "status": trajectory.status,
@@ -78,7 +83,7 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
     observed = {} if job.observe is None else _observed(job.observe, run)
-    histories = {"time": ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
+    histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
     return {"outcome": outcome, "observed": observed, "trajectory": histories}
 
 
@@ -89,7 +94,7 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, jax.Array | np.ndarray | np.generic | float | int):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
-    completed = run.trajectory.status == status.COMPLETED
+    completed = run.trajectory.status == Outcome.COMPLETED
     return mask(found, completed, getattr(observe, "early", frozenset()))
 
 

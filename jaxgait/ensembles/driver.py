@@ -25,17 +25,18 @@ from jaxgait.ensembles.plan import (
     bytes_per_member,
     default_workers,
     failures,
-    ladder,
     result_shapes,
 )
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.measure import Measure, Observe, observer
 from jaxgait.model import Model, Variable, as_model
+from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single
 from jaxgait.run import Sampling
-from jaxgait.solve.integrate import settings_for
-from jaxgait.solve.status import COMPLETED_TEXT, IncompleteRun
+from jaxgait.scheme import Scheme
+from jaxgait.solve.checks import check_equations
+from jaxgait.solve.schemes import scheme_for
 
 
 def ensemble(
@@ -51,11 +52,14 @@ def ensemble(
     gradient: Sequence[str] = (),
     retry: bool = True,
     precision: precisions.Precision = "float64",
+    scheme: Scheme | type[Scheme] | str | None = None,
     solver: diffrax.AbstractSolver | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
     max_steps: int | None = None,
+    dt: float | None = None,
+    max_events: int | None = None,
     batch: int | None = None,
     workers: int | None = None,
     devices: int = 1,
@@ -86,11 +90,14 @@ def ensemble(
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
         retry: run failed members again with tighter tolerances, then with a stiff solver, then in float64.
         precision: "float64" (reference) or "float32".
+        scheme: how the model moves, if it can do so in more than one way (see `jaxgait.simulate`).
         solver: any diffrax solver; the default suits the model.
         rtol: relative tolerance; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.
         max_steps: steps after which a trajectory is given up.
+        dt: length in s of the steps of schemes with fixed steps.
+        max_events: events after which a trajectory with events is given up.
         batch: members that run together; by default what pays off and fits in the free memory.
         workers: batches in flight at once; by default one per core on CPUs and one on other devices.
         devices: local devices that share every batch.
@@ -103,24 +110,25 @@ def ensemble(
     Returns:
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
-        `rejected_steps`, `first_status` and `rung` (what was retried), what `observe` returned, and with
+        `rejected_steps`, `first_status` and `retries` (how often it was run again), what `observe` returned, and with
         `trajectories` the time histories along `time` (along `sample`, if the members' times differ). Where float32
         failed for some members, `promoted` tells those that are results of float64, and the attribute `precision`
         how many they are.
 
     Warns:
-        jaxgait.solve.status.IncompleteRun: if the computation of some members failed, or none completed.
+        jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.
         UserWarning: if members of a scan in float32 had to be done in float64.
 
     Raises:
-        TypeError: for anything but a model with a smooth vector field, saying what runs it.
+        TypeError: for anything but a model.
         jaxgait.parameters.ParameterError: for impossible names, shapes and values; nothing has run then.
         jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
-        ValueError: for impossible settings.
+        ValueError: for impossible options, options that the scheme does not have, and derivatives that do not go
+            through it.
         MemoryError: for members or results that do not fit in memory; nothing has run then.
         ConnectionError: if no scheduler answers at the address of a cluster.
         jaxgait.ensembles.store.StoreError: if the store cannot be made, continued or written.
-        jaxgait.solve.status.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
+        jaxgait.outcome.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
     """
     if checks.flag("repair", repair) and store is None:
         raise ValueError("repair needs store: it runs damaged blocks of a store again")
@@ -129,7 +137,9 @@ def ensemble(
         members,
         sampling={"strides": strides, "duration": duration, "samples": samples},
         job={"observe": observe, "trajectories": trajectories, "gradient": gradient, "devices": devices},
-        settings={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps},
+        scheme=scheme,
+        options={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
+        | {"dt": dt, "max_events": max_events},
         variables=variables,
         retry=checks.flag("retry", retry),
         precision=precision,
@@ -206,7 +216,8 @@ def make_plan(
     *,
     sampling: Mapping[str, Any],
     job: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    scheme: Scheme | type[Scheme] | str | None = None,
+    options: Mapping[str, Any],
     variables: Mapping[str, Variable] | None,
     retry: bool,
     precision: precisions.Precision,
@@ -217,7 +228,7 @@ def make_plan(
 
     Raises:
         jaxgait.parameters.ParameterError: for impossible names, shapes and values.
-        ValueError: for impossible settings.
+        ValueError: for impossible options.
     """
     model = as_model(model)
     model.validate()
@@ -229,8 +240,11 @@ def make_plan(
     mode = "forward" if len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
     differentiated = bool(gradient) and jax.default_backend() != "cpu"
-    wanted: dict[str, Any] = {"differentiated": differentiated, "mode": mode, **settings}
-    chosen, reference = (settings_for(model, precision=p, **wanted) for p in (precision, "float64"))
+    wanted: dict[str, Any] = {"differentiated": differentiated, **options}
+    chosen, reference = (scheme_for(model, scheme, precision=p, **wanted).in_mode(mode) for p in (precision, "float64"))
+    if gradient:
+        chosen.check_gradient(model)
+    check_equations(model)
     looked_at = Sampling.of(model, **sampling)
     whole_job = Job(
         chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
@@ -243,9 +257,9 @@ def make_plan(
     if batch is None:
         need = bytes_per_member(model, whole_job, precision, results)
         batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
-    rungs = ladder(chosen, precision, reference) if retry else ()
+    retries = chosen.retries(precision, reference) if retry else ()
     blocks = block_shape(chosen_members.shape, batch)
-    plan = Plan(model, chosen_members, whole_job, precision, rungs, blocks, results, known)
+    plan = Plan(model, chosen_members, whole_job, precision, retries, blocks, results, known)
     _check_names(plan)
     return plan
 

@@ -32,7 +32,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
     return {
         **_model(plan.model, sources),
         **_members(plan.members),
-        **_scheme(plan.job.settings, sources),
+        **_scheme(plan.job.scheme, sources),
         "strides": plan.job.sampling.strides,
         "duration": plan.job.sampling.duration,
         "samples": plan.job.sampling.samples,
@@ -40,7 +40,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
         "gradient": list(plan.job.gradient),
         **_observed(plan.job.observe, sources),
         "precision": plan.precision,
-        "retries": {rung.name: {"precision": rung.precision, **_scheme(rung.settings, sources)} for rung in plan.rungs},
+        "retries": {way.name: {"precision": way.precision, **_scheme(way.scheme, sources)} for way in plan.retries},
         "results": {n: [list(s.shape), s.dtype.name] for n, s in sorted(plan.results.items())},
         "blocks": list(plan.block_shape),
         **sources.digests(),

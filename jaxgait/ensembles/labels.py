@@ -13,16 +13,17 @@ import xarray as xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import personal
 from jaxgait.ensembles.members import INITIAL
-from jaxgait.ensembles.plan import FLOAT64_RUNG, Plan, failures
+from jaxgait.ensembles.plan import Plan, failures
 from jaxgait.model import Variable
 from jaxgait.parameters import parameters
 from jaxgait.run import Sampling
 from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
+from jaxgait.solve.smooth import FLOAT64_RETRY
 
 _OUTCOME = {
     "status": ("1", "how the trajectory ended"),
     "first_status": ("1", "how its first attempt ended"),
-    "rung": ("1", "last rung of the retry ladder that it needed"),
+    "retries": ("1", "how often it was run again"),
     "t_end": ("s", "last time reached"),
     "steps": ("1", "accepted steps"),
     "rejected_steps": ("1", "rejected steps"),
@@ -82,10 +83,10 @@ def dataset(plan: Plan, results: dict[str, np.ndarray]) -> xr.Dataset:
 
 def attributes(plan: Plan) -> dict[str, Any]:
     """Where the result comes from, with the legends of its codes."""
-    rungs = ["first attempt", *(rung.name for rung in plan.rungs)]
+    attempts = ["first attempt", *(retry.name for retry in plan.retries)]
     return {
-        **provenance(plan.model, plan.job.settings, plan.precision, plan.job.sampling),
-        "rung_legend": json.dumps(dict(enumerate(rungs))),
+        **provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling),
+        "retries_legend": json.dumps(dict(enumerate(attempts))),
     }
 
 
@@ -117,9 +118,9 @@ def summary(data: xr.Dataset) -> dict[str, int]:
 
 def with_promotions(data: xr.Dataset) -> xr.Dataset:
     """A scan in float32 that says which of its members are, in the end, results of float64; others as they are."""
-    legend = json.loads(data.attrs["rung_legend"])
-    numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RUNG]
-    promoted = data["rung"].isin(numbers)
+    legend = json.loads(data.attrs["retries_legend"])
+    numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RETRY]
+    promoted = data["retries"].isin(numbers)
     if not promoted.any():
         return data
     attrs = {"units": "1", "long_name": "whether float32 failed and the result is one of float64"}

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-import diffrax
 import jax
 import numpy as np
 
@@ -24,12 +23,8 @@ from jaxgait.checks import UNKNOWN_MEMORY, free_memory
 from jaxgait.ensembles.batch import Job, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model, Variable
-from jaxgait.solve import status
-from jaxgait.solve.integrate import Settings
-from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4
-
-FLOAT64_RUNG = "float64"
-"""Name of the last way to run members that failed in float32."""
+from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.scheme import Retry
 
 LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
@@ -39,10 +34,8 @@ LARGEST_BATCH = {"cpu": 256}
 
 _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
-_STAGES = 40  # copies of the state that a solver holds while it steps
 _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
-_TIGHTER = 1e-2
-_BLOCK_OUTCOME = ("first_status", "rung")
+_BLOCK_OUTCOME = ("first_status", "retries")
 
 
 class Shape(NamedTuple):
@@ -53,15 +46,6 @@ class Shape(NamedTuple):
     dtype: np.dtype
 
 
-@dataclass(frozen=True)
-class Rung:
-    """One way to run failed members again."""
-
-    name: str
-    settings: Settings
-    precision: precisions.Precision
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A scan: each block of it can be run by anyone who holds the plan."""
@@ -70,7 +54,7 @@ class Plan:
     members: Members
     job: Job
     precision: precisions.Precision
-    rungs: tuple[Rung, ...]
+    retries: tuple[Retry, ...]
     block_shape: tuple[int, ...]
     """Members per block along each dimension; blocks at the far edges may be smaller."""
     results: Mapping[str, Shape]
@@ -109,7 +93,7 @@ class Task:
     model: Model
     job: Job
     precision: precisions.Precision
-    rungs: tuple[Rung, ...]
+    retries: tuple[Retry, ...]
     values: dict[str, np.ndarray]
     """Values of the block's members, by name."""
     length: int
@@ -121,11 +105,11 @@ def task_of(plan: Plan, block: int) -> Task:
     index = np.arange(plan.members.size).reshape(plan.members.shape)[plan.region(block)].ravel()
     values = {name: x[index] for name, x in plan.members.values.items()}
     length = _padded(min(math.prod(plan.block_shape), plan.members.size), plan.job.devices)
-    return Task(plan.model, plan.job, plan.precision, plan.rungs, values, length)
+    return Task(plan.model, plan.job, plan.precision, plan.retries, values, length)
 
 
 def run_task(task: Task) -> dict[str, np.ndarray]:
-    """Runs the members of a block, and again those that failed, one rung of the ladder after the other.
+    """Runs the members of a block, and again those that failed, one way after the other.
 
     Returns:
         Results by name, each with the block's members (flat, last dimension fastest) as leading axis.
@@ -133,22 +117,22 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     members = np.arange(len(next(iter(task.values.values()))))
     results = _run(task, task.job, task.precision, members, task.length)
     results["first_status"] = results["status"].copy()
-    results["rung"] = np.zeros(len(members), dtype=np.int32)
-    for number, rung in enumerate(task.rungs, start=1):
+    results["retries"] = np.zeros(len(members), dtype=np.int32)
+    for number, retry in enumerate(task.retries, start=1):
         failed = np.flatnonzero(failures(results["status"]))
         if not len(failed):
             break
-        job = replace(task.job, settings=rung.settings)
+        job = replace(task.job, scheme=retry.scheme)
         length = 1 << (_padded(len(failed), task.job.devices) - 1).bit_length()  # few sizes: few programs
-        for name, values in _run(task, job, rung.precision, failed, length).items():
+        for name, values in _run(task, job, retry.precision, failed, length).items():
             results[name][failed] = values
-        results["rung"][failed] = number
+        results["retries"][failed] = number
     return results
 
 
 def failures(codes: np.ndarray) -> np.ndarray:
     """Which status codes tell of a computation that failed (and not of an end that the model foresees)."""
-    return (codes != status.COMPLETED) & (codes < status.FIRST_TERMINATION)
+    return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 
 def result_shapes(model: Model, members: Members, job: Job, precision: precisions.Precision) -> dict[str, Shape]:
@@ -198,30 +182,6 @@ def _padded(members: int, devices: int) -> int:
     return -(-members // lanes) * lanes
 
 
-def ladder(settings: Settings, precision: precisions.Precision, reference: Settings | None = None) -> tuple[Rung, ...]:
-    """How failed members are retried: tighter tolerances, then a stiff solver, then float64.
-
-    Rungs that would change nothing are left out.
-
-    Args:
-        settings: of the first attempt.
-        precision: of the first attempt.
-        reference: settings in float64, whose tolerances the last rung of float32 takes.
-    """
-    rungs = []
-    floor = 100 * float(np.finfo(precision).eps)
-    if settings.rtol * _TIGHTER >= floor:
-        settings = replace(settings, rtol=settings.rtol * _TIGHTER, atol=settings.atol * _TIGHTER)
-        rungs.append(Rung("tighter tolerance", settings, precision))
-    if not isinstance(settings.solver, diffrax.AbstractImplicitSolver | AbstractRosenbrock):
-        settings = replace(settings, solver=Rodas4())
-        rungs.append(Rung("stiff solver", settings, precision))
-    if precision == "float32":
-        tolerances = reference or settings
-        rungs.append(Rung(FLOAT64_RUNG, replace(settings, rtol=tolerances.rtol, atol=tolerances.atol), "float64"))
-    return tuple(rungs)
-
-
 def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
     """Cuts a box into even rectangles: whole in the last dimensions, cut in one, of length one in those before it."""
     result: list[int] = []
@@ -256,8 +216,9 @@ def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, re
     state = sum(map(_bytes, jax.tree.leaves(y0)))
     copies = 1
     if job.gradient:
-        copies += len(job.gradient) if job.settings.mode == "forward" else _CHECKPOINTS
-    return copies * state * (2 * (job.sampling.intervals + 1) + _STAGES) + 2 * sum(map(_bytes, results.values()))
+        copies += len(job.gradient) if job.forward else _CHECKPOINTS
+    samples = 2 * (job.sampling.intervals + 1)
+    return copies * state * (samples + job.scheme.copies) + 2 * sum(map(_bytes, results.values()))
 
 
 def _bytes(x: Any) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of
-from jaxgait.solve.status import NoResult
+from jaxgait.outcome import NoResult
 
 Results: TypeAlias = dict[str, np.ndarray]
 
@@ -38,7 +38,7 @@ def run_blocks(
         cluster: address of a Dask scheduler or a `dask.distributed.Client`; None: this process.
 
     Raises:
-        jaxgait.solve.status.NoResult: if a block cannot run, with its cause; blocks yielded before are good.
+        jaxgait.outcome.NoResult: if a block cannot run, with its cause; blocks yielded before are good.
         ConnectionError: if no scheduler answers.
     """
     if cluster is None:

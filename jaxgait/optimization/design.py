@@ -33,9 +33,9 @@ from jaxgait.ensembles import ensemble, zipped
 from jaxgait.ensembles.members import shape_of
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, as_model
+from jaxgait.outcome import IncompleteRun, NoResult
 from jaxgait.parameters import ImplausibleValue, ParameterError, parameter_info, with_parameters
 from jaxgait.run import Run
-from jaxgait.solve.status import IncompleteRun, NoResult
 
 Objective = Callable[[Run], Any]
 Box = Mapping[str, tuple[float, float]]
@@ -99,7 +99,7 @@ def optimize(
         ParameterError: for unknown parameters, bounds that are no interval, starts outside them.
         TypeError: for anything but a model, and an objective that is no function.
         ValueError: for impossible counts and rates, and an objective that is not one real number.
-        jaxgait.solve.status.NoResult: if every trajectory of every start failed.
+        jaxgait.outcome.NoResult: if every trajectory of every start failed.
     """
     box = _Box(as_model(model), over)
     _check_search(maximize, iterations, learning_rate, tolerance, seed, run)

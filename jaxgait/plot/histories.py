@@ -14,7 +14,7 @@ from jaxgait.plot.style import FAILED, axis_label, style
 
 MOST = 8
 """Panels drawn when no variables are named."""
-_OUTCOME = ("status", "first_status", "rung", "steps", "rejected_steps", "t_end")
+_OUTCOME = ("status", "first_status", "retries", "steps", "rejected_steps", "t_end")
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:

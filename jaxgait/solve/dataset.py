@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import functools
 import json
@@ -16,11 +17,14 @@ import jax
 import numpy as np
 import xarray as xr
 
-from jaxgait.model import Model, State, Variable
+from jaxgait.model import Model, Variable
+from jaxgait.outcome import legend
 from jaxgait.parameters import parameters
-from jaxgait.run import Sampling, state_variables
-from jaxgait.solve import status
-from jaxgait.solve.integrate import Settings
+from jaxgait.run import Events, Sampling, Trajectory, state_variables
+from jaxgait.scheme import Scheme
+
+_IN_SECONDS = ("first_step", "max_step", "dt")
+"""Options whose attribute says so."""
 
 
 def labelled(model: Model, name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:
@@ -48,23 +52,50 @@ def model_coordinates(model: Model, sizes: Mapping[Any, int]) -> dict[str, np.nd
 
 def trajectory_dataset(
     model: Model,
-    ts: np.ndarray,
-    ys: State,
+    trajectory: Trajectory,
     outputs: dict[str, Any],
-    settings: Settings,
+    scheme: Scheme,
     precision: str,
     sampling: Sampling,
 ) -> xr.Dataset:
-    """The Dataset of one trajectory, with the dimension `time`."""
-    variables = {**state_variables(ys), **outputs}
+    """The Dataset of one trajectory, with the dimensions `time` and, where there are events, `event`."""
+    variables = {**state_variables(trajectory.ys), **outputs}
     found = xr.Dataset({name: labelled(model, name, values, ("time",)) for name, values in variables.items()})
-    time = xr.DataArray(np.asarray(ts), dims="time", attrs={"units": "s", "long_name": "time"})
+    time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
+    found = found.assign(_events(model, trajectory.events))
     coords = {"time": time, **model_coordinates(model, found.sizes)}
-    return found.assign_coords(coords).assign_attrs(provenance(model, settings, precision, sampling))
+    return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))
 
 
-def provenance(model: Model, settings: Settings, precision: str, sampling: Sampling) -> dict[str, Any]:
-    """Attributes that say where a result comes from: model, parameters, sampling, solver, tolerances, versions."""
+def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
+    """Times, names and states of the events of one trajectory."""
+    if events is None:
+        return {}
+    happened = np.flatnonzero(np.asarray(events.kind) >= 0)
+    names = np.array(event_names(model), dtype=object)[np.asarray(events.kind)[happened]]
+    found = {
+        "event_time": xr.DataArray(
+            np.asarray(events.t)[happened], dims="event", attrs={"units": "s", "long_name": "time of the event"}
+        ),
+        "event_name": xr.DataArray(names.astype(str), dims="event", attrs={"long_name": "what happened"}),
+    }
+    for side, states in (("before", events.before), ("after", events.after)):
+        for name, values in state_variables(states).items():
+            one = labelled(model, name, np.asarray(values)[happened], ("event",))
+            said = one.attrs.get("long_name", name)
+            found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{said}, just {side} the event")
+    return found
+
+
+def event_names(model: Any) -> list[str]:
+    """Names of the events of a model, in the order of `Events.kind`."""
+    if hasattr(model, "transitions"):
+        return list(model.transitions())
+    return list(model.event_names())
+
+
+def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:
+    """Attributes that say where a result comes from: model, parameters, sampling, scheme with options, versions."""
     from jaxgait import __version__
 
     return {
@@ -72,19 +103,23 @@ def provenance(model: Model, settings: Settings, precision: str, sampling: Sampl
         "parameters": json.dumps(
             {n: jax.tree.map(lambda x: np.asarray(x).tolist(), p.value) for n, p in parameters(model).items()}
         ),
-        "solver": type(settings.solver).__name__,
-        "rtol": settings.rtol,
-        "atol": settings.atol,
-        "max_step_s": settings.max_step if settings.max_step is not None else float("inf"),
+        **_options(scheme),
         "precision": precision,
         **_sampled(sampling),
-        "status_legend": json.dumps(status.legend(model)),
+        "status_legend": json.dumps(legend(model)),
         "jaxgait": __version__,
         "commit": commit(),
         "versions": f"jax {jax.__version__}, diffrax {diffrax.__version__}, Python {platform.python_version()}",
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def _options(scheme: Scheme) -> dict[str, Any]:
+    """The scheme and its options as attributes: files hold no None."""
+    found = {f.name: getattr(scheme, f.name) for f in dataclasses.fields(scheme)}
+    plain = {n: x if isinstance(x, int | float | str) else type(x).__name__ for n, x in found.items() if x is not None}
+    return {"scheme": type(scheme).__name__, **{f"{n}_s" if n in _IN_SECONDS else n: x for n, x in plain.items()}}
 
 
 def _sampled(sampling: Sampling) -> dict[str, int | float]:

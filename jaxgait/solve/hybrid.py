@@ -33,8 +33,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
+from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Scalar, State
-from jaxgait.nonsmooth import HybridModel, Transition
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind, check_model, check_state
 

@@ -28,13 +28,13 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
+from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, State
-from jaxgait.nonsmooth import HybridModel
+from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
-from jaxgait.solve import status as statuses
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
-from jaxgait.solve.integrate import Settings, integrate
+from jaxgait.solve.smooth import Smooth, integrate
 
 __all__ = [
     "CONVERGED",
@@ -109,7 +109,7 @@ class PoincareMap:
 class StroboscopicMap:
     """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf."""
 
-    settings: Settings
+    settings: Smooth
     periods: int = 1
 
     def __call__(self, model: Model, z: Point) -> Point:
@@ -118,7 +118,7 @@ class StroboscopicMap:
         _, unravel = ravel_pytree(model.initial_state())
         ts = jnp.stack([jnp.zeros_like(z[0]), self.periods * jnp.asarray(model.period, z.dtype)])
         run = integrate(model, ts, self.settings, unravel(z))
-        return jnp.where(run.status == statuses.COMPLETED, ravel_pytree(run.y_end)[0], jnp.nan)
+        return jnp.where(run.status == Outcome.COMPLETED, ravel_pytree(run.y_end)[0], jnp.nan)
 
 
 class FixedPoint(NamedTuple):

@@ -8,19 +8,20 @@ from typing import Any
 
 import diffrax
 import jax
-import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept
+from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
 from jaxgait.run import Sampling, Trajectory, outputs
-from jaxgait.solve import status
-from jaxgait.solve.checks import check_state
+from jaxgait.scheme import Scheme
+from jaxgait.solve.checks import check_equations, check_state
 from jaxgait.solve.dataset import trajectory_dataset
-from jaxgait.solve.integrate import ASSURED, Settings, integrate, settings_for
+from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.smooth import ASSURED
 
 
 def simulate(
@@ -31,11 +32,14 @@ def simulate(
     samples: int | None = None,
     initial_state: State | None = None,
     precision: precisions.Precision = "float64",
+    scheme: Scheme | type[Scheme] | str | None = None,
     solver: diffrax.AbstractSolver | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
     max_steps: int | None = None,
+    dt: float | None = None,
+    max_events: int | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Runs one trajectory and returns its labelled time histories.
@@ -48,61 +52,68 @@ def simulate(
         samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
-        solver: any diffrax solver; the default suits the model (see `settings_for`).
-        rtol: relative tolerance; the default suits the model.
+        scheme: how the model moves, if it can do so in more than one way: "Smooth", "EventDriven", "TimeStepping",
+            "Marching" or a scheme with its options (see `jaxgait.solve.schemes`).
+        solver: any diffrax solver; the default suits the model.
+        rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.
         max_steps: steps after which the run is given up.
+        dt: length in s of the steps of schemes with fixed steps.
+        max_events: events after which a run with events is given up.
         progress: show a progress bar.
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
         attributes `status` and `status_text` tell how the run ended; samples that an early end did not reach are NaN.
+        Where the scheme knows of events: `event_time` (s), `event_name` and the states just before and after
+        (`NAME_before`, `NAME_after`) over `event`.
 
     Warns:
-        jaxgait.solve.status.IncompleteRun: if the run did not reach its end.
+        jaxgait.outcome.IncompleteRun: if the run did not reach its end.
 
     Raises:
-        TypeError: for anything but a model with a smooth vector field, saying what runs it.
+        TypeError: for anything but a model.
         jaxgait.parameters.ParameterError: for impossible parameters.
-        ValueError: for an impossible time span, sample count, tolerance, precision or initial state.
+        ValueError: for an impossible time span, sample count, tolerance, precision or initial state, and for options
+            that the scheme does not have.
     """
     model = as_model(model)
     model.validate()
     check_single(model)
     sampling = Sampling.of(model, strides, duration, samples)
     asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
-    chosen = settings_for(model, precision=precision, **asked)
+    chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked)
     with precisions.use(precision):
         cast = precisions.cast(model)
+        check_equations(cast)
         y0 = None if initial_state is None else precisions.cast(initial_state)
         if y0 is not None:
             check_state("initial_state", y0, jax.eval_shape(cast.initial_state))
         trajectory, outputs = _run(cast, sampling, chosen, y0, progress)
-        ts = np.asarray(trajectory.ts)
-        data = trajectory_dataset(model, ts, trajectory.ys, outputs, chosen, precision, sampling)
-    outcome = _outcome(model, trajectory)
-    if outcome["status"] != status.COMPLETED:
+        data = trajectory_dataset(model, trajectory, outputs, chosen, precision, sampling)
+    ended = _ended(model, trajectory)
+    if ended["status"] != Outcome.COMPLETED:
         warnings.warn(
-            f"{type(model).__name__} {outcome['status_text']}, {outcome['t_end_s']:.6g} s into the run",
-            status.IncompleteRun,
+            f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run",
+            IncompleteRun,
             stacklevel=2,
         )
-    return data.assign_attrs(outcome)
+    return data.assign_attrs(ended)
 
 
 @functools.partial(kept, assured=ASSURED)
 def _run(
-    model: Model, sampling: Sampling, settings: Settings, y0: State | None, progress: bool
+    model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
-    trajectory = integrate(model, sampling.times(model), settings, y0, progress)
+    trajectory = scheme.run(model, sampling, y0, progress=progress)
     return trajectory, outputs(model, trajectory)
 
 
-def _outcome(model: Model, trajectory: Trajectory) -> dict[str, Any]:
+def _ended(model: Model, trajectory: Trajectory) -> dict[str, Any]:
     return {
         "status": int(trajectory.status),
-        "status_text": status.sentence(model, int(trajectory.status)),
+        "status_text": sentence(model, int(trajectory.status)),
         "t_end_s": float(trajectory.t_end),
         "steps": int(trajectory.steps),
         "rejected_steps": int(trajectory.rejected),

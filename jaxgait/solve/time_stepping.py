@@ -8,7 +8,7 @@ One step of length dt from (q, u), everything evaluated at the midpoint q + dt/2
 with the contact rows W = [W_N; W_T], their time derivatives What, Newton's restitution e and impulses P from
 `jaxgait.mechanics.complementarity`. Events are not located: impacts of any number are resolved inside the step, at
 first order in dt. A mechanism takes part by telling its inertia, forces and contacts
-(`jaxgait.nonsmooth.NonsmoothModel`).
+(`jaxgait.kinds.NonsmoothModel`).
 
 Derivatives (forward and reverse) of a march are those of the discrete steps with the contact modes they took. They are
 exact as long as no mode changes; where a contact opens, closes or changes between stick and slip, the moment of that
@@ -28,10 +28,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait import checks
+from jaxgait.kinds import Contact, NonsmoothModel
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.model import State
-from jaxgait.nonsmooth import Contact, NonsmoothModel
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind, check_model, check_state
 

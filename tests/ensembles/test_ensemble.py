@@ -7,14 +7,15 @@ import diffrax
 import numpy as np
 import pytest
 
+from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
 from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, product, summary, zipped
-from jaxgait.ensembles.plan import block_shape, ladder
+from jaxgait.ensembles.plan import block_shape
 from jaxgait.model import Variable
+from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
-from jaxgait.solve import status
-from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.simulate import simulate
+from jaxgait.solve.smooth import Smooth
 from tests.oscillator import Oscillator, peaks
 
 QUICK = {"duration": 2.0, "samples": 20, "observe": peaks}
@@ -28,7 +29,7 @@ def scan():
 
 
 def test_a_full_grid_is_labelled_and_right(scan):
-    assert scan.status.dims == ("mass", "stiffness") and (scan.status == status.COMPLETED).all()
+    assert scan.status.dims == ("mass", "stiffness") and (scan.status == Outcome.COMPLETED).all()
     exact = np.cos(2.0 * np.sqrt(K / M[:, None]))
     np.testing.assert_allclose(scan.x_end, exact, atol=1e-6)
     np.testing.assert_allclose(scan.energy_end, np.broadcast_to(K / 2, (5, 9)), atol=1e-5)
@@ -86,9 +87,9 @@ def test_a_poisoned_member_changes_no_other_bit():
     healthy = np.array([0, 2, 3, 5, 7, 8])
     for name in good.data_vars:
         np.testing.assert_array_equal(bad[name][healthy], good[name][healthy])
-    assert bad.status[6] == status.FIRST_TERMINATION
+    assert bad.status[6] == outcome.FIRST_TERMINATION
     np.testing.assert_allclose(bad.t_end[1], 0.5, atol=1e-3)
-    assert set(bad.status.values[[1, 4]]) <= {status.MAX_STEPS, status.STEP_UNDERFLOW, status.NONFINITE}
+    assert set(bad.status.values[[1, 4]]) <= {Outcome.MAX_STEPS, Outcome.STEP_UNDERFLOW, Outcome.NONFINITE}
     report = failed(bad)
     np.testing.assert_array_equal(report.stiffness, K[[1, 4]])
     assert all("gave up" in str(s) for s in report.sentence.values)
@@ -102,12 +103,12 @@ def test_the_retry_ladder_mends_what_it_can():
         | {"poison": [1e9, 1e9, 0.5, 1e9], "limit": [1e9, 1e9, 1e9, 0.5]}
     )
     data = ensemble(Oscillator(), members, duration=2.0, samples=4)
-    first = [status.COMPLETED, status.MAX_STEPS, status.STEP_UNDERFLOW, status.FIRST_TERMINATION]
+    first = [Outcome.COMPLETED, Outcome.MAX_STEPS, Outcome.STEP_UNDERFLOW, outcome.FIRST_TERMINATION]
     np.testing.assert_array_equal(data.first_status, first)
-    np.testing.assert_array_equal(data.status[[0, 1, 3]], [first[0], status.COMPLETED, first[3]])
-    assert int(data.status[2]) in (status.STEP_UNDERFLOW, status.MAX_STEPS)
-    np.testing.assert_array_equal(data.rung, [0, 2, 2, 0])
-    assert json.loads(data.attrs["rung_legend"]) == {
+    np.testing.assert_array_equal(data.status[[0, 1, 3]], [first[0], Outcome.COMPLETED, first[3]])
+    assert int(data.status[2]) in (Outcome.STEP_UNDERFLOW, Outcome.MAX_STEPS)
+    np.testing.assert_array_equal(data.retries, [0, 2, 2, 0])
+    assert json.loads(data.attrs["retries_legend"]) == {
         "0": "first attempt",
         "1": "tighter tolerance",
         "2": "stiff solver",
@@ -117,13 +118,13 @@ def test_the_retry_ladder_mends_what_it_can():
     np.testing.assert_array_equal(given_up.status, first)
 
 
-def test_rungs_that_change_nothing_are_left_out():
-    single = settings_for(Oscillator(), rtol=1e-4)
-    assert [rung.name for rung in ladder(single, "float32")] == ["stiff solver", "float64"]
-    last = ladder(single, "float32", settings_for(Oscillator(), precision="float64"))[-1]
-    assert last.settings.rtol == 1e-8 and last.precision == "float64"  # the tolerance of a result in float64
-    implicit = settings_for(Oscillator(), solver=diffrax.Kvaerno3())
-    assert [rung.name for rung in ladder(implicit, "float64")] == ["tighter tolerance"]
+def test_retries_that_change_nothing_are_left_out():
+    single = Smooth.of(Oscillator(), rtol=1e-4)
+    assert [retry.name for retry in single.retries("float32")] == ["stiff solver", "float64"]
+    last = single.retries("float32", Smooth.of(Oscillator(), precision="float64"))[-1]
+    assert last.scheme.rtol == 1e-8 and last.precision == "float64"  # the tolerance of a result in float64
+    implicit = Smooth.of(Oscillator(), solver=diffrax.Kvaerno3())
+    assert [retry.name for retry in implicit.retries("float64")] == ["tighter tolerance"]
 
 
 def test_float32_and_its_distance_to_float64():

@@ -101,7 +101,7 @@ def test_killed_at_any_moment_and_continued_gives_the_same_bytes(whole, tmp_path
         MEMBERS,
         sampling={"strides": None, "duration": 2.0, "samples": 10},
         job={"observe": lowest, "trajectories": False, "gradient": (), "devices": 1},
-        settings={"rtol": 1e-4},
+        options={"rtol": 1e-4},
         variables=None,
         retry=False,
         precision="float64",

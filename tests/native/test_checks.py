@@ -8,8 +8,8 @@ import pytest
 
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import compiled, native
-from jaxgait.solve import status
-from jaxgait.solve.integrate import integrate, settings_for
+from jaxgait.outcome import Outcome
+from jaxgait.solve.smooth import Smooth, integrate
 
 X = jnp.linspace(0.1, 2.0, 16)
 
@@ -51,6 +51,6 @@ def test_callbacks_of_the_users_are_kept():
 @pytest.mark.parametrize("times", [[1.0, 0.5, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, np.nan], [np.nan, 0.5, 1.0]])
 def test_impossible_times_are_a_status(times):
     model = Bungee()
-    run = lambda ts: integrate(model, ts, settings_for(model))
+    run = lambda ts: integrate(model, ts, Smooth.of(model))
     ts = jnp.asarray(times)
-    assert int(eqx.filter_jit(run)(ts).status) == status.NONFINITE
+    assert int(eqx.filter_jit(run)(ts).status) == Outcome.NONFINITE

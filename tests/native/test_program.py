@@ -10,7 +10,7 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import compiled, native
 from jaxgait.native.once import computed_once
 from jaxgait.native.regions import Block, Kernel, partition
-from jaxgait.solve.integrate import integrate, settings_for
+from jaxgait.solve.smooth import Smooth, integrate
 
 X = jnp.linspace(0.1, 2.0, 64)
 
@@ -79,7 +79,7 @@ def test_results_stay_the_same(function):
 
 def test_one_trajectory_and_its_events_stay_the_same():
     model, ts = Bungee(), jnp.linspace(0.0, 20.0, 50)
-    run = lambda ts: integrate(model, ts, settings_for(model))
+    run = lambda ts: integrate(model, ts, Smooth.of(model))
     found, expected = compiled(run, ts)(ts), jax.jit(run)(ts)
     assert int(found.status) == int(expected.status)
     np.testing.assert_allclose(found.ys.x, expected.ys.x, rtol=1e-9)

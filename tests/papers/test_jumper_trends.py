@@ -9,7 +9,7 @@ from jaxgait import precision, simulate
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import assess
 from jaxgait.parameters import with_parameters
-from jaxgait.solve.integrate import integrate, settings_for
+from jaxgait.solve.smooth import Smooth, integrate
 
 WEIGHT = 70.0 * 9.81
 TS = np.linspace(0.0, 0.6, 601)
@@ -42,7 +42,7 @@ def jumps():
         "knee sooner": with_parameters(default, {"knee.duration": 0.29 - STEP}),
     }
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(precision.cast(m) for m in models.values()))
-    settings = settings_for(default, rtol=1e-9, atol=1e-10)
+    settings = Smooth.of(default, rtol=1e-9, atol=1e-10)
 
     def one(model):
         ts = jnp.asarray(TS)

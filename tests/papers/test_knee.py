@@ -15,8 +15,9 @@ from jaxgait.analysis import gait
 from jaxgait.ensembles import zipped
 from jaxgait.models.prosthesis import measures as knee
 from jaxgait.models.prosthesis.model import parameter_set
+from jaxgait.outcome import Outcome
+from jaxgait.outcome import code as code_of
 from jaxgait.parameters import with_parameters
-from jaxgait.solve import status
 
 STRIDES, PER_STRIDE, ANALYSED = 20, 100, 5
 BATCH = 4  # of all studies, so that one compiled program serves them
@@ -93,9 +94,9 @@ def near(value, figure, tolerance):
 def outcome(run):
     """Period class, "folded", or the status of a run that failed."""
     code = int(run["status"])
-    if code == status.COMPLETED:
+    if code == Outcome.COMPLETED:
         return int(run["order"])
-    return FOLDED if code == status.code(parameter_set("R2"), FOLDED) else f"status {code}"
+    return FOLDED if code == code_of(parameter_set("R2"), FOLDED) else f"status {code}"
 
 
 def check(results, cases, rho_tolerance):

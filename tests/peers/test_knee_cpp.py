@@ -6,7 +6,7 @@ import pytest
 from experiments.benchmarks import cpp, knee
 from jaxgait.models.prosthesis.model import KneeState, Prosthesis, parameter_set
 from jaxgait.parameters import with_parameters
-from jaxgait.solve.integrate import integrate, settings_for
+from jaxgait.solve.smooth import Smooth, integrate
 
 pytestmark = pytest.mark.skipif(cpp.compiler() is None, reason="no g++")
 POINTS = np.array(
@@ -41,7 +41,7 @@ def test_hand_written_solver_takes_the_same_steps():
     Then the answers differ by the errors of both solves, each about the tolerance (experiments/benchmarks/RESULTS.md).
     """
     rtol, springs = 1e-7, knee.springs(16)
-    settings = settings_for(Prosthesis(), differentiated=True, rtol=rtol, atol=1e-2 * rtol)  # compiles fastest
+    settings = Smooth.of(Prosthesis(), differentiated=True, rtol=rtol, atol=1e-2 * rtol)  # compiles fastest
     ts = jnp.asarray([0.0, 0.02])
     run = jax.jit(jax.vmap(lambda k: integrate(knee.member(k, knee.RATIO * k), ts, settings)))(springs)
     ours = np.stack([run.y_end.theta_b, run.y_end.beta_1], axis=1)

@@ -9,8 +9,8 @@ from jaxgait import ensemble, precision, simulate
 from jaxgait.ensembles import float32_error
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.smooth import Walker
-from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.resolving import Resolving
+from jaxgait.solve.smooth import Smooth
 from tests.oscillator import Oscillator
 
 
@@ -39,12 +39,12 @@ def test_contact_and_free_fall_complete_near_float64(case):
 
 
 def test_default_tolerances_keep_off_rounding():
-    single, double = (settings_for(Oscillator(), precision=p) for p in ("float32", "float64"))
+    single, double = (Smooth.of(Oscillator(), precision=p) for p in ("float32", "float64"))
     assert (double.rtol, double.atol) == (1e-8, 1e-8)
     assert 1e-5 < single.rtol < 1e-3 and 1e-7 < single.atol < 1e-5
     with precision.use("float32"):
-        assert settings_for(Oscillator()) == single
-    assert settings_for(Oscillator(), precision="float32", rtol=1e-5).rtol == 1e-5
+        assert Smooth.of(Oscillator()) == single
+    assert Smooth.of(Oscillator(), precision="float32", rtol=1e-5).rtol == 1e-5
 
 
 @pytest.mark.parametrize(("kind", "rtol"), [("float32", 1e-7), ("float64", 1e-15)])

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.kinds import Transition
 from jaxgait.model import Scalar
-from jaxgait.nonsmooth import Transition
 from jaxgait.solve.hybrid import EVENT_LIMIT, FAILED, FIRST_ENDING, TIME_UP, HybridSettings, hybrid, sentence
 
 EXACT = 1e-12  # the motion is a parabola: every solver is exact but for rounding

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from jaxgait.model import Model, Numerics, Scalar, parameter
-from jaxgait.solve.integrate import Settings
 from jaxgait.solve.periodic import CONVERGED, NO_GAIT, NO_RETURN, StroboscopicMap, fixed_point, linearised, orbit
+from jaxgait.solve.smooth import Smooth
 
 
 def henon(p, z):
@@ -90,7 +90,7 @@ class Driven(Model):
 
 
 def test_stroboscopic_map_of_a_driven_oscillator():
-    settings = Settings(diffrax.Dopri8(scan_kind="lax"), 1e-10, 1e-12, 1e-2, None, 4096)
+    settings = Smooth(diffrax.Dopri8(scan_kind="lax"), 1e-10, 1e-12, 1e-2, None, 4096)
     strobe, model = StroboscopicMap(settings), Driven()
     solve = jax.jit(lambda k: fixed_point(strobe, Driven(stiffness=k), jnp.zeros(2)))
     response = 1.0 / (model.stiffness - model.frequency**2 + 1j * model.damping * model.frequency)

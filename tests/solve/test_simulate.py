@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
-from jaxgait.solve import status
 from jaxgait.solve.simulate import simulate
 from tests.oscillator import Oscillator
 
@@ -13,7 +13,7 @@ def test_labelled_and_right():
     data = simulate(Oscillator(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(data.x, np.cos(2 * data.time), atol=1e-7)
     assert data.x.attrs == {"units": "m", "long_name": "position"} and data.energy.dims == ("time",)
-    assert data.attrs["status"] == status.COMPLETED and data.attrs["steps"] > 10
+    assert data.attrs["status"] == Outcome.COMPLETED and data.attrs["steps"] > 10
     assert data.x.dtype == np.float64
 
 
@@ -38,9 +38,9 @@ def test_terminations_become_a_status():
 
 def test_nan_is_a_status_not_an_exception():
     data = simulate(Oscillator(poison=1.0))
-    assert data.attrs["status"] == status.STEP_UNDERFLOW
+    assert data.attrs["status"] == Outcome.STEP_UNDERFLOW
     np.testing.assert_allclose(data.attrs["t_end_s"], 1.0, atol=1e-3)
-    assert simulate(Oscillator(), max_steps=5).attrs["status"] == status.MAX_STEPS
+    assert simulate(Oscillator(), max_steps=5).attrs["status"] == Outcome.MAX_STEPS
 
 
 @pytest.mark.parametrize(

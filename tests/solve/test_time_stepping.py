@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from jaxgait import precision
+from jaxgait.kinds import Contact, Kinetics
 from jaxgait.models.walker.rigid import RigidWalker
-from jaxgait.nonsmooth import Contact, Kinetics
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.time_stepping import march
 

@@ -13,10 +13,10 @@ from jaxgait.measure import Measure, Measures, mask, table
 from jaxgait.models.creeper.artery import CLOSURE
 from jaxgait.models.creeper.inchworm import Inchworm
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
-from jaxgait.solve import status
-from jaxgait.solve.integrate import Settings, integrate, settings_for
+from jaxgait.solve.smooth import Smooth, integrate
 
 __all__ = ["MEASURES", "Performance", "grip_threshold", "measures", "peak_load", "performance"]
 
@@ -41,7 +41,7 @@ class Performance(NamedTuple):
 
 @float64_default
 def performance(
-    creeper: Creeper | Inchworm, cycles: int = 4, samples: int = 250, settings: Settings | None = None
+    creeper: Creeper | Inchworm, cycles: int = 4, samples: int = 250, settings: Smooth | None = None
 ) -> Performance:
     """Runs the robot over whole cycles; may be jitted, vmapped over the model's leaves, and differentiated.
 
@@ -54,10 +54,10 @@ def performance(
     """
     sampling = Sampling(checks.count("cycles", cycles), checks.count("samples", samples))
     ts = sampling.times(creeper)
-    trajectory = integrate(creeper, ts, settings or settings_for(creeper), watch=measures.watch)
+    trajectory = integrate(creeper, ts, settings or Smooth.of(creeper), watch=measures.watch)
     steps = jnp.diff(trajectory.ys.x[::samples])
     found = measures(Run(creeper, trajectory, sampling))
-    completed = trajectory.status == status.COMPLETED
+    completed = trajectory.status == Outcome.COMPLETED
     return Performance(**mask({"steps": steps, **found}, completed), status=trajectory.status)
 
 

@@ -14,7 +14,7 @@ from jaxgait.model import Scalar
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
-from jaxgait.solve.integrate import Settings, integrate
+from jaxgait.solve.smooth import Smooth, integrate
 
 __all__ = ["MEASURES", "Jump", "Steps", "assess", "fly", "lift_off_times", "march_incremental", "measures", "slid"]
 
@@ -80,7 +80,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
 
 
 @float64_default
-def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Settings) -> Jump:
+def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Jump:
     """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated."""
     trajectory = integrate(model, ts, settings)
     run = jax.vmap(model.outputs)(ts, trajectory.ys)

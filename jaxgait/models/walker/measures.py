@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait import checks
+from jaxgait import checks, outcome
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
@@ -22,7 +22,6 @@ from jaxgait.models.walker.smooth import WalkerState
 from jaxgait.parameters import parameters
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
-from jaxgait.solve import status
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, fixed_point
@@ -192,7 +191,7 @@ def _velocity(run: Run) -> Array:
 
 
 def _fell_at(run: Run) -> Array:
-    fell = run.trajectory.status == status.code(run.model, "fell")
+    fell = run.trajectory.status == outcome.code(run.model, "fell")
     return jnp.where(fell, run.trajectory.t_end, jnp.nan)
 
 

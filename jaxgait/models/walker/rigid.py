@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.kinds import Contact, Kinetics, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Scalar, parameter
 from jaxgait.models.walker.smooth import Foot, Generalised, RoundFeet, WalkerState
-from jaxgait.nonsmooth import Contact, Kinetics, Transition
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 

@@ -10,8 +10,8 @@ from jaxgait.models.creeper.artery import CLOSURE, SYSTOLE, Inflow
 from jaxgait.models.creeper.measures import performance
 from jaxgait.models.creeper.model import Creeper, CreeperState, Gait
 from jaxgait.parameters import ParameterError, with_parameters
-from jaxgait.solve.integrate import settings_for
 from jaxgait.solve.simulate import simulate
+from jaxgait.solve.smooth import Smooth
 
 ROUNDING = 1e-12
 
@@ -113,7 +113,7 @@ def test_no_grip_no_way_but_the_flow_carries():
 
 def test_gradients_agree_with_differences():
     names, start = ("gait.stroke", "gait.period"), np.array([6e-3, 1.0])
-    settings = settings_for(Creeper(), max_step=2e-4)  # tangents need steps within the stability of the solver
+    settings = Smooth.of(Creeper(), max_step=2e-4)  # tangents need steps within the stability of the solver
 
     @jax.jit
     def speed(values):

@@ -1,7 +1,12 @@
-"""What mechanisms with impacts and events tell the nonsmooth solvers, beyond (or instead of) a smooth `Model`.
+"""What a model defines to say how it moves: one protocol per scheme; a model may meet several.
 
-- `NonsmoothModel`: inertia, forces and unilateral contacts, for time stepping (`jaxgait.solve.time_stepping`);
-- `HybridModel`: phases with vector fields, joined by transitions, for event-driven solves (`jaxgait.solve.hybrid`).
+| a model with | moves by |
+|---|---|
+| `vector_field(t, y)` | `Smooth`: an ordinary differential equation |
+| `phases()`, `transitions()` | `EventDriven`: smooth phases joined by events that are located |
+| `kinetics(y)`, `contacts(y)` | `TimeStepping`: impacts and friction as complementarity, on steps of fixed length |
+| `advance(t, y, dt)` | `Marching`: steps of its own |
+| `state_at(t)` | `Prescribed`: a motion that is given |
 """
 
 from __future__ import annotations
@@ -12,9 +17,32 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from jaxtyping import Array, ArrayLike, Bool
 
 from jaxgait.mechanics.linalg import Vector
-from jaxgait.model import Scalar, State
+from jaxgait.mechanics.scalars import Scalar
+from jaxgait.model import State
 
-__all__ = ["Contact", "HybridModel", "Kinetics", "NonsmoothModel", "Transition"]
+__all__ = [
+    "Contact",
+    "HybridModel",
+    "Kinetics",
+    "MarchingModel",
+    "NonsmoothModel",
+    "PrescribedModel",
+    "SmoothModel",
+    "Transition",
+]
+
+
+@runtime_checkable
+class SmoothModel(Protocol):
+    """A mechanism whose state follows an ordinary differential equation."""
+
+    def initial_state(self) -> State:
+        """State at t = 0."""
+        ...
+
+    def vector_field(self, t: Scalar, y: State) -> State:
+        """Time derivative of the state (same structure as `y`) at time `t` in s."""
+        ...
 
 
 class Contact(NamedTuple):
@@ -91,4 +119,26 @@ class HybridModel(Protocol):
 
     def transitions(self) -> Mapping[str, Transition]:
         """All events by name, always in the same order."""
+        ...
+
+
+@runtime_checkable
+class MarchingModel(Protocol):
+    """A mechanism that brings its own step: its laws are no ordinary differential equation."""
+
+    def initial_state(self) -> State:
+        """State at t = 0."""
+        ...
+
+    def advance(self, t: Scalar, y: State, dt: Scalar) -> State:
+        """State at t + dt (s) from state `y` at time `t`."""
+        ...
+
+
+@runtime_checkable
+class PrescribedModel(Protocol):
+    """A mechanism whose motion is given."""
+
+    def state_at(self, t: Scalar) -> State:
+        """State at time `t` in s."""
         ...

@@ -1,0 +1,61 @@
+"""How a run or a search ended: one enumeration for every scheme, a code for arrays, a sentence for people."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+
+class Outcome(enum.IntEnum):
+    """Codes of `status`. Those from `FIRST_TERMINATION` on are the model's own terminations, in their order."""
+
+    COMPLETED = 0
+    MAX_STEPS = 1
+    STEP_UNDERFLOW = 2
+    NONFINITE = 3
+    EVENT_LIMIT = 4
+    EVENT_NOT_LOCATED = 5
+    NOT_CONVERGED = 6
+    NO_RETURN = 7
+
+
+FIRST_TERMINATION = 10
+"""The code of a model's first own termination."""
+
+COMPLETED_TEXT = "completed"
+_SENTENCES = {
+    Outcome.COMPLETED: COMPLETED_TEXT,
+    Outcome.MAX_STEPS: "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)",
+    Outcome.STEP_UNDERFLOW: "gave up: the step size shrank to nothing (the vector field is not finite or jumps here)",
+    Outcome.NONFINITE: "gave up: the state became NaN or infinite",
+    Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
+    Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps)",
+    Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
+    Outcome.NO_RETURN: "not found: the motion does not return to the section from the guess",
+}
+
+
+class IncompleteRun(UserWarning):
+    """A trajectory did not reach its end."""
+
+
+class NoResult(RuntimeError):
+    """The work was begun, and nothing came of it: the input is valid, the computation failed."""
+
+
+def sentence(model: Any, code: int) -> str:
+    """What a code means, for example "ended early: folded" for a model that can fold."""
+    if code in _SENTENCES:
+        return _SENTENCES[Outcome(code)]
+    return f"ended early: {list(model.terminations())[code - FIRST_TERMINATION]}"
+
+
+def code(model: Any, termination: str) -> int:
+    """The code of one of the model's own terminations, by name."""
+    return FIRST_TERMINATION + list(model.terminations()).index(termination)
+
+
+def legend(model: Any) -> dict[int, str]:
+    """All codes of a model with their sentences."""
+    own = range(FIRST_TERMINATION, FIRST_TERMINATION + len(model.terminations()))
+    return {int(c): sentence(model, c) for c in (*_SENTENCES, *own)}

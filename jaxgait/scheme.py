@@ -1,0 +1,122 @@
+"""How a mechanism moves on: one value per way, behind the same call.
+
+A scheme turns a model, its sampling and a start into a `Trajectory`. What it needs of the model is a protocol of
+`jaxgait.kinds`; the schemes themselves are in `jaxgait.solve`. Everything else (drivers, ensembles, measures, stores)
+works for any of them.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from jaxgait.model import Model, State
+from jaxgait.precision import Precision
+from jaxgait.run import Sampling, Trajectory
+
+__all__ = ["Mode", "Retry", "Scheme"]
+
+Mode = Literal["forward", "reverse"]
+"""Direction in which derivatives go through a solve."""
+
+
+class Retry(NamedTuple):
+    """One way to run a failed member again."""
+
+    name: str
+    scheme: Scheme
+    precision: Precision
+
+
+@dataclasses.dataclass(frozen=True)
+class Scheme(abc.ABC):
+    """How a mechanism moves on. Hashable: a static argument of compiled functions. Its fields are its options."""
+
+    kind: ClassVar[type]
+    """Protocol of `jaxgait.kinds` that a model must meet."""
+    needs: ClassVar[str]
+    """What that asks for, in words."""
+    no_gradient: ClassVar[str] = ""
+    """Why derivatives do not go through, and what does instead; empty: they do."""
+
+    @classmethod
+    def suits(cls, model: Any) -> bool:
+        """Whether a model defines what the scheme needs."""
+        return isinstance(model, cls.kind)
+
+    @classmethod
+    @abc.abstractmethod
+    def of(
+        cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
+    ) -> Scheme:
+        """The scheme with options that suit a model.
+
+        Args:
+            model: what is to move.
+            differentiated: whether derivatives go through.
+            precision: of the run; the one in force if None.
+            options: fields of the scheme; None keeps the default.
+
+        Raises:
+            ValueError: for impossible options.
+        """
+
+    @abc.abstractmethod
+    def run(
+        self,
+        model: Any,
+        sampling: Sampling,
+        y0: State | None = None,
+        *,
+        watch: tuple[str, ...] = (),
+        progress: bool = False,
+    ) -> Trajectory:
+        """One trajectory. Pure: it may be jitted and vmapped over models and starts; a bad one is a status.
+
+        Args:
+            model: its leaves may be traced.
+            sampling: when it is looked at.
+            y0: state at t = 0; the model's own initial state if None.
+            watch: outputs or components of the state whose extremes over all steps are wanted.
+            progress: draw a progress bar (from compiled code; for single runs), where the scheme can.
+        """
+
+    def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
+        """How a failed member is run again, one way after the other; none by default.
+
+        Args:
+            precision: of the first attempt.
+            reference: the scheme as it is in float64.
+        """
+        del precision, reference
+        return ()
+
+    def in_mode(self, mode: Mode) -> Scheme:
+        """The same for derivatives in one direction, if that makes a difference."""
+        known = {f.name for f in dataclasses.fields(self)}
+        return dataclasses.replace(self, mode=mode) if "mode" in known else self
+
+    @property
+    def copies(self) -> int:
+        """Copies of the state that it holds while it steps, roughly."""
+        return 8
+
+    def describe(self) -> dict[str, Any]:
+        """Name and options as plain values, for records."""
+        fields = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        return {"scheme": type(self).__name__, **fields}
+
+    def check_gradient(self, model: Model) -> None:
+        """Finds out whether derivatives go through.
+
+        Raises:
+            ValueError: if not, saying what does instead.
+        """
+        if self.no_gradient:
+            raise ValueError(f"{type(model).__name__} by {type(self).__name__} has no gradient: {self.no_gradient}")
+
+
+def _plain(value: Any) -> Any:
+    """A value for a record: numbers and text as they are, of anything else the class."""
+    return value if isinstance(value, bool | int | float | str | None) else type(value).__name__

@@ -1,0 +1,91 @@
+"""Which scheme moves a model: by what the model defines, unless the user says otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from jaxgait.model import Model
+from jaxgait.precision import Precision
+from jaxgait.scheme import Scheme
+from jaxgait.solve.smooth import Smooth
+
+SCHEMES: tuple[type[Scheme], ...] = (Smooth,)
+"""All of them; the first that suits a model is its default."""
+
+
+def schemes(model: Model) -> list[type[Scheme]]:
+    """The schemes that can move a model, its default first."""
+    return [scheme for scheme in SCHEMES if scheme.suits(model)]
+
+
+def scheme_for(
+    model: Model,
+    scheme: Scheme | type[Scheme] | str | None = None,
+    *,
+    differentiated: bool = False,
+    precision: Precision | None = None,
+    **options: Any,
+) -> Scheme:
+    """The scheme that moves a model, with options that suit it.
+
+    Args:
+        model: what is to move.
+        scheme: a scheme, its class or its name; the model's default if None.
+        differentiated: whether derivatives go through.
+        precision: of the run; the one in force if None.
+        options: fields of the scheme ("rtol", "dt", ...); None keeps the default.
+
+    Raises:
+        ValueError: for a scheme that does not suit the model, an option that it does not have, and impossible values.
+        TypeError: for something that is no scheme.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(scheme, Scheme):
+        _check_suits(model, type(scheme))
+        _check_options(model, type(scheme), given)
+        return dataclasses.replace(scheme, **given)
+    kind = _chosen(model, scheme)
+    _check_options(model, kind, given)
+    return kind.of(model, differentiated=differentiated, precision=precision, **given)
+
+
+def _chosen(model: Model, scheme: Any) -> type[Scheme]:
+    """The class of the scheme that is asked for."""
+    if scheme is None:
+        suitable = schemes(model)
+        if not suitable:
+            raise ValueError(f"nothing moves {type(model).__name__}: it needs {_listed([s.needs for s in SCHEMES])}")
+        return suitable[0]
+    if isinstance(scheme, str):
+        named = {s.__name__: s for s in SCHEMES}
+        if scheme not in named:
+            near = difflib.get_close_matches(scheme, named, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {_listed(list(named), 'and')}"
+            raise ValueError(f"no scheme {scheme!r}: {hint}")
+        scheme = named[scheme]
+    if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
+        raise TypeError(f"scheme must be a scheme such as Smooth, its name or an instance, got {scheme!r}")
+    _check_suits(model, scheme)
+    return scheme
+
+
+def _check_suits(model: Model, kind: type[Scheme]) -> None:
+    if not kind.suits(model):
+        able = _listed([s.__name__ for s in schemes(model)]) or "nothing"
+        raise ValueError(f"{kind.__name__} needs {kind.needs}: {type(model).__name__} moves by {able}")
+
+
+def _check_options(model: Model, kind: type[Scheme], options: dict[str, Any]) -> None:
+    known = [f.name for f in dataclasses.fields(kind)]
+    for name in options:
+        if name not in known:
+            raise ValueError(
+                f"{type(model).__name__} moves by {kind.__name__}, which takes {_listed(known, 'and')}, not {name}"
+            )
+
+
+def _listed(items: Sequence[str], last: str = "or") -> str:
+    return f" {last} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))

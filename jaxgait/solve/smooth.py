@@ -1,0 +1,240 @@
+"""Smooth motion: one trajectory along a vector field, as a pure function.
+
+`integrate` may be jitted, vmapped over models or initial states, and differentiated with respect to the model: by
+`jax.jacfwd` in forward mode, the default, by `jax.grad` with `Smooth.of(model, mode="reverse")`.
+It never raises for a bad trajectory: how it ended is a code (see `jaxgait.outcome`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import diffrax
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxgait import checks
+from jaxgait.kinds import SmoothModel
+from jaxgait.model import Model, State
+from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.precision import Precision, float64_default, in_force
+from jaxgait.run import Sampling, Trajectory, blank
+from jaxgait.scheme import Mode, Retry, Scheme
+from jaxgait.solve.explicit import Tsit5
+from jaxgait.solve.resolving import Resolving, resolution
+from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
+from jaxgait.solve.watch import Watching
+
+FLOAT64_RETRY = "float64"
+"""Name of the last way to run members that failed in float32."""
+
+T = TypeVar("T")
+
+_DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
+"""Default tolerances at least, and the least relative tolerance that can be met, in units of the precision's rounding
+error (2.2e-16 or 1.2e-7)."""
+
+_TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
+"""By how much tolerances are tightened for a retry, and the least relative one, in units of the rounding error."""
+
+ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
+"""Messages of diffrax's checks of what `integrate` makes sure of: an impossible time is a status, not an error."""
+
+
+@dataclass(frozen=True)
+class Smooth(Scheme):
+    """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length."""
+
+    solver: diffrax.AbstractSolver
+    rtol: float
+    """Relative tolerance."""
+    atol: float
+    """Absolute tolerance, in the units of the state."""
+    first_step: float
+    """First step in s."""
+    max_step: float | None
+    """Longest step in s; None: no limit."""
+    max_steps: int
+    """Steps after which a trajectory is given up."""
+    mode: Mode = "forward"
+    """Which gradients go through: forward mode (few parameters; no memory of the path) or reverse (many)."""
+
+    kind: ClassVar[type] = SmoothModel
+    needs: ClassVar[str] = "a vector field, vector_field(t, y)"
+
+    def __post_init__(self) -> None:
+        """Holds the options against what a solve can use.
+
+        Raises:
+            ValueError: naming the option and what would be right.
+        """
+        if not isinstance(self.solver, diffrax.AbstractSolver):
+            raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
+        checks.positive("rtol", self.rtol, below=1.0)
+        checks.positive("atol", self.atol)
+        checks.positive("first_step", self.first_step, "seconds")
+        if self.max_step is not None:
+            checks.positive("max_step", self.max_step, "seconds")
+        checks.count("max_steps", self.max_steps)
+        checks.one_of("mode", self.mode, ("forward", "reverse"))
+
+    @classmethod
+    def of(
+        cls, model: Model, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
+    ) -> Smooth:
+        """Sane options for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
+
+        Args:
+            model: its `numerics` tell stiffness, tolerances and steps.
+            differentiated: whether derivatives go through the solve: the stiff solver then keeps the state as an
+                array, whose derivatives compile in a fraction of the time.
+            precision: of the solve; the one in force if None. Default tolerances keep a distance from its rounding
+                errors.
+            options: any field; None keeps the default.
+
+        Raises:
+            ValueError: for tolerances or steps that are not positive, and relative tolerances below rounding errors.
+            TypeError: for an unknown field.
+        """
+        hints = model.numerics
+        # A mechanism's matrix I/(gamma h) - J, in coordinates and rates, needs no pivoting.
+        explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
+        solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
+        kind = in_force() if precision is None else checks.one_of("precision", precision, ("float64", "float32"))
+        eps = float(np.finfo(kind).eps)
+        rtol, atol = max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
+        chosen = cls(solver, rtol, atol, hints.first_step, hints.max_step, hints.max_steps)
+        chosen = replace(chosen, **{k: v for k, v in options.items() if v is not None})
+        if chosen.rtol < _LEAST_RTOL * eps:
+            raise ValueError(f"rtol must be at least {_LEAST_RTOL * eps:.1e} in {kind}, got {chosen.rtol:g}")
+        return chosen
+
+    def run(
+        self,
+        model: Model,
+        sampling: Sampling,
+        y0: State | None = None,
+        *,
+        watch: tuple[str, ...] = (),
+        progress: bool = False,
+    ) -> Trajectory:
+        """See `Scheme.run` and `integrate`."""
+        return integrate(model, sampling.times(model), self, y0, progress, watch)
+
+    def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
+        """Tighter tolerances, then a stiff solver, then float64; those that would change nothing are left out."""
+        last, ways = self, []
+        if last.rtol * _TIGHTER >= _LEAST_RETRY_RTOL * float(np.finfo(precision).eps):
+            last = replace(last, rtol=last.rtol * _TIGHTER, atol=last.atol * _TIGHTER)
+            ways.append(Retry("tighter tolerance", last, precision))
+        if not isinstance(last.solver, diffrax.AbstractImplicitSolver | AbstractRosenbrock):
+            last = replace(last, solver=Rodas4())
+            ways.append(Retry("stiff solver", last, precision))
+        if precision == "float32":
+            tolerances = reference or last
+            last = replace(last, rtol=tolerances.rtol, atol=tolerances.atol)
+            ways.append(Retry(FLOAT64_RETRY, last, "float64"))
+        return tuple(ways)
+
+    @property
+    def copies(self) -> int:
+        """Of the stages and of the dense output."""
+        return 40
+
+    def describe(self) -> dict[str, Any]:
+        """See `Scheme.describe`; solvers have options of their own."""
+        return {**super().describe(), "solver": re.sub(r"0x[0-9a-f]+", "", repr(self.solver))}
+
+
+@float64_default
+def integrate(
+    model: Model,
+    ts: Float[Array, " times"],
+    scheme: Smooth,
+    y0: State | None = None,
+    progress: bool = False,
+    watch: tuple[str, ...] = (),
+) -> Trajectory:
+    """Integrates a model from `ts[0]` to `ts[-1]` and returns its states at `ts`.
+
+    Args:
+        model: the mechanism; its leaves may be traced.
+        ts: increasing times in s; a trajectory for any others ends at once, as not finite.
+        scheme: solver, tolerances and steps, see `Smooth.of`.
+        y0: state at `ts[0]`; the model's own initial state if None.
+        progress: draw a progress bar (from compiled code; for single runs).
+        watch: outputs or components of the state whose extremes over all accepted steps are wanted.
+    """
+    ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
+    terminations = model.terminations()
+    event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
+    controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, y, args: args.vector_field(t, y)),
+        scheme.solver,
+        t0=ts[0],
+        t1=ts[-1],
+        dt0=jnp.maximum(scheme.first_step, resolution(ts[0])),
+        y0=model.initial_state() if y0 is None else y0,
+        args=model.prepared(),
+        saveat=diffrax.SaveAt(
+            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch)
+        ),
+        stepsize_controller=Watching.of(controller, watch) if watch else controller,
+        max_steps=scheme.max_steps,
+        adjoint=diffrax.ForwardMode() if scheme.mode == "forward" else diffrax.RecursiveCheckpointAdjoint(),
+        event=event,
+        progress_meter=diffrax.TqdmProgressMeter() if progress else diffrax.NoProgressMeter(),
+        throw=False,
+    )
+    saved: Any = solution  # typed as optional: it depends on what is saved
+    ys, y_last = saved.ys
+    t_end = saved.ts[1][0]
+    y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
+    ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
+    ys, t_end, y_end = _differentiable((ys, t_end, y_end), scheme.mode)
+    return Trajectory(
+        ts,
+        ys,
+        _status(solution, t_end, y_end),
+        t_end,
+        y_end,
+        solution.stats["num_accepted_steps"],
+        solution.stats["num_rejected_steps"],
+        saved.controller_state.extremes if watch else {},
+    )
+
+
+def _differentiable(results: T, mode: Mode) -> T:
+    """The results, which say what is wrong if `jax.grad` reaches them in forward mode."""
+    if mode == "reverse":
+        return results
+    # JAX's own message speaks of while loops, not of what to do.
+    return eqxi.nondifferentiable_backward(
+        results,
+        msg="jax.grad and jax.vjp do not go through a solve in forward mode: use jax.jacfwd or jax.jvp (best for few "
+        'parameters), or set the solve up with Smooth.of(model, mode="reverse") or ensemble(..., gradient=[...])',
+    )
+
+
+def _condition(condition: Any) -> Any:
+    """A model's termination in the signature of a diffrax event."""
+    return lambda t, y, args, **_: condition(t, y)
+
+
+def _status(solution: diffrax.Solution, t_end: Array, y_end: State) -> Int[Array, ""]:
+    results = diffrax.RESULTS
+    finite = jnp.array(True)
+    for leaf in jax.tree.leaves((y_end, t_end)):
+        finite &= jnp.all(jnp.isfinite(leaf))
+    code = jnp.where(finite, Outcome.STEP_UNDERFLOW, Outcome.NONFINITE)
+    code = jnp.where(solution.result == results.max_steps_reached, Outcome.MAX_STEPS, code)
+    code = jnp.where((solution.result == results.successful) & finite, Outcome.COMPLETED, code)
+    for i, fired in enumerate(solution.event_mask or []):
+        code = jnp.where(fired, FIRST_TERMINATION + i, code)
+    return code.astype(jnp.int32)
