@@ -1,5 +1,7 @@
 """What is no model says so, and nothing derived from parameters outlives them."""
 
+from typing import ClassVar
+
 import jax
 import numpy as np
 import pytest
@@ -72,7 +74,7 @@ def test_a_class_that_lacks_something_says_so_when_it_is_defined():
 
 
 class _Branching(Model):
-    variables = {"state": Variable("m", "position")}
+    variables: ClassVar = {"state": Variable("m", "position")}
     duration = 1.0
 
     def initial_state(self):
@@ -90,7 +92,10 @@ class _Misshapen(_Branching):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (_Branching(), r"_Branching.vector_field looks at a value .* 'return -y if y\[0\] > 0.0 else y'\): write jnp.where"),
+        (
+            _Branching(),
+            r"vector_field looks at a value .* 'return -y if y\[0\] > 0.0 else y'\): write jnp.where",
+        ),
         (_Misshapen(), r"must return the rates as a .*, like the state, got a tuple"),
     ],
     ids=["branches", "another structure"],

@@ -43,6 +43,10 @@ ALONE = {
     "jaxgait.optimization": "always computes in float64",
     "jaxgait.models.exoskeleton.measures.histories": "takes a precision",
     "jaxgait.plot": "pictures",
+    "jaxgait.outcome": "text",
+    "jaxgait.kinds": "protocols",
+    "jaxgait.scheme": "abstract",
+    "jaxgait.solve.schemes": "chooses",
     **{
         f"jaxgait.models.{m}.pictures": "pictures" for m in ("creeper", "exoskeleton", "jumper", "prosthesis", "walker")
     },
@@ -57,7 +61,6 @@ ALONE = {
     "jaxgait.solve.resolving": "diffrax calls it inside a solve",
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
     "jaxgait.solve.simulate.simulate": "takes a precision",
-    "jaxgait.solve.status": "text",
     "jaxgait.solve.tableaus": "constants",
     "jaxgait.solve.watch": "diffrax calls it inside a solve",
 }

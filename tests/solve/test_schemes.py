@@ -20,7 +20,6 @@ def test_a_smooth_model_moves_smoothly():
     ("options", "error", "message"),
     [
         ({"scheme": "smooth"}, ValueError, "no scheme 'smooth': did you mean 'Smooth'?"),
-        ({"scheme": 3}, TypeError, "scheme must be a scheme"),
         ({"dt": 1e-4}, ValueError, "Bungee moves by Smooth, which takes .*, not dt"),
     ],
     ids=str,
@@ -43,4 +42,4 @@ def test_grad_in_forward_mode_says_what_to_do():
 
 def test_both_modes_give_the_same_derivative():
     forward, reverse = jax.jacfwd(_fall("forward"))(70.0), jax.grad(_fall("reverse"))(70.0)
-    assert forward == pytest.approx(reverse, rel=1e-9) and forward != 0.0
+    assert float(forward) == pytest.approx(float(reverse), rel=1e-9) and forward != 0.0
