@@ -11,13 +11,27 @@ import pathlib
 import platform
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import xarray as xr
 
 Value = float | int | str | bool | None
+
+
+class Expected(NamedTuple):
+    """What a specification or a paper states of one quantity: a row of an experiment's tables (`expected.py`).
+
+    Attributes:
+        value: a number in `unit`, a flag or a class.
+        unit: "1" for a pure number, "" for a flag or a class.
+        tolerance: absolute, in `unit`; None means that equality is wanted.
+    """
+
+    value: Value
+    unit: str
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,15 @@ class Report:
         entry = Figure(id, what, unit, _plain(id, measured), **plain)
         self.figures.append(entry)
         return entry
+
+    def compare(self, id: str, what: str, measured: Any, expected: Expected, **beside: Any) -> Figure:
+        """Adds one figure beside a row of a table of expected values, in the unit of that row.
+
+        Raises:
+            TypeError: a value is not one number, flag or word.
+        """
+        value, unit, tolerance = expected
+        return self.figure(id, what, unit, measured, expected=value, tolerance=tolerance, **beside)
 
     def section(self, heading: str, body: str) -> None:
         """Adds a Markdown section below the pictures."""

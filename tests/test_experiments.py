@@ -1,4 +1,7 @@
-"""What the experiments select, they select by rules that know nothing of what is expected."""
+"""What the experiments select, they select by rules that know nothing of what is expected, which is written once."""
+
+import pathlib
+import tokenize
 
 import numpy as np
 import pytest
@@ -47,3 +50,29 @@ def test_the_walking_range_is_the_one_that_is_connected_with_rough_ground():
     walks = {0.5: True, 0.1: False, 0.11: True, 0.12: False, 0.13: True, 0.2: True}
     assert walking_range(walks) == (0.13, [0.11])
     assert walking_range({0.2: True, 0.3: True}) == (0.2, [])
+
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def long_numbers(path: pathlib.Path) -> dict[str, int]:
+    """Numbers of five or more digits in a file's code, with their first line."""
+    with path.open("rb") as file:
+        tokens = [t for t in tokenize.tokenize(file.readline) if t.type == tokenize.NUMBER]
+    written = {t.string.lower(): t.start[0] for t in reversed(tokens)}
+    return {n: line for n, line in written.items() if len(n.split("e")[0].replace(".", "").strip("0")) >= 5}
+
+
+@pytest.mark.parametrize("table", sorted(ROOT.glob("experiments/*/expected.py")), ids=lambda p: p.parent.name)
+def test_expected_values_are_written_once(table):
+    """What a specification or a paper states stands in `expected.py`; reproductions and tests read it there."""
+    paper, known = table.parent.name, long_numbers(table)
+    readers = [*table.parent.glob("*.py"), *ROOT.glob("tests/papers/*.py"), *ROOT.glob(f"tests/models/{paper}/*.py")]
+    again = [
+        f"{number} ({path.relative_to(ROOT)}:{line}, {table.relative_to(ROOT)}:{known[number]})"
+        for path in readers
+        if path != table
+        for number, line in long_numbers(path).items()
+        if number in known
+    ]
+    assert not again, f"typed twice, import it from the table: {', '.join(again)}"

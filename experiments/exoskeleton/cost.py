@@ -21,15 +21,13 @@ from jaxgait.plot.style import axis_label, save, style
 from jaxgait.report import Report
 
 from . import lagrange
+from .expected import MATHEMATICA, MATHEMATICA_RECURRENCE
 
 SIZES = (1, 2, 3, 5, 10, 20, 50)
 LOOP_SIZES = (1, 2, 3, 5, 10)
 """Unrolled programs: at n = 20 compiling takes a minute."""
 SPATIAL_SIZES = (2, 5)
 MEMBERS = 1000
-PAPER = {(1, 2): (0.59, 0.46), (2, 2): (5.3, 0.55), (3, 2): (37.0, 0.79), (2, 3): (113.69, 1.30)}
-"""Seconds in Mathematica: (links, dimension) to (Lagrange, matrices)."""
-RECURRENCE = {(2, 2): 0.59, (3, 2): 0.86}
 
 
 class Cost(NamedTuple):
@@ -176,11 +174,11 @@ def add_composing(report: Report, out: pathlib.Path) -> None:
     ]
     faster = []
     equations((0,), (1,))  # importing SymPy is nobody's method
-    for (n, dimension), (slow, fast) in PAPER.items():
+    for (n, dimension), (slow, fast) in MATHEMATICA.items():
         ours = _seconds(lambda n=n, d=dimension: equations(tuple(range(n)), (1,) * n, d))
         theirs = _seconds(lambda n=n, d=dimension: lagrange.compose_with_sympy(n, d))
         where = "plane" if dimension == 2 else "space"
-        between = RECURRENCE.get((n, dimension), "")
+        between = MATHEMATICA_RECURRENCE.get((n, dimension), "")
         lines.append(
             f"| {n} | {where} | {ours:.3f} | {theirs:.2f} | {theirs / ours:.0f} | {fast} | {between} | {slow} |"
         )
@@ -192,7 +190,9 @@ def add_composing(report: Report, out: pathlib.Path) -> None:
             report.figure(f"{id}_{n}_{where}", what, "s", seconds, paper=paper)
         faster.append(ours < theirs)
     what = "matrices compose every one of these equations faster than Lagrange's method"
-    report.figure("matrices_faster", what, "", all(faster), expected=True, paper=all(f < s for s, f in PAPER.values()))
+    report.figure(
+        "matrices_faster", what, "", all(faster), expected=True, paper=all(f < s for s, f in MATHEMATICA.values())
+    )
     text = equations((0, 1), (1, 1)).latex()
     (out / "equations_2_links.tex").write_text(text + "\n")
     report.section(

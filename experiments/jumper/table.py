@@ -23,41 +23,30 @@ from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper, SpatialState
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
 from jaxgait.report import Report
 
+from . import expected
+
 WEIGHT = 70.0 * 9.81
 PROFILES = {"sequenced": Jumper(), "simultaneous": Jumper.simultaneous()}
-GIVEN = {  # joint: swing in degrees that the paper prints (its Table 1)
-    "shoulder": 54,
-    "elbow": 54,
-    "hip": 90,
-    "knee": 90,
-    "ankle": 45,
-}
 UNREADABLE = "its results are not in the text that we have"
 """The paper computes joint moments, ground forces and the foot's motion; our copy ends before it shows them."""
-ROWS = [  # name, meaning, unit, sequenced, simultaneous, tolerance (absolute)
-    ("take_off", "take-off", "s", 0.325946, 0.246491, 1e-4),
-    ("x", "CoM at take-off, x", "m", 0.15104, 0.11821, 1e-4),
-    ("z", "CoM at take-off, z", "m", 0.95705, 0.91636, 1e-4),
-    ("vx", "velocity at take-off, x", "m/s", -0.03217, 0.03490, 2e-3),
-    ("vz", "velocity at take-off, z", "m/s", 2.05401, 2.06792, 2e-3),
-    ("height", "jump height", "m", 0.21503, 0.21796, 5e-4),
-    ("apex", "largest height of the CoM", "m", 1.17208, 1.13432, 5e-4),
-    ("peak_force", "peak force / body weight", "1", 3.0015, 3.9512, 6e-3),
-    ("angular_momentum", "angular momentum at take-off", "kg m^2/s", -2.881, -6.611, 0.05),
-    ("pitch", "foot pitch at take-off", "rad", np.radians(29.071), np.radians(6.482), np.radians(0.05)),
-]
-HISTORIES = {  # name: meaning, unit, sequenced, simultaneous, relative tolerance
-    "grf_x_min": ("least fore-aft force", "N", -474.5, -21.8, 0.01),
-    "grf_x_max": ("largest fore-aft force", "N", 279.8, 94.2, 0.01),
-    "depth": ("largest compression", "m", 4.389e-3, 3.836e-3, 0.01),
-    "joint_power": ("peak joint power", "W", 2900.0, 5060.0, 0.01),
-    "joint_work": ("work of the joints", "J", 301.097, 275.644, 0.002),
-    "contact_work": ("work of the ground", "J", -1.883, -0.759, 0.002),
-    "energy": ("gain of mechanical energy", "J", 299.214, 274.885, 0.002),
-}
-LIFT_OFFS = {
-    "sequenced": [0.1299, 0.1411, 0.1532, 0.1700, 0.2011, 0.3259],
-    "simultaneous": [0.1462, 0.1581, 0.1717, 0.1902, 0.2167, 0.2465],
+WORDS = {
+    "take_off": "take-off",
+    "x": "CoM at take-off, x",
+    "z": "CoM at take-off, z",
+    "vx": "velocity at take-off, x",
+    "vz": "velocity at take-off, z",
+    "height": "jump height",
+    "apex": "largest height of the CoM",
+    "peak_force": "peak force / body weight",
+    "angular_momentum": "angular momentum at take-off",
+    "pitch": "foot pitch at take-off",
+    "grf_x_min": "least fore-aft force",
+    "grf_x_max": "largest fore-aft force",
+    "depth": "largest compression",
+    "joint_power": "peak joint power",
+    "joint_work": "work of the joints",
+    "contact_work": "work of the ground",
+    "energy": "gain of mechanical energy",
 }
 FRAMES = 49
 
@@ -77,44 +66,37 @@ def given(report: Report, out: pathlib.Path) -> None:
     """What the paper prints of its model, beside ours."""
     model, space = Jumper(), SpatialJumper()
     tree = space.tree()
-    report.figure("bodies", "bodies", "1", len(tree.names), expected=15, paper=15)
+    printed = expected.PRINTED
+    report.compare("bodies", "bodies", len(tree.names), printed["bodies"], paper=15)
     mass = float(np.sum(np.asarray(tree.mass)))
-    report.figure("mass", "mass of all bodies", "kg", mass, expected=70.0, tolerance=1e-9, paper=70)
-    for joint, swing in GIVEN.items():
+    report.compare("mass", "mass of all bodies", mass, printed["mass"], paper=70)
+    for joint, swing in expected.PRINTED_SWINGS.items():
         angle = float(np.degrees(abs(getattr(model, joint).angle)))
-        what = f"swing of the {joint}"
-        report.figure(f"swing-{joint}", what, "deg", angle, expected=swing, tolerance=1e-9, paper=swing)
-    speed = float(model.sole.stribeck_velocity)
+        report.compare(f"swing-{joint}", f"swing of the {joint}", angle, swing, paper=swing.value)
+    speed, row = float(model.sole.stribeck_velocity), printed["transition-speed"]
     what = "speed at which friction turns from static to kinetic"
-    report.figure("transition-speed", what, "m/s", speed, expected=0.006, tolerance=1e-12, paper=0.006)
+    report.compare("transition-speed", what, speed, row, paper=row.value)
 
 
 def figures(report: Report, out: pathlib.Path) -> None:
     """All rows of the table for both profiles, the ground reaction and the sole."""
     runs = {name: run(model) for name, model in PROFILES.items()}
-    for column, (profile, data) in enumerate(runs.items()):
+    for profile, data in runs.items():
         report.data(out / f"{profile}.nc", data)
-        jump = jump_of(data)
-        for name, what, unit, *expected, tolerance in ROWS:
-            value = float(getattr(jump, name))
-            label = f"{what}, {profile}"
-            beside = {
-                "expected": expected[column],
-                "tolerance": tolerance,
-                "paper": UNREADABLE if "force" in name else None,
-            }
-            report.figure(f"{profile}-{name}", label, unit, value, **beside)
-        found = _histories(data, 0.5 if profile == "sequenced" else 0.42)
-        for name, (what, unit, *expected, relative) in HISTORIES.items():
-            label, tolerance = f"{what}, {profile}", relative * abs(expected[column])
+        jump, found = jump_of(data), histories(data, expected.END[profile])
+        for name, rows in expected.JUMP.items():
+            paper = UNREADABLE if "force" in name else None
+            value, label = float(getattr(jump, name)), f"{WORDS[name]}, {profile}"
+            report.compare(f"{profile}-{name}", label, value, rows[profile], paper=paper)
+        for name, rows in expected.HISTORIES.items():
             paper = UNREADABLE if name.startswith("grf") else None
-            beside = {"expected": expected[column], "tolerance": tolerance, "paper": paper}
-            report.figure(f"{profile}-{name}", label, unit, found[name], **beside)
+            label = f"{WORDS[name]}, {profile}"
+            report.compare(f"{profile}-{name}", label, found[name], rows[profile], paper=paper)
         with precision.use("float64"):
             times = np.asarray(lift_off_times(data.time.values, data.depth.values))
-        for row, (value, wanted) in enumerate(zip(times, LIFT_OFFS[profile], strict=True)):
-            label = f"lift-off of row {row + 1}, {profile}"
-            report.figure(f"{profile}-row-{row + 1}", label, "s", float(value), expected=wanted, tolerance=2e-4)
+        for number, (value, row) in enumerate(zip(times, expected.LIFT_OFFS[profile], strict=True), 1):
+            label = f"lift-off of row {number}, {profile}"
+            report.compare(f"{profile}-row-{number}", label, float(value), row)
     report.picture(
         save(ground_reaction(runs, WEIGHT), out / "ground_reaction.png"), "Ground reaction of both profiles."
     )
@@ -124,7 +106,8 @@ def figures(report: Report, out: pathlib.Path) -> None:
     report.picture(save(figure, out / "sole.png"), "Every row of studs: load, and stick or slip.")
 
 
-def _histories(data: xr.Dataset, end: float) -> dict[str, float]:
+def histories(data: xr.Dataset, end: float) -> dict[str, float]:
+    """The figures of `expected.HISTORIES`, works and energy up to `end` in s."""
     part = data.sel(time=slice(0.0, end + 1e-9))
     return {
         "grf_x_min": float(data.grf_x.min()),

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-CRITICAL = {0.03: 1.3e4, 0.04: 1.5e4, 0.05: 1.54e4, 0.06: 1.8e4, 0.07: 2.6e4}
-"""Critical k in N/m by c/k in s: lower end of the first range of period one."""
+from jaxgait.report import Expected
+
+from ..knee.expected import CRITICAL, PAPER_CRITICAL
+
+__all__ = ["CRITICAL", "FIXED_POINT", "NOTES", "PAPER_CRITICAL", "SETTLING", "WINDOW"]
+
 SCAN_STEP = 1e3
-"""Step of those scans in N/m (some were coarser): no critical k is known better."""
-WINDOW = (2.0e4, 2.2e4)
-"""Weak subharmonics of order 2 at c/k = 0.08 s, N/m."""
+"""Step of the scans in N/m (some were coarser): no critical k is known better."""
+WINDOW = {"lower": Expected(2.0e4, "N/m", SCAN_STEP), "upper": Expected(2.2e4, "N/m", SCAN_STEP)}
+"""Ends of the weak subharmonics of order 2 at c/k = 0.08 s."""
+FIXED_POINT = Expected(0.0, "rad", 1e-4)
+"""Difference of an angle between the fixed point and the twentieth stride of a walk."""
+SETTLING = 0.05
+"""Tolerance of the factor per stride by which a walk settles, against the multiplier."""
 NOTES = {
     0.05: "The dimensions of the paper's knee are lost; with set R2 the gait is stable from lower k on, with R1 and R3 "
     "from 16 kN/m.",

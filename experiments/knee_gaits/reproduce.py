@@ -20,7 +20,7 @@ from jaxgait.report import Report, labels
 
 from . import branches, pictures
 from .branches import DOUBLED, LINE, RATIOS, START
-from .expected import CRITICAL, NOTES, SCAN_STEP, WINDOW
+from .expected import CRITICAL, FIXED_POINT, NOTES, PAPER_CRITICAL, SETTLING, WINDOW
 
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
@@ -125,13 +125,11 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
     at = int(np.flatnonzero(one.parameter[:, 0] == START)[0])
     member = int(np.argmin(np.abs(RATIOS - LINE)))
     settled = over.strobe.sel(k=START, ratio=LINE).values[:, -1]
-    report.figure(
+    report.compare(
         "knee_gaits.fixed_point",
         f"fixed point and the scan's stride 20, k = {START:g} N/m, c/k = {LINE:g} s, largest difference of an angle",
-        "rad",
         np.abs(settled - one.z[at, member, 0])[:2].max(),
-        expected=0.0,
-        tolerance=1e-4,
+        FIXED_POINT,
     )
     largest, second = (np.abs(one.multipliers[:, :, i]) for i in (0, 1))
     report.figure("knee_gaits.second", "largest second multiplier of all gaits", "1", np.nanmax(second))
@@ -148,14 +146,12 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         scanned = gait.critical_value(over.k.values, over.order.sel(ratio=ratio).values)[0]
         places = sorted(c.parameter for c in found if c.member == i)
         if float(ratio) in CRITICAL:
-            report.figure(
+            report.compare(
                 f"knee_gaits.critical.{ratio:g}",
                 f"critical k at c/k = {ratio:g} s: multiplier -1",
-                "N/m",
                 critical(unstable[i]),
-                expected=CRITICAL[float(ratio)],
-                tolerance=SCAN_STEP,
-                paper="1.6e4" if ratio == LINE else "Table 3 is lost",
+                CRITICAL[float(ratio)],
+                paper=PAPER_CRITICAL.get(float(ratio), "Table 3 is lost"),
                 note=NOTES.get(float(ratio), ""),
             )
         lost = one.parameter[~np.isfinite(one.residual[:, i]) | ~np.isfinite(one.z[:, i, 0, 0]), i]
@@ -166,17 +162,10 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found at k |\n|---|---|---|---|\n"
         + "\n".join(rows),
     )
-    low, high = WINDOW
     weak = window(unstable[int(np.argmin(np.abs(RATIOS - 0.08)))])
-    for what, places, goal in zip(("lower", "upper"), weak, (low, high), strict=True):
-        report.figure(
-            f"knee_gaits.window.{what}",
-            f"{what} end of the weak subharmonic window at c/k = 0.08 s",
-            "N/m",
-            places,
-            expected=goal,
-            tolerance=SCAN_STEP,
-        )
+    for (end, row), found_at in zip(WINDOW.items(), weak, strict=True):
+        what = f"{end} end of the weak subharmonic window at c/k = 0.08 s"
+        report.compare(f"knee_gaits.window.{end}", what, found_at, row)
     agreement(report, over, one, largest)
     k, double = two.parameter[:, 0], np.abs(two.multipliers[:, 0, 0])
     report.figure(
@@ -202,7 +191,7 @@ def slow_settling(report: Report, over: xr.Dataset, one: Gaits) -> None:
         "1",
         ratio,
         expected=float(one.multipliers[at, member, 0].real),
-        tolerance=0.05,
+        tolerance=SETTLING,
     )
     report.section(
         "Settling",

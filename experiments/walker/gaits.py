@@ -24,17 +24,10 @@ from jaxgait.report import Report, labels
 from jaxgait.solve.hybrid import HybridSettings
 from jaxgait.solve.periodic import PoincareMap
 
+from . import expected
+
 COARSE = PoincareMap(HybridSettings(diffrax.Tsit5(scan_kind="lax"), first_step=0.02, iterations=5), longest=2.0)
 """For pictures of very many strides: points good to about 1e-5."""
-SLOPES = {  # slope in rad -> period in s, step length in m, velocity in m/s, impulse in N s of the specification
-    0.003: (0.411161, 0.102371, 0.248980, 0.15250),
-    0.010: (0.411533, 0.154135, 0.374538, 0.33524),
-    0.015: (0.412667, 0.177190, 0.429379, 0.43607),
-    0.030: (0.418811, 0.225300, 0.537952, 0.68047),
-    0.050: (0.429737, 0.269093, 0.626180, 0.93761),
-    0.090: (0.453338, 0.330342, 0.728687, 1.33952),
-    0.110: (0.465350, 0.354568, 0.761938, 1.50834),
-}
 GRID = 256
 
 
@@ -46,17 +39,9 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     doubling = next(p for p in first.bifurcations if p.kind == "period doubling")
     second = period_doubled(section, walker, first, doubling, 0.134)
     again = next(p for p in second.bifurcations if p.kind == "period doubling")
-    report.figure(
-        "doubling", "slope of the first period doubling", "rad", doubling.parameter, expected=0.115254, tolerance=1e-4
-    )
-    report.figure(
-        "second_doubling",
-        "slope of the second doubling (0.126 to 0.127)",
-        "rad",
-        again.parameter,
-        expected=0.1265,
-        tolerance=5e-4,
-    )
+    report.compare("doubling", "slope of the first period doubling", doubling.parameter, expected.DOUBLING)
+    what = "slope of the second doubling (0.126 to 0.127)"
+    report.compare("second_doubling", what, again.parameter, expected.SECOND_DOUBLING)
     _slope_table(report, np.concatenate([lower.parameter, first.parameter]), np.concatenate([lower.z, first.z]))
     values = jnp.linspace(0.1, 0.136, 241)
     starts = jnp.asarray(np.stack([np.interp(values, first.parameter, first.z[:, i]) for i in range(3)], axis=1))
@@ -96,14 +81,8 @@ def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndar
         return lyapunov_exponent(COARSE, with_parameters(walker, {"slope": slope}), start, strides=200, discard=100)
 
     found = np.asarray(exponent(jnp.append(slopes, 0.01), jnp.asarray(np.vstack([starts, GAIT]) + 1e-3)))
-    report.figure(
-        "lyapunov_gait",
-        "largest Lyapunov exponent, slope 0.01 rad (logarithm of the multiplier 0.689589)",
-        "1/step",
-        found[-1],
-        expected=float(np.log(0.689589)),
-        tolerance=5e-3,
-    )
+    what = "largest Lyapunov exponent, slope 0.01 rad (logarithm of the multiplier 0.689589)"
+    report.compare("lyapunov_gait", what, found[-1], expected.LYAPUNOV)
     chaotic = (slopes > 0.130) & (slopes < 0.134)
     largest = float(np.nanmax(found[:-1][chaotic]))
     report.figure("lyapunov_chaos", "largest exponent for slopes of 0.130 to 0.134 rad", "1/step", largest)
@@ -147,30 +126,26 @@ def _slope_table(report: Report, slopes: np.ndarray, points: np.ndarray) -> None
     """Gaits on the slopes of the specification, all solved for in one batch."""
     walker = precision.cast(RollingWalker())
     order = np.argsort(slopes)
-    targets = np.array(list(SLOPES))
+    targets = np.array(list(expected.SLOPES))
     guesses = np.stack([np.interp(targets, slopes[order], points[order, i]) for i in range(3)], axis=1)
     solve = jax.jit(jax.vmap(lambda s, z: rolling_gait(with_parameters(walker, {"slope": s}), z)))
     gaits = solve(jnp.asarray(targets), jnp.asarray(guesses))
-    for i, (slope, expected) in enumerate(SLOPES.items()):
+    for i, (slope, rows) in enumerate(expected.SLOPES.items()):
         measured = (gaits.period[i], gaits.step_length[i], gaits.velocity[i], gaits.normal_impulse[i])
-        for what, unit, value, goal in zip(
-            ("period", "step length", "velocity", "impulse"), ("s", "m", "m/s", "N s"), measured, expected, strict=True
-        ):
-            name = f"{what.replace(' ', '_')}_slope_{slope:g}"
-            tolerance = 1e-5 if what == "impulse" else 1e-6
-            report.figure(name, f"{what}, slope {slope:g} rad", unit, value, expected=goal, tolerance=tolerance)
-    at = list(SLOPES).index(0.01)
+        for name, value, row in zip(rows._fields, measured, rows, strict=True):
+            what = f"{name.replace('_', ' ')}, slope {slope:g} rad"
+            report.compare(f"{name}_slope_{slope:g}", what, value, row)
+    at = list(expected.SLOPES).index(0.01)
     largest = floquet(gaits.point.jacobian).multipliers[at]
-    for name, value, goal in (
-        ("multiplier_real", max(m.real for m in largest), 0.689589),
-        ("multiplier_pair_real", min(m.real for m in largest), 0.292163),
-        ("multiplier_pair_imag", max(m.imag for m in largest), 0.320817),
+    for (name, row), value in zip(
+        expected.MULTIPLIERS.items(),
+        (max(m.real for m in largest), min(m.real for m in largest), max(m.imag for m in largest)),
+        strict=True,
     ):
-        report.figure(name, f"{name.replace('_', ' ')}, slope 0.01 rad", "1", value, expected=goal, tolerance=1e-5)
-    for i, (name, goal) in enumerate(zip(("angle", "stance rate", "swing rate"), GAIT, strict=True)):
-        value = gaits.point.z[at, i]
-        unit = "rad" if i == 0 else "rad/s"
-        report.figure(f"gait_{i}", f"fixed point, {name}", unit, value, expected=goal, tolerance=1e-7)
+        report.compare(name, f"{name.replace('_', ' ')}, slope 0.01 rad", value, row)
+    names = "angle", "stance rate", "swing rate"
+    for i, (name, row) in enumerate(zip(names, expected.FIXED_POINT, strict=True)):
+        report.compare(f"gait_{i}", f"fixed point, {name}", gaits.point.z[at, i], row)
 
 
 def basin_picture(report: Report, out: pathlib.Path) -> None:

@@ -22,17 +22,8 @@ from jaxgait.plot.style import BLUE, FAILED, ORANGE, RED, axis_label, save, styl
 from jaxgait.report import Report, labels
 from jaxgait.solve.time_stepping import Step, march
 
-TABLE_2 = {
-    0.0: (0.15364787, 0.37342895, 0.153650, 0.373434, 1e-4),
-    0.2: (0.15390431, 0.37401193, 0.15395, 0.37412, 5e-4),
-    0.4: (0.15390105, 0.37397416, 0.15386, 0.37388, 5e-4),
-    0.6: (0.15379852, 0.37368351, 0.15378, 0.37364, 5e-4),
-    0.8: (0.15328113, 0.37260489, 0.15331, 0.37267, 5e-4),
-}
-"""Restitution -> step length in m and velocity in m/s of the paper, the same of the specification, and the relative
-tolerance for both: the paper prints eight digits of means that scatter with the steps of 0.1 ms (specification, 5)."""
-IMPULSE = 0.3351, 0.33499, 3.4e-4
-"""Heel-strike impulse in N s of the paper and of the specification, and by how much single strikes scatter."""
+from . import expected
+
 FRICTIONS = (0.1, 0.11, 0.12, 0.125, 0.129, 0.13, 0.135, 0.14, 0.145, 0.15, 0.16, 0.162, 0.165, 0.17, 0.2, 0.3)
 DENSE = {"figure_4": (0.0, 0.5), "figure_5": (0.0, 0.13), "figure_6": (0.3, 0.5)}
 """Restitution and friction of the paper's figures."""
@@ -42,7 +33,7 @@ RECORD = 1.7
 
 def sweeps() -> dict[tuple[float, float], WalkStatistics]:
     """All 50 s walks of Table 2 and Figure 7 in one ensemble: (restitution, friction) -> statistics."""
-    cases = [(e, 0.5) for e in (*TABLE_2, 0.3, 0.9)] + [(0.0, mu) for mu in FRICTIONS]
+    cases = [(e, 0.5) for e in (*expected.TABLE_2, 0.3, 0.9)] + [(0.0, mu) for mu in FRICTIONS]
     changes = {"normal_restitution": jnp.array([e for e, _ in cases]), "friction": jnp.array([mu for _, mu in cases])}
     model = precision.cast(RigidWalker())
     walks = jax.jit(jax.vmap(lambda c: walk(with_parameters(model, c), DT)))(changes)
@@ -67,40 +58,28 @@ def records() -> dict[str, Step]:
 
 def report_table(report: Report, runs: dict[tuple[float, float], WalkStatistics]) -> None:
     """Table 2, the impulse, the friction thresholds."""
-    for e, (length, velocity, our_length, our_velocity, relative) in TABLE_2.items():
+    for e, row in expected.TABLE_2.items():
         s = runs[e, 0.5]
-        for name, what, unit, value, printed, ours in (
-            ("length", "step length", "m", s.step_length, length, our_length),
-            ("velocity", "average velocity", "m/s", s.velocity, velocity, our_velocity),
+        for name, what, value, both in (
+            ("length", "step length", s.step_length, row.length),
+            ("velocity", "average velocity", s.velocity, row.velocity),
         ):
-            beside = _both(ours, printed, relative * printed)
-            report.figure(f"table2_{name}_e{e}", f"{what}, e_N = {e}", unit, value, **beside)
-    printed, ours, scatter = IMPULSE
-    impulse = runs[0.0, 0.5].impulse
-    report.figure("impulse", "heel-strike impulse", "N s", impulse, **_both(ours, printed, scatter))
-    report.figure(
+            _beside_paper(report, f"table2_{name}_e{e}", f"{what}, e_N = {e}", value, both)
+    _beside_paper(report, "impulse", "heel-strike impulse", runs[0.0, 0.5].impulse, expected.IMPULSE)
+    report.compare(
         "table2_frequency",
         "step frequency, e_N = 0",
-        "1/s",
         1.0 / runs[0.0, 0.5].period,
-        expected=2.43042,
-        tolerance=2e-4 * 2.43042,
-        paper="1.91790864",
+        expected.FREQUENCY,
+        paper=expected.PAPER_FREQUENCY,
         note="The paper's column of frequencies contradicts its own step lengths and velocities: their quotient is "
         "2.43042 1/s.",
     )
     _friction(report, runs)
     flight = 1e3 * runs[0.3, 0.5].flight
-    report.figure(
-        "flight",
-        "time with both feet in the air per step, e_N = 0.3",
-        "ms",
-        flight,
-        expected=14.4,
-        tolerance=0.7,
-        paper="both feet leave the ground",
-        agrees=bool(flight > 0.0),
-    )
+    what = "time with both feet in the air per step, e_N = 0.3"
+    paper = {"paper": "both feet leave the ground", "agrees": bool(flight > 0.0)}
+    report.compare("flight", what, flight, expected.FLIGHT, **paper)
     report.figure(
         "e09",
         "e_N = 0.9",
@@ -112,9 +91,10 @@ def report_table(report: Report, runs: dict[tuple[float, float], WalkStatistics]
     )
 
 
-def _both(ours: float, printed: float, tolerance: float) -> dict[str, float]:
-    """A figure's keywords where one tolerance holds for the specification and for the paper."""
-    return {"expected": ours, "tolerance": tolerance, "paper": printed, "paper_tolerance": tolerance}
+def _beside_paper(report: Report, id: str, what: str, value: float, both: expected.Printed) -> None:
+    """A figure of which one tolerance holds for the specification and for the paper."""
+    row, printed = both
+    report.compare(id, what, value, row, paper=printed, paper_tolerance=row.tolerance)
 
 
 def walking_range(walks: Mapping[float, bool]) -> tuple[float, list[float]]:
@@ -137,37 +117,29 @@ def _friction(report: Report, runs: dict[tuple[float, float], WalkStatistics]) -
     smallest, islands = walking_range(walks)
     slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu].slip) > 0.0)
     low, high = sorted(1e3 * slip for slip in runs[0.0, 0.13].slip)
-    report.figure(
-        "mu_smallest",
-        "smallest friction of the walking range",
-        "1",
-        smallest,
-        expected=0.13,
-        tolerance=1e-9,
-        paper=0.13,
-    )
-    report.figure(
+    row, paper = expected.SMALLEST_FRICTION
+    report.compare("mu_smallest", "smallest friction of the walking range", smallest, row, paper=paper)
+    row, paper = expected.LIMPING
+    report.compare(
         "mu_islands",
         "frictions below that range at which it walks nevertheless, of those tried",
-        "1",
         len(islands),
-        expected=1,
-        paper=0,
+        row,
+        paper=paper,
         note="The paper has every walker fall below 0.13; some limp along, every other step shorter.",
     )
-    report.figure(
+    row, paper = expected.LARGEST_SLIPPING
+    report.compare(
         "mu_no_slip",
         "largest friction with slip, of those tried",
-        "1",
         slipping,
-        expected=0.162,
-        tolerance=1e-9,
-        paper=0.17,
+        row,
+        paper=paper,
         note="Rolling without slip needs 0.1633 (exact rigid gait); the paper does not say how fine its grid is.",
     )
     what = "slip per stride of the slipping foot, mu = 0.13"
-    report.figure("slip_one_foot", what, "mm", high, expected=3.9, tolerance=0.2)
-    report.figure("slip_other_foot", "slip per stride of the other foot", "mm", low, expected=0.01, tolerance=0.01)
+    report.compare("slip_one_foot", what, high, expected.SLIP["one_foot"])
+    report.compare("slip_other_foot", "slip per stride of the other foot", low, expected.SLIP["other_foot"])
     what = "at mu = 0.13 one foot slips and the other does not (less than a hundredth of it)"
     report.figure("slip_one_sided", what, "", low < 0.01 * high, expected=True, paper=True)
     falls = ", ".join(f"mu = {mu:g} at {runs[0.0, mu].fell_at:.1f} s" for mu in FRICTIONS if not walks[mu])
@@ -188,7 +160,9 @@ def figure_7(report: Report, runs: dict[tuple[float, float], WalkStatistics], ou
         for island in walking_range(dict(zip(FRICTIONS, ~np.isnan(velocity), strict=True)))[1]:
             at = (island, runs[0.0, island].velocity)
             axis.annotate("limps", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8)
-        axis.axhline(0.37342895, color="black", lw=0.8, ls=":", label="paper, no slip (Table 2)")
+        axis.axhline(
+            expected.TABLE_2[0.0].velocity.paper, color="black", lw=0.8, ls=":", label="paper, no slip (Table 2)"
+        )
         axis.set(xlabel="friction coefficient", ylabel=axis_label("velocity", "m/s"), xlim=(0.09, 0.31))
         axis.legend(loc="lower right")
         report.picture(
@@ -228,7 +202,8 @@ def _figure_4(run: Step, observed: dict[str, np.ndarray]) -> Any:
         axes[1, 0].semilogy(t, impulse, ".", ms=1.5, color=colour, label=f"foot {foot + 1}")
         strike = impulse > 0.1
         axes[1, 0].plot(t[strike], impulse[strike], "o", ms=4, color=colour)
-    axes[1, 0].axhline(0.3351, color="black", lw=0.8, ls=":", label="paper, 0.3351", zorder=0)
+    paper = expected.IMPULSE.paper
+    axes[1, 0].axhline(paper, color="black", lw=0.8, ls=":", label=f"paper, {paper:g}", zorder=0)
     axes[1, 0].set(
         xlabel=axis_label("time", "s"), ylabel=axis_label("normal impulse", "N s"), title="(c)", ylim=(5e-4, 1.0)
     )

@@ -7,13 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.creeper.expected import CORIOLIS, DRIVE_FORCE, FORCE
 from jaxgait.models.creeper.chain import Bearing, CreeperChain, SoftExtension
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
 
-FORCE = 1e-4  # N: tolerance of the specification
-CORIOLIS = 1e-6  # N
 TIMES = np.array([0.08, 0.2, 0.35, 0.7, 0.9])
 GRID = np.arange(2000) * 5e-4
 
@@ -23,11 +22,8 @@ FX = {
     "yaw": [0.97789, 0.29160, 0.10097, -0.10112, -0.21341],
 }
 FY = {"straight": [0.0, 0.0, 0.0], "steer": [0.04095, 0.03048, 0.01841], "yaw": [1.371e-4] * 3}
-EXTREMES = {  # largest and smallest Fx, largest Fy and its time
-    "straight": (0.977961, -0.218175, 0.0, None),
-    "steer": (0.977057, -0.218175, 0.052894, 0.1255),
-    "yaw": (0.977888, -0.218224, 1.371e-4, None),
-}
+PEAK_ACROSS = 0.1255
+"""Time in s of the largest side force of the steering robot."""
 
 
 @pytest.fixture(scope="module", params=list(FX))
@@ -44,13 +40,12 @@ def test_drive_force_at_five_times(drive):
 
 def test_extremes_of_the_drive_force(drive):
     name, _, force = drive
-    top, bottom, side, when = EXTREMES[name]
-    assert force[:, 0].max() == pytest.approx(top, abs=FORCE)
+    found = force[:, 0].max(), force[:, 0].min(), force[:, 1].max()
+    for value, (expected, _, tolerance) in zip(found, DRIVE_FORCE[name], strict=True):
+        assert value == pytest.approx(expected, abs=tolerance)
     assert GRID[force[:, 0].argmax()] == pytest.approx(0.08, abs=1e-3)
-    assert force[:, 0].min() == pytest.approx(bottom, abs=FORCE)
-    assert force[:, 1].max() == pytest.approx(side, abs=CORIOLIS if name == "yaw" else FORCE)
-    if when is not None:
-        assert GRID[force[:, 1].argmax()] == pytest.approx(when, abs=1e-3)
+    if name == "steer":
+        assert GRID[force[:, 1].argmax()] == pytest.approx(PEAK_ACROSS, abs=1e-3)
     assert np.abs(force[:, 2]).max() < 1e-12
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.exoskeleton.expected import EXTREMES, MEANS, READ, STEP
 from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.formulations.elements import matrices_of
 from jaxgait.models.exoskeleton.formulations.tree import increment
@@ -44,6 +45,10 @@ def flat(q):
 
 def close(a, b, tolerance=REFERENCE):
     np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=0, atol=tolerance)
+
+
+def meets(value, row):
+    close(value, row.value, row.tolerance)
 
 
 # Reference states
@@ -102,18 +107,14 @@ AXIAL = [
     [482.725894, 425.780622, -74.467885, -15.719767, 144.552409],
     [436.507613, 378.483052, -62.046774, -14.712781, 123.161118],
 ]
-EXTREMES = {  # name, link: (smallest, time, largest, time)
-    ("M_psi", 1): (-344.41, 0.288, 307.52, 0.642),
-    ("M_psi", 2): (-181.18, 0.291, 151.66, 0.649),
-    ("M_psi", 3): (-19.17, 0.603, 24.67, 0.320),
-    ("M_psi", 4): (-6.24, 1.159, 2.85, 1.436),
-    ("M_psi", 5): (-45.85, 0.313, 41.36, 0.624),
-    ("M_phi", 1): (-10.05, 0.607, 10.02, 1.463),
-    ("F", 1): (393.12, 0.496, 492.31, 1.588),
-    ("F", 2): (343.89, None, 431.60, None),
-    ("F", 3): (-92.07, None, -58.97, None),
-    ("F", 4): (-21.82, None, -10.22, None),
-    ("F", 5): (107.60, None, 161.17, None),
+EXTREME_TIMES = {  # s: of the smallest, of the largest
+    ("M_psi", 1): (0.288, 0.642),
+    ("M_psi", 2): (0.291, 0.649),
+    ("M_psi", 3): (0.603, 0.320),
+    ("M_psi", 4): (1.159, 1.436),
+    ("M_psi", 5): (0.313, 0.624),
+    ("M_phi", 1): (0.607, 1.463),
+    ("F", 1): (0.496, 1.588),
 }
 
 
@@ -163,21 +164,21 @@ def test_table_of_moments_and_forces(literal):
 @pytest.mark.parametrize("which", EXTREMES)
 def test_extremes(literal, which):
     name, link = which
-    low, t_low, high, t_high = EXTREMES[which]
     curve = literal[name][:, link - 1]
-    close([curve.min(), curve.max()], [low, high], 0.01)
-    for t, i in ((t_low, curve.argmin()), (t_high, curve.argmax())):
-        if t is not None:
-            close(literal["t"][i], t, 2e-3)
+    for value, row in zip((curve.min(), curve.max()), EXTREMES[which], strict=True):
+        meets(value, row)
+    if which in EXTREME_TIMES:
+        close(literal["t"][[curve.argmin(), curve.argmax()]], EXTREME_TIMES[which], 2e-3)
 
 
 def test_means_over_a_stride(literal):
-    close(literal["reaction"][:, 2].mean(), 52.61 * 9.81, 1e-6)
-    close(literal["M_phi"][:, 0].mean(), 0.0, 1e-6)
-    close(literal["F"][:, 4].mean(), 141.90165, 1e-6)
+    meets(literal["reaction"][:, 2].mean(), MEANS["mean_R_z"])
+    meets(52.61 * 9.81, MEANS["mean_R_z"])  # the weight
+    meets(literal["M_phi"][:, 0].mean(), MEANS["mean_M_phi_1"])
+    meets(literal["F"][:, 4].mean(), MEANS["mean_F_5"])
     dt = literal["t"][1]
     close(literal["power"].sum() * dt, 0.0, 1e-9)
-    close(np.abs(literal["M_phi"][:, 4]).max(), 0.0, 2e-15)
+    meets(np.abs(literal["M_phi"][:, 4]).max(), MEANS["M_phi_5"])
 
 
 def test_moments_agree_where_the_first_link_is_vertical(literal):
@@ -192,31 +193,34 @@ def test_steps(walking):
     close(
         foot[rows],
         [
-            (-0.432741, -0.063874, 0),
+            (-STEP["step_length"].value, -0.063874, 0),
             (-0.468898, -0.145414, 0.045874),
             (-0.169985, -0.127549, 0.087377),
             (0.295485, -0.022872, 0.011989),
         ],
         1e-6,
     )
-    close(five_links().landing(), (0.432741, -0.063874, 0), 1e-6)
+    close(five_links().landing(), (STEP["step_length"].value, -0.063874, 0), 1e-6)
     close(hip[[0, 900]], [(-0.216371, -0.031937, 0.768844), (-0.035640, 0, 0.822456)], 1e-6)
-    assert foot[:, 2].min() > -1e-12
-    close(foot[:, 2].max(), 0.0927, 2e-4)
+    meets(foot[:, 2].min(), STEP["penetration"])
+    meets(foot[:, 2].max(), STEP["clearance"])
     close(step["t"][foot[:, 2].argmax()], 0.402, 2e-3)
     knees = np.degrees([step["psi"][:, 1] - step["psi"][:, 0], step["psi"][:, 2] - step["psi"][:, 3]])
-    close(knees.max(1), [5.0, 38.2], 0.05)
+    meets(knees[0].max(), STEP["knee_stance"])
+    meets(knees[1].max(), STEP["knee_swing"])
     assert knees.min() > -1e-12
     assert step["l"].min() > 0.38
 
 
 def test_ground_reaction_of_a_step(walking):
     R, cop = walking["reaction"][:1800], walking["pressure_point"][:1800]
-    close([R[:, 2].min(), R[:, 2].max()], [408.93, 554.15], 0.01)
-    close([R[:, 0].min(), R[:, 0].max()], [-269.30, 290.55], 0.01)
-    close([R[:, 1].min(), R[:, 1].max()], [-101.76, 82.57], 0.01)
-    close((np.hypot(R[:, 0], R[:, 1]) / R[:, 2]).max(), 0.5665, 1e-4)
-    close([cop[:, 0].min(), cop[:, 0].max()], [-0.625, 0.590], 1e-3)
+    for axis, name in ((0, "R_x"), (2, "R_z")):
+        meets(R[:, axis].min(), STEP[f"{name}_min"])
+        meets(R[:, axis].max(), STEP[f"{name}_max"])
+    close([R[:, 1].min(), R[:, 1].max()], [-101.76, 82.57], READ)
+    meets((np.hypot(R[:, 0], R[:, 1]) / R[:, 2]).max(), STEP["friction"])
+    meets(cop[:, 0].min(), STEP["cop_back"])
+    meets(cop[:, 0].max(), STEP["cop_front"])
 
 
 def test_work_of_a_step():
@@ -226,17 +230,17 @@ def test_work_of_a_step():
     out = jax.vmap(exo.prescribed)(jnp.asarray((nodes + 1) * half / 2))
     start, end = (exo.prescribed(t)["energy"] for t in (0.0, half))
     work = float(weights @ np.asarray(out["power"])) * half / 2
-    close(work, -0.0436048, 1e-7)
+    meets(work, STEP["gain"])
     close(work, end - start, 1e-9)
-    close(start, 408.885059, 1e-6)
+    meets(start, STEP["energy"])
     actuators = sum(jnp.sum(out[f"power_{c}"], axis=1) for c in ("phi", "psi", "l"))
     close(actuators, out["power"], 1e-9)
 
 
 def test_positive_work_of_a_step(walking):
     dt = walking["t"][1]
-    positive = {c: np.maximum(walking[f"power_{c}"][:1800], 0).sum() * dt for c in ("psi", "l")}
-    np.testing.assert_allclose([positive["psi"], positive["l"]], [89.3, 14.0], rtol=5e-3)
+    for power, name in (("power_psi", "work_psi"), ("power_l", "work_axial")):
+        meets(np.maximum(walking[power][:1800], 0).sum() * dt, STEP[name])
 
 
 def test_steps_join_without_a_jump(walking):
@@ -258,7 +262,7 @@ def test_statics_and_the_other_readings():
     up = Spatial(jnp.zeros(5), jnp.full(5, jnp.pi / 2), jnp.asarray(exo.lengths))
     still = jax.tree.map(jnp.zeros_like, up)
     force = dynamics.inverse_dynamics(exo.chain, up, still, still, 9.81)
-    close(force.l, [503.186537, 445.726424, -74.319824, -15.629537, 141.901650], 1e-6)
+    close(force.l, [503.186537, 445.726424, -74.319824, -15.629537, MEANS["mean_F_5"].value], 1e-6)
     close(jnp.concatenate([force.phi, force.psi]), np.zeros(10), 1e-13)
     distal = five_links(split="distal").chain
     close(9.81 * distal.rho[0], 510.323, 1e-3)

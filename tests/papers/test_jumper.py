@@ -6,6 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.jumper.expected import END, HISTORIES, JUMP, LIFT_OFFS
+from experiments.jumper.table import PROFILES, histories
 from jaxgait import precision, simulate
 from jaxgait.models.jumper.anthropometry import segments
 from jaxgait.models.jumper.human import Jumper
@@ -13,46 +15,23 @@ from jaxgait.models.jumper.measures import assess, lift_off_times, march_increme
 from jaxgait.parameters import ParameterError, with_parameters
 
 WEIGHT = 70.0 * 9.81
-TIME = 1e-4  # s: the specification's
 BALANCE = 1e-5  # N s and J: integrals over 3000 steps of the solver at rtol 1e-10
-
-SEQUENCED = {
-    "take_off": (0.325946, TIME),
-    "x": (0.15104, 1e-4),
-    "z": (0.95705, 1e-4),
-    "vx": (-0.03217, 2e-3),
-    "vz": (2.05401, 2e-3),
-    "height": (0.21503, 5e-4),
-    "apex": (1.17208, 5e-4),
-    "peak_force": (3.0015, 0.002 * 3.0015),
-    "angular_momentum": (-2.881, 0.05),
-    "pitch": (np.radians(29.071), np.radians(0.05)),
-}
-SIMULTANEOUS = {
-    "take_off": (0.246491, TIME),
-    "x": (0.11821, 1e-4),
-    "z": (0.91636, 1e-4),
-    "vx": (0.03490, 2e-3),
-    "vz": (2.06792, 2e-3),
-    "height": (0.21796, 5e-4),
-    "apex": (1.13432, 5e-4),
-    "peak_force": (3.9512, 0.002 * 3.9512),
-    "angular_momentum": (-6.611, 0.05),
-    "pitch": (np.radians(6.482), np.radians(0.05)),
-}
-PROFILES = {"sequenced": (Jumper(), SEQUENCED), "simultaneous": (Jumper.simultaneous(), SIMULTANEOUS)}
 
 
 @pytest.fixture(scope="module")
 def runs():
     """Both profiles, sampled every 0.1 ms."""
     settings = {"samples": 6000, "solver": diffrax.Dopri8(), "rtol": 1e-10, "atol": 1e-11}
-    return {name: simulate(model, **settings) for name, (model, _) in PROFILES.items()}
+    return {name: simulate(model, **settings) for name, model in PROFILES.items()}
 
 
 @pytest.fixture(params=list(PROFILES))
 def profile(request):
     return request.param
+
+
+def meets(value, row, name):
+    assert float(value) == pytest.approx(row.value, abs=row.tolerance), name
 
 
 def test_segments_match_the_scaled_table():
@@ -89,30 +68,24 @@ def test_crouch():
 def test_figures_of_the_jump(runs, profile):
     run = runs[profile]
     jump = assess(run.time.values, {k: run[k].values for k in run}, WEIGHT)
-    for name, (value, tolerance) in PROFILES[profile][1].items():
-        assert float(getattr(jump, name)) == pytest.approx(value, abs=tolerance), name
+    for name, rows in JUMP.items():
+        meets(getattr(jump, name), rows[profile], name)
 
 
 def test_rows_lift_off_from_heel_to_toe(runs, profile):
-    expected = {
-        "sequenced": [0.1299, 0.1411, 0.1532, 0.1700, 0.2011, 0.3259],
-        "simultaneous": [0.1462, 0.1581, 0.1717, 0.1902, 0.2167, 0.2465],
-    }[profile]
     run = runs[profile]
-    np.testing.assert_allclose(lift_off_times(run.time.values, run.depth.values), expected, atol=2e-4)
+    times = lift_off_times(run.time.values, run.depth.values)
+    for value, row in zip(times, LIFT_OFFS[profile], strict=True):
+        meets(value, row, "lift-off")
 
 
-def test_forces_moments_and_power(runs, profile):
+def test_forces_moments_power_and_work(runs, profile):
     run = runs[profile]
-    fore_aft, depth, power, moments = {
-        "sequenced": ((-474.5, 279.8), 4.389e-3, 2900.0, [296.0, 434.0, 337.0]),
-        "simultaneous": ((-21.8, 94.2), 3.836e-3, 5060.0, None),
-    }[profile]
-    np.testing.assert_allclose([run.grf_x.min(), run.grf_x.max()], fore_aft, rtol=0.01)
-    np.testing.assert_allclose(run.depth.max(), depth, rtol=0.01)
-    np.testing.assert_allclose(run.joint_power.max(), power, rtol=0.01)
-    if moments:
-        np.testing.assert_allclose(np.abs(run.moment).max("time")[:3], moments, atol=0.5)
+    found = histories(run, END[profile])
+    for name, rows in HISTORIES.items():
+        meets(found[name], rows[profile], name)
+    if profile == "sequenced":
+        np.testing.assert_allclose(np.abs(run.moment).max("time")[:3], [296.0, 434.0, 337.0], atol=0.5)
     assert float(np.abs(run.base_residual).max()) < 1e-9  # N m: the base rows of inverse dynamics vanish
 
 
@@ -122,18 +95,6 @@ def test_ground_reaction_curve(runs):
     curve = [1.28957, 1.69997, 1.85217, 2.19467, 2.66295, 2.96608, 2.92398, 2.39218, 1.37524, 0.75496, 0.18766]
     np.testing.assert_allclose(np.interp(t, run.time, run.grf_z) / WEIGHT, curve, atol=0.005)
     assert run.time.values[int(run.grf_z.values.argmax())] == pytest.approx(0.2484, abs=1e-3)
-
-
-def test_work_and_energy(runs, profile):
-    run = runs[profile]
-    end, gain, joints, contacts = {
-        "sequenced": (0.5, 299.214, 301.097, -1.883),
-        "simultaneous": (0.42, 274.885, 275.644, -0.759),
-    }[profile]
-    part = run.sel(time=slice(0.0, end + 1e-9))
-    work = float(part.joint_power.integrate("time")), float(part.contact_power.integrate("time"))
-    energy = float(part.energy[-1] - part.energy[0])
-    np.testing.assert_allclose([energy, *work], [gain, joints, contacts], rtol=0.002)
 
 
 def test_quiet_standing_does_not_drift(runs, profile):
@@ -200,8 +161,8 @@ def test_incremental_friction_by_time_steps_agrees_in_height(runs):
     np.testing.assert_array_equal(steps.ts, 50 * np.arange(1, 601) * 2e-5)  # not summed up
     out = jax.jit(jax.vmap(model.outputs))(steps.ts, steps.ys)
     jump = assess(steps.ts, {**out, "pitch": steps.ys.pitch}, WEIGHT)
-    assert float(jump.height) == pytest.approx(0.21503, rel=0.02)
-    assert float(jump.peak_force) == pytest.approx(3.0015, rel=0.02)
+    for name in ("height", "peak_force"):
+        assert float(getattr(jump, name)) == pytest.approx(JUMP[name]["sequenced"].value, rel=0.02)
     np.testing.assert_allclose(steps.ys.x[:100], 0.0, atol=1e-12)  # nothing creeps while standing
     smooth = runs["sequenced"]
     ways = np.asarray(slid(smooth.time.values, smooth))

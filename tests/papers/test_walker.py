@@ -5,6 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.walker.expected import (
+    DOUBLING,
+    FIXED_POINT,
+    FLIGHT,
+    IMPULSE,
+    IRREGULAR,
+    LYAPUNOV,
+    MULTIPLIERS,
+    RIGID,
+    SLIP,
+    TABLE_2,
+)
 from jaxgait import precision, simulate
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, period_doubled
 from jaxgait.analysis.floquet import floquet, lyapunov_exponent
@@ -17,7 +29,6 @@ from jaxgait.report import Report
 from jaxgait.solve.periodic import NO_GAIT, NO_RETURN, PoincareMap, fixed_point
 
 GAIT_DIGITS = 1e-7  # asked for; the reference carries 8 digits
-MULTIPLIER_DIGITS = 1e-5
 SENSITIVITIES = {  # d(T, L, V)/d parameter of the reference, by differences
     "slope": (0.16257, 5.28154, 12.68589),
     "foot_radius": (0.14380, 0.45476, 0.97416),
@@ -48,18 +59,19 @@ def gait_and_gradients():
 
 def test_gait(gait_and_gradients):
     gait = gait_and_gradients[0]
-    np.testing.assert_allclose(gait.point.z, [0.19357318, -1.43542848, -1.11795551], atol=GAIT_DIGITS)
+    np.testing.assert_allclose(gait.point.z, [row.value for row in FIXED_POINT], atol=GAIT_DIGITS)
     measured = [gait.period, gait.step_length, gait.velocity, gait.normal_impulse, gait.tangent_impulse]
-    np.testing.assert_allclose(
-        measured, [0.41153258, 0.15413457, 0.37453796, 0.33523855, -0.05475237], atol=GAIT_DIGITS
-    )
+    expected = [RIGID["period"], 0.15413457, RIGID["velocity"], 0.33523855, -0.05475237]
+    np.testing.assert_allclose(measured, expected, atol=GAIT_DIGITS)
     assert float(gait.lift_off) == pytest.approx(0.14736, abs=1e-5)
 
 
 def test_multipliers(gait_and_gradients):
     values = floquet(gait_and_gradients[0].point.jacobian).multipliers
-    expected = [0.689589, 0.292163 + 0.320817j, 0.292163 - 0.320817j]
-    np.testing.assert_allclose(sorted(values, key=lambda m: (-abs(m), -m.imag)), expected, atol=MULTIPLIER_DIGITS)
+    largest, real, imaginary = (row.value for row in MULTIPLIERS.values())
+    expected = [largest, complex(real, imaginary), complex(real, -imaginary)]
+    tolerance = MULTIPLIERS["multiplier_real"].tolerance
+    np.testing.assert_allclose(sorted(values, key=lambda m: (-abs(m), -m.imag)), expected, atol=tolerance)
 
 
 def test_the_impact_takes_what_gravity_gives(gait_and_gradients):
@@ -94,7 +106,7 @@ def test_period_doublings_and_chaos_on_steep_slopes():
     walker, section = precision.cast(RollingWalker()), PoincareMap()
     branch = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.12))
     (first,) = branch.bifurcations
-    assert first.kind == "period doubling" and first.parameter == pytest.approx(0.115254, abs=1e-5)
+    assert first.kind == "period doubling" and first.parameter == pytest.approx(DOUBLING.value, abs=1e-5)
     assert first.z[0] == pytest.approx(0.462873, abs=1e-5)
     doubled = period_doubled(section, walker, branch, first, 0.128)
     second = [p.parameter for p in doubled.bifurcations if p.kind == "period doubling"]
@@ -113,7 +125,7 @@ def test_period_doublings_and_chaos_on_steep_slopes():
         return lyapunov_exponent(section, steep, start, strides=150, discard=100)
 
     gait, chaos = exponent(jnp.array([0.01, 0.1325]), jnp.array([GAIT, doubled.z[-1]]))
-    assert float(gait) == pytest.approx(np.log(0.689589), abs=1e-5) and float(chaos) > 0.1
+    assert float(gait) == pytest.approx(LYAPUNOV.value, abs=1e-5) and float(chaos) > 0.1
 
 
 @pytest.mark.slow
@@ -122,22 +134,22 @@ def test_smooth_walker_against_the_rigid_gait():
     run = simulate(Walker(), duration=10.0, samples=10_000)
     late = run.isel(time=slice(5000, None))
     period, velocity = passing_gait(late.time.values, late.x.values, (late.theta_1 - late.theta_2).values)
-    assert period == pytest.approx(0.41153258, rel=1e-3)
-    assert velocity == pytest.approx(0.37453796, rel=3e-3)
+    assert period == pytest.approx(RIGID["period"], rel=1e-3)
+    assert velocity == pytest.approx(RIGID["velocity"], rel=3e-3)
 
 
 @pytest.mark.slow
 def test_parameter_sets_restitution_and_friction_of_the_smooth_walker():
     """Spec section 8: every row of its table, the map from restitution to damping, the sweep of friction.
 
-    At restitution 0.8 the walk is irregular: the specification's 0.28 % must be a likely one of many walks.
+    At restitution 0.8 the walk is irregular: the specification's value must be a likely one of many walks.
     """
     report = Report("smooth walker")
     experiment_module("walker", "sets").parameter_sets(report)
     wanted = [f for f in report.figures if f.met is not None]
     assert len(wanted) > 20 and all(f.met for f in wanted)
     mean, spread = (f.measured for f in report.figures if f.id.startswith("smooth_restitution_0.8"))
-    assert 0.1 < spread < 1.0 and abs(mean - 0.28) < 2.0 * spread
+    assert 0.1 < spread < 1.0 and abs(mean - IRREGULAR[2]) < 2.0 * spread
 
 
 @pytest.fixture(scope="module")
@@ -152,26 +164,17 @@ def sweep():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("e", "length", "velocity", "tolerance"),
-    [
-        (0.0, 0.15364787, 0.37342895, 1e-4),
-        (0.2, 0.15390431, 0.37401193, 5e-4),
-        (0.4, 0.15390105, 0.37397416, 5e-4),
-        (0.6, 0.15379852, 0.37368351, 5e-4),
-        (0.8, 0.15328113, 0.37260489, 5e-4),
-    ],
-)
-def test_table_2(sweep, e, length, velocity, tolerance):
+@pytest.mark.parametrize("e", TABLE_2)
+def test_table_2(sweep, e):
     s = sweep[f"e={e}"]
-    assert s.step_length == pytest.approx(length, rel=tolerance)
-    assert s.velocity == pytest.approx(velocity, rel=tolerance)
+    for value, (row, printed) in zip((s.step_length, s.velocity), TABLE_2[e], strict=True):
+        assert value == pytest.approx(printed, abs=row.tolerance)
 
 
 @pytest.mark.slow
 def test_impulse_and_first_strikes(sweep):
     s = sweep["e=0.0"]
-    assert s.impulse == pytest.approx(0.3351, rel=1e-3)
+    assert s.impulse == pytest.approx(IMPULSE.paper, rel=1e-3)
     np.testing.assert_allclose(s.strikes[:3, 0], [0.3966, 0.8037, 1.2191], atol=2e-4)
     np.testing.assert_allclose(s.strikes[:3, 3], [0.361672, 0.363833, 0.363761], atol=1e-6)
 
@@ -188,7 +191,7 @@ def test_friction_threshold_and_slip(sweep):
 @pytest.mark.slow
 def test_one_foot_slips_at_low_friction(sweep):
     s = sweep["mu=0.13"]
-    assert max(s.slip) == pytest.approx(3.9e-3, rel=0.05) and min(s.slip) < 5e-5
+    assert 1e3 * max(s.slip) == pytest.approx(SLIP["one_foot"].value, rel=0.05) and min(s.slip) < 5e-5
     # The specification prints 0.4256 and 0.4057 s. The short steps agree. The long ones vary from step to step, between
     # 0.4227 and 0.4259 s (the foot's slip ends within a step of dt or the next); 0.4256 is one of them, their mean over
     # 25 s is 0.4244. Velocity and slip, which are means, agree to the printed digit.
@@ -210,7 +213,7 @@ def test_losses_are_what_gravity_gives(sweep, name):
 @pytest.mark.slow
 def test_bouncing_gait_flies(sweep):
     s = sweep["e=0.3"]
-    assert s.flight == pytest.approx(14.4e-3, rel=0.05)
+    assert 1e3 * s.flight == pytest.approx(FLIGHT.value, abs=FLIGHT.tolerance)
     assert s.impulse == pytest.approx(0.4308, rel=2e-3)
 
 
