@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -96,8 +97,12 @@ class Model(eqx.Module):
         return None
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, State], Bool[Array, ""]]]:
-        """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status."""
-        return {}
+        """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status.
+
+        Those of a model with `transitions` (see `jaxgait.kinds.Transition`) are the transitions that end it.
+        """
+        transitions = getattr(self, "transitions", dict)()
+        return {name: functools.partial(_fallen, tr.guard) for name, tr in transitions.items() if tr.ends}
 
     def prepared(self) -> System:
         """What moves during a run: the model and whatever follows from its parameters, worked out once."""
@@ -115,6 +120,10 @@ class Model(eqx.Module):
         """The vector field of a smooth model, in the argument order of diffrax."""
         smooth: Any = self
         return smooth.vector_field(t, y)
+
+
+def _fallen(guard: Callable[[Scalar, State], Array], t: Scalar, y: State) -> Bool[Array, ""]:
+    return guard(t, y) <= 0.0
 
 
 _MOVES = ("vector_field", "phases", "kinetics", "advance", "state_at")

@@ -21,12 +21,12 @@ from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, RED, axis_label, save, style
 from jaxgait.report import Report, labels
-from jaxgait.solve.hybrid import HybridSettings
+from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.periodic import PoincareMap
 
 from . import expected
 
-COARSE = PoincareMap(HybridSettings(diffrax.Tsit5(scan_kind="lax"), first_step=0.02, iterations=5), longest=2.0)
+COARSE = PoincareMap(EventDriven(diffrax.Tsit5(scan_kind="lax"), dt=0.02, iterations=5), longest=2.0)
 """For pictures of very many strides: points good to about 1e-5."""
 GRID = 256
 

@@ -3,7 +3,7 @@
 Each segment is integrated by any diffrax solver and step-size controller until a guard changes sign within a step; the
 event is then located to rounding by re-stepping from the start of that step (no interpolation error), the state is
 reset and the next segment begins. The number of events is bounded, so that everything can be jitted, vmapped and
-differentiated (in reverse mode with checkpoints, see `HybridSettings.mode`).
+differentiated (in reverse mode with checkpoints, see `EventDriven.mode`).
 
 Derivatives of states and event times are exact (saltation): after location, one Newton step in time
 
@@ -23,8 +23,8 @@ the same instant.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import diffrax
 import equinox.internal as eqxi
@@ -35,50 +35,93 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait import checks
 from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Scalar, State
-from jaxgait.precision import float64_default
+from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.precision import Precision, float64_default
+from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
+from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
 
-__all__ = ["EVENT_LIMIT", "FAILED", "FIRST_ENDING", "TIME_UP", "HybridSettings", "HybridSolution", "hybrid", "sentence"]
+__all__ = ["EventDriven", "HybridSolution", "hybrid"]
 
-TIME_UP = 0
-"""The end time was reached."""
-EVENT_LIMIT = 1
-"""All the events asked for have happened."""
-FAILED = 2
-"""The state became NaN or infinite, a segment needed too many steps, or an event could not be located."""
 POLISHING = 2
 """Newton iterations in time that follow the secants: quadratic, and on one guard where the secants saw several."""
-FIRST_ENDING = 10
-"""Statuses from here on: 10 + number of the transition that ended the trajectory."""
+LONGEST_REVERSE = 4096
+"""Steps per segment that reverse mode remembers at most."""
 
 
 @dataclass(frozen=True)
-class HybridSettings:
-    """How the segments between events are integrated. Hashable: a static argument of compiled functions."""
+class EventDriven(Scheme):
+    """Moves a model through smooth phases, from event to event; events are located exactly."""
 
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
     """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
     controller: diffrax.AbstractStepSizeController = field(default_factory=diffrax.ConstantStepSize)
-    first_step: float = 1e-2
+    dt: float = 1e-2
     """First step in s, and the only one with a constant step size."""
     max_steps: int = 4096
-    """Steps per segment after which a trajectory is given up."""
+    """Steps per segment between events after which a trajectory is given up."""
+    max_events: int = 1000
+    """Events after which a trajectory is given up."""
     iterations: int = 8
     """Safeguarded secant iterations that locate an event within its step."""
-    mode: Literal["forward", "reverse"] = "forward"
+    mode: Mode = "forward"
     """Which derivatives go through."""
 
+    kind: ClassVar[type] = HybridModel
+    needs: ClassVar[str] = "phases and transitions, phases() and transitions()"
+
     def __post_init__(self) -> None:
-        """Rejects a solver through which reverse mode cannot go.
+        """Holds the options against what a solve can use.
 
         Raises:
-            ValueError: if so.
+            ValueError: naming the option; for a solver through which reverse mode cannot go.
         """
+        checks.positive("dt", self.dt, "seconds")
+        for name in ("max_steps", "max_events", "iterations"):
+            checks.count(name, getattr(self, name))
         if self.mode == "reverse" and getattr(self.solver, "scan_kind", None) == "lax":
             raise ValueError(
-                'reverse mode cannot go through a solver with scan_kind="lax": give the settings a solver such as '
+                'reverse mode does not go through a solver with scan_kind="lax": give the scheme a solver such as '
                 'diffrax.Dopri8(scan_kind="checkpointed")'
             )
+
+    @classmethod
+    def of(
+        cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
+    ) -> EventDriven:
+        """Constant steps, as long as the model's `numerics` allow, for the defaults; see `Scheme.of`."""
+        del differentiated, precision
+        hints = model.numerics
+        longest = cls.dt if hints.max_step is None else min(cls.dt, hints.max_step)
+        chosen = cls(dt=longest, max_steps=hints.max_steps)
+        return replace(chosen, **{k: v for k, v in options.items() if v is not None})
+
+    def in_mode(self, mode: Mode) -> EventDriven:
+        """The same for derivatives in one direction: reverse mode needs another loop within the solver."""
+        if mode in (self.mode, "forward"):
+            return replace(self, mode=mode)
+        solver = replace_scan(self.solver)
+        return replace(self, mode=mode, solver=solver, max_steps=min(self.max_steps, LONGEST_REVERSE))
+
+    def run(
+        self,
+        model: Any,
+        sampling: Sampling,
+        y0: State | None = None,
+        *,
+        watch: tuple[str, ...] = (),
+        progress: bool = False,
+    ) -> Trajectory:
+        """See `Scheme.run`; the trajectory's events are the model's transitions, those that end it included."""
+        del progress
+        ts = sampling.times(model)
+        start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
+        return _Engine(model, ts[-1], self, 0, _Samples(model, ts, watch)).trajectory(start)
+
+
+def replace_scan(solver: Any) -> Any:
+    """An explicit solver of diffrax with the loop that reverse mode needs; any other solver as it is."""
+    return type(solver)(scan_kind="checkpointed") if getattr(solver, "scan_kind", None) == "lax" else solver
 
 
 class HybridSolution(NamedTuple):
@@ -103,7 +146,7 @@ class HybridSolution(NamedTuple):
     count: Int[Array, ""]
     """How many events happened."""
     status: Int[Array, ""]
-    """`TIME_UP`, `EVENT_LIMIT`, `FAILED`, or `FIRST_ENDING` + number of the transition that ended it."""
+    """A code of `jaxgait.outcome`: `COMPLETED` at the end time, `EVENT_LIMIT` after all the events asked for."""
 
 
 class _Point(NamedTuple):
@@ -116,6 +159,10 @@ class _Point(NamedTuple):
     phase: Int[Array, ""]
     status: Int[Array, ""]
     """-1 while it runs."""
+    steps: Int[Array, ""]
+    rejected: Int[Array, ""]
+    seen: Any
+    """What was looked at so far; None if only events are wanted."""
 
 
 class _Event(NamedTuple):
@@ -140,7 +187,7 @@ def hybrid(
     phase: int | Int[Array, ""] = 0,
     t0: Scalar = 0.0,
     samples: int = 0,
-    settings: HybridSettings = HybridSettings(),
+    scheme: EventDriven = EventDriven(),
 ) -> HybridSolution:
     """Solves a hybrid mechanism through a bounded number of events.
 
@@ -152,7 +199,7 @@ def hybrid(
         phase: phase at `t0`.
         t0: start in s.
         samples: equally spaced samples to return of each segment (for pictures); none by default.
-        settings: solver, step sizes.
+        scheme: solver, step sizes.
 
     Raises:
         TypeError: for a model without phases and transitions.
@@ -161,12 +208,12 @@ def hybrid(
         jaxgait.parameters.ParameterError: for impossible parameters.
     """
     y0 = _checked(model, events, t_end, y0, phase, t0, samples)
-    engine = _Engine(model, jnp.asarray(t_end, dtype=float), settings, samples)
+    engine = _Engine(model, jnp.asarray(t_end, dtype=float), scheme, samples)
     t, y = jnp.asarray(t0, dtype=float), jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
-    start = _Point(t, y, engine.guards(t, y), jnp.asarray(phase, jnp.int32), jnp.asarray(-1, jnp.int32))
+    start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     end, records = jax.lax.scan(lambda point, _: engine.segment(point), start, length=events)
     ts, transitions, before, after, samples_t, sampled = records
-    status = jnp.where(end.status < 0, EVENT_LIMIT, end.status)
+    status = jnp.where(end.status < 0, Outcome.EVENT_LIMIT, end.status)
     count = jnp.sum(transitions >= 0)
     return HybridSolution(ts, transitions, before, after, samples_t, sampled, end.t, end.y, end.phase, count, status)
 
@@ -196,25 +243,50 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, 
     return own if y0 is None else y0
 
 
-def sentence(model: HybridModel, code: int) -> str:
-    """What a status code means."""
-    known = {
-        TIME_UP: "completed: the end time was reached",
-        EVENT_LIMIT: "completed: all events asked for have happened",
-        FAILED: "gave up: the state became NaN or infinite, a segment needed too many steps (max_steps), or an event "
-        "could not be located (iterations)",
-    }
-    return known.get(code) or f"ended early: {list(model.transitions())[code - FIRST_ENDING]}"
-
-
 @float64_default
 class _Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
-    def __init__(self, model: HybridModel, t_end: Array, settings: HybridSettings, samples: int) -> None:
+    def __init__(
+        self, model: HybridModel, t_end: Array, scheme: EventDriven, samples: int, looked_at: _Samples | None = None
+    ) -> None:
         self.transitions: Sequence[Transition] = tuple(model.transitions().values())
         self.fields = tuple(_hashable(phase) for phase in model.phases())
-        self.t_end, self.settings, self.samples = t_end, settings, samples
+        self.t_end, self.scheme, self.samples, self.looked_at = t_end, scheme, samples, looked_at
+
+    def start(self, t: Array, y: State, phase: Array) -> _Point:
+        """The point from which a trajectory sets out."""
+        seen = None if self.looked_at is None else self.looked_at.start(y)
+        zero = jnp.asarray(0)
+        return _Point(t, y, self.guards(t, y), phase, jnp.asarray(-1, jnp.int32), zero, zero, seen)
+
+    def trajectory(self, y0: State) -> Trajectory:
+        """The whole trajectory with its samples and events."""
+        looked_at, scheme = self.looked_at, self.scheme
+        assert looked_at is not None
+        point = self.start(looked_at.ts[0], y0, jnp.asarray(0, jnp.int32))
+        events = _no_events(y0, scheme.max_events)
+
+        def running(carry: tuple[_Point, Events, Array]) -> Bool[Array, ""]:
+            return (carry[0].status < 0) & (carry[2] < scheme.max_events)
+
+        def onward(carry: tuple[_Point, Events, Array]) -> tuple[_Point, Events, Array]:
+            point, events, count = carry
+            point, (t, kind, before, after, *_) = self.segment(point)
+            happened = kind >= 0
+            put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
+            events = jax.tree.map(put, events, Events(t, kind, before, after))
+            return point, events, count + happened.astype(int)
+
+        loop = _loop(scheme.mode, scheme.max_events + 1)
+        point, events, _ = loop(running, onward, (point, events, jnp.asarray(0)))
+        status = jnp.where(point.status < 0, Outcome.EVENT_LIMIT, point.status).astype(jnp.int32)
+        completed = status == Outcome.COMPLETED
+        t_end = jnp.where(completed, looked_at.ts[-1], point.t)  # located to rounding
+        ys = looked_at.samples(point.seen, t_end, point.y, completed)
+        return Trajectory(
+            looked_at.ts, ys, status, t_end, point.y, point.steps, point.rejected, point.seen.extremes, events
+        )
 
     def segment(self, point: _Point) -> tuple[_Point, tuple]:
         """From one event to the next; a trajectory that has ended stays where it is."""
@@ -223,13 +295,20 @@ class _Engine:
         event = self._locate(bracket, point.phase)
         t, y, fired = event.t, event.y, event.fired
         y_after, phase, status = self._jump(t, y, point.phase, fired)
-        status = jnp.where(bracket.failed | ~event.located | ~_finite(y_after), FAILED, status)
+        status = jnp.where(_finite(y_after), status, Outcome.NONFINITE)
+        status = jnp.where(event.located, status, Outcome.EVENT_NOT_LOCATED)
+        status = jnp.where(bracket.failed, bracket.why, status).astype(jnp.int32)
+        failed = bracket.failed | ~event.located | ~_finite(y_after)
         guards = self._settled(bracket, event, self.guards(t, y_after))
-        end = _select(running, _Point(t, y_after, guards, phase, status), point)
-        happened = running & (status != FAILED) & (fired < len(self.transitions))
+        seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, y, y_after)
+        after = _Point(t, y_after, guards, phase, status, bracket.steps + point.steps, bracket.rejected, seen)
+        after = after._replace(rejected=bracket.rejected + point.rejected)
+        end = _select(running, after, point)
+        happened = running & ~failed & (fired < len(self.transitions))
         events = _blank((t, y, y_after), happened)
-        samples = _blank(self._sample(point, t), running & (status != FAILED))
-        return end, (events[0], jnp.where(happened, fired, -1), *events[1:], *samples)
+        samples = _blank(self._sample(point, t), running & ~failed)
+        kind = jnp.where(happened, fired, -1).astype(jnp.int32)
+        return end, (events[0], kind, *events[1:], *samples)
 
     def _settled(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
         """Guard values just after an event, without those that only rounding tells from zero.
@@ -258,16 +337,16 @@ class _Engine:
 
     def _try(self, t: Array, dt: Array, y: State, phase: Array) -> tuple[State, Any]:
         """One step of the solver, without memory of earlier ones, and its error estimate."""
-        solver, vector_field = self.settings.solver, self._field(phase)
+        solver, vector_field = self.scheme.solver, self._field(phase)
         term = diffrax.ODETerm(lambda t, y, args: vector_field(t, y))
         state = solver.init(term, t, t + dt, y, None)
         return solver.step(term, t, t + dt, y, None, state, made_jump=False)[:2]
 
     def _search(self, point: _Point) -> _Bracket:
         """Steps on until some guard falls through zero within a step."""
-        settings, order = self.settings, self.settings.solver.order(None) or 1
-        first = jnp.asarray(settings.first_step, dtype=point.t.dtype)
-        _, control = settings.controller.init(
+        scheme, order = self.scheme, self.scheme.solver.order(None) or 1
+        first = jnp.asarray(scheme.dt, dtype=point.t.dtype)
+        _, control = scheme.controller.init(
             None, point.t, point.t + first, point.y, first, None, lambda *_: None, order
         )
 
@@ -275,37 +354,53 @@ class _Engine:
             return ~b.found & ~b.failed
 
         def advance(b: _Bracket) -> _Bracket:
-            y, error = self._try(b.t, b.dt, b.y, point.phase)
-            t = b.t + b.dt
-            keep, t0, t1, _, control, _ = settings.controller.adapt_step_size(
+            dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
+            y, error = self._try(b.t, dt, b.y, point.phase)
+            keep, t0, t1, _, control, _ = scheme.controller.adapt_step_size(
                 b.t, t, b.y, y, None, error, order, b.control
             )
             guards = self.guards(t, y)
             keep = jnp.asarray(keep)
             fell = (b.guards > 0.0) & (guards <= 0.0) & self._armed(t, y, point.phase) & keep
             found = jnp.any(fell)
-            failed = (keep & ~_finite(y)) | (b.steps + 1 >= settings.max_steps)
-            dt = jax.lax.stop_gradient(jnp.asarray(t1 - t0))
-            after = _Bracket(t, y, dt, guards, guards, fell, found, failed, b.steps + 1, control)
-            before = after._replace(t=b.t, y=b.y, dt=jnp.where(found, b.dt, dt), guards=b.guards)
-            return _select(keep & ~found & ~failed, after, before)
+            lost, spent = keep & ~_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
+            why = jnp.where(lost, Outcome.NONFINITE, Outcome.MAX_STEPS).astype(jnp.int32)
+            following = jax.lax.stop_gradient(jnp.asarray(t1 - t0))
+            # A step that was cut short at a sample says nothing against the length that was wanted.
+            following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
+            seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y)
+            after = _Bracket(
+                t, y, following, guards, guards, fell, found, lost | spent, why, b.steps + 1, b.rejected, control, seen
+            )
+            before = after._replace(
+                t=b.t,
+                y=b.y,
+                dt=jnp.where(found, dt, following),
+                guards=b.guards,
+                steps=b.steps + found.astype(int),
+                rejected=b.rejected + (~keep).astype(int),
+                seen=b.seen,
+            )
+            return _select(keep & ~found & ~lost, after, before)
 
         guards = point.guards
-        nothing = jnp.zeros(guards.shape, dtype=bool)
+        zero = jnp.asarray(0)
         start = _Bracket(
             point.t,
             point.y,
             first,
             guards,
             guards,
-            nothing,
+            jnp.zeros(guards.shape, dtype=bool),
             jnp.asarray(False),
             point.status >= 0,
-            jnp.asarray(0),
+            jnp.asarray(Outcome.COMPLETED, jnp.int32),
+            zero,
+            zero,
             control,
+            point.seen,
         )
-        kind = "lax" if settings.mode == "forward" else "checkpointed"
-        return eqxi.while_loop(unfinished, advance, start, max_steps=settings.max_steps, kind=kind)
+        return _loop(scheme.mode, scheme.max_steps)(unfinished, advance, start)
 
     def _locate(self, b: _Bracket, phase: Array) -> _Event:
         """The first guard to fall within the bracketed step."""
@@ -324,7 +419,7 @@ class _Engine:
             shift = self._next(b, t, y, phase)[1]
             return jnp.clip(dt + jax.lax.stop_gradient(shift), 0.0, b.dt)
 
-        dt = _illinois(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.settings.iterations)
+        dt = _illinois(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
         dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING, nearer, dt), 0.0)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
@@ -343,14 +438,15 @@ class _Engine:
 
     def _jump(self, t: Array, y: State, phase: Array, fired: Array) -> tuple[State, Array, Array]:
         """State, phase and status after the event."""
-        status = jnp.where(fired == len(self.transitions), TIME_UP, -1)
-        after, new_phase = y, phase
+        status = jnp.where(fired == len(self.transitions), Outcome.COMPLETED, -1)
+        after, new_phase, endings = y, phase, 0
         for i, tr in enumerate(self.transitions):
             if tr.reset is not None:
                 after = _select(fired == i, tr.reset(t, y), after)
             new_phase = jnp.where(fired == i, tr.target, new_phase)
             if tr.ends:
-                status = jnp.where(fired == i, FIRST_ENDING + i, status)
+                status = jnp.where(fired == i, FIRST_TERMINATION + endings, status)
+                endings += 1
         return after, new_phase.astype(jnp.int32), status.astype(jnp.int32)
 
     def _sample(self, point: _Point, t_end: Array) -> tuple[Array, State]:
@@ -381,9 +477,90 @@ class _Bracket(NamedTuple):
     """Which guards fall within it."""
     found: Bool[Array, ""]
     failed: Bool[Array, ""]
+    why: Int[Array, ""]
+    """The outcome, if it failed."""
     steps: Int[Array, ""]
+    rejected: Int[Array, ""]
     control: Any
     """Memory of the step-size controller."""
+    seen: Any
+    """See `_Point`."""
+
+
+class _Seen(NamedTuple):
+    """What is looked at while a trajectory moves on."""
+
+    next: Int[Array, ""]
+    """Number of the next sample."""
+    ys: Any
+    """Samples, NaN where there is none yet."""
+    extremes: dict[str, Extremes]
+
+
+@float64_default
+class _Samples:
+    """When a trajectory is looked at, and for the extremes of what: steps end on the sampling times."""
+
+    def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...]) -> None:
+        self.model, self.ts, self.watch = model, ts, watch
+
+    def start(self, y: State) -> _Seen:
+        """At the first sample."""
+        n = self.ts.shape[0]
+        ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
+        return _Seen(jnp.asarray(1), ys, {name: Extremes(x, x) for name, x in self._values(self.ts[0], y).items()})
+
+    def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
+        """Length and end of the next step, which goes no further than the next sample."""
+        sample = self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
+        lands = (t + dt >= sample) & (t < sample)
+        return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
+
+    def step(self, seen: _Seen, t: Array, y: State) -> _Seen:
+        """After an accepted step without an event."""
+        due = t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
+        return self._noted(seen, due, t, y)
+
+    def event(self, seen: _Seen, t: Array, before: State, after: State) -> _Seen:
+        """At an event; a sample at the same instant is the state before it."""
+        return self._watched(self.step(seen, t, before), t, after)
+
+    def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
+        """The samples up to the end; the end is the last one."""
+        last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
+        return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
+
+    def _noted(self, seen: _Seen, due: Array, t: Array, y: State) -> _Seen:
+        i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
+        due = due & (seen.next < self.ts.shape[0])
+        ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
+        return self._watched(seen._replace(next=seen.next + due.astype(int), ys=ys), t, y)
+
+    def _watched(self, seen: _Seen, t: Array, y: State) -> _Seen:
+        values = self._values(t, y)
+        wider = {
+            name: Extremes(jnp.minimum(e.least, values[name]), jnp.maximum(e.largest, values[name]))
+            for name, e in seen.extremes.items()
+        }
+        return seen._replace(extremes=wider)
+
+    def _values(self, t: Array, y: State) -> dict[str, Array]:
+        components = state_variables(y)
+        outputs = {} if all(name in components for name in self.watch) else self.model.outputs(t, y)
+        return {name: jnp.asarray({**outputs, **components}[name]) for name in self.watch}
+
+
+def _no_events(y: State, most: int) -> Events:
+    """Room for events."""
+    states = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), y)
+    return Events(jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states)
+
+
+def _loop(mode: Mode, most: int) -> Callable[..., Any]:
+    """A loop through which derivatives go in one direction; reverse mode remembers `most` iterations at most."""
+    if mode == "forward":
+        return jax.lax.while_loop
+    return lambda going, body, start: eqxi.while_loop(going, body, start, max_steps=most, kind="checkpointed")
 
 
 def _illinois(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: Array, iterations: int) -> Array:

@@ -33,7 +33,7 @@ from jaxgait.model import Model, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_model
-from jaxgait.solve.hybrid import EVENT_LIMIT, HybridSettings, hybrid
+from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.smooth import Smooth, integrate
 
 __all__ = [
@@ -89,7 +89,7 @@ class SectionedModel(HybridModel, Protocol):
 class PoincareMap:
     """From event to event of a hybrid mechanism."""
 
-    settings: HybridSettings = HybridSettings()  # noqa: RUF009 (frozen)
+    scheme: EventDriven = EventDriven()  # noqa: RUF009 (frozen)
     longest: float = 5.0
     """Time in s within which the event must come."""
 
@@ -99,8 +99,8 @@ class PoincareMap:
 
     def timed(self, model: SectionedModel, z: Point) -> tuple[Point, Float[Array, ""]]:
         """The next point and the time in s until then."""
-        run = hybrid(model, events=1, t_end=self.longest, y0=model.on_section(z), settings=self.settings)
-        came = run.status == EVENT_LIMIT
+        run = hybrid(model, events=1, t_end=self.longest, y0=model.on_section(z), scheme=self.scheme)
+        came = run.status == Outcome.EVENT_LIMIT
         return jnp.where(came, model.section(run.y_end), jnp.nan), jnp.where(came, run.t_end, jnp.nan)
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from jaxgait.model import Model
 from jaxgait.precision import Precision
 from jaxgait.scheme import Scheme
+from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.smooth import Smooth
 
-SCHEMES: tuple[type[Scheme], ...] = (Smooth,)
+SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven)
 """All of them; the first that suits a model is its default."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.kinds import Contact, Kinetics, Transition
 from jaxgait.mechanics import linalg
-from jaxgait.model import Scalar, parameter
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.walker.smooth import Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
@@ -139,7 +139,7 @@ class HeelStrike(NamedTuple):
 
 
 @float64_default
-class RollingWalker(RoundFeet):
+class RollingWalker(RoundFeet, Model):
     """The walker as a hybrid system: one phase (roll on the stance foot), one event (heel strike), legs swapped there.
 
     Its gait does not know friction: walking without slip needs a coefficient above the largest ratio of the impulses.
@@ -152,6 +152,44 @@ class RollingWalker(RoundFeet):
         plausible=(0.0, 1.6),
         bounds="positive",
     )
+
+    measures: ClassVar[str] = "jaxgait.models.walker.steps:MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "x": Variable("m", "hip position down the slope"),
+        "stance": Variable("rad", "angle of the stance leg"),
+        "swing": Variable("rad", "angle of the swing leg"),
+        "stance_rate": Variable("rad/s", "angular velocity of the stance leg"),
+        "swing_rate": Variable("rad/s", "angular velocity of the swing leg"),
+        "hip_height": Variable("m", "hip height above the slope"),
+        "swing_gap": Variable("m", "height of the swing foot"),
+        "normal": Variable("N", "normal force on the stance foot"),
+        "tangent": Variable("N", "tangential force on the stance foot, down the slope"),
+        "kinetic_energy": Variable("J", "kinetic energy"),
+        "potential_energy": Variable("J", "potential energy"),
+        "energy": Variable("J", "mechanical energy"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, max_step=0.01, max_steps=100_000)
+
+    @property
+    def duration(self) -> float:
+        """10 s, some 24 steps."""
+        return 10.0
+
+    def outputs(self, t: Scalar, y: RollingState) -> dict[str, Array]:
+        """Heights, forces on the stance foot, energies (see `variables`)."""
+        del t
+        full = self.standing(y)
+        normal, tangent = self.stance_force(y)
+        kinetic, potential = self.energies(full)
+        return {
+            "hip_height": jnp.asarray(full.y),
+            "swing_gap": jnp.asarray(self.feet(full)[1].gap),
+            "normal": jnp.asarray(normal),
+            "tangent": jnp.asarray(tangent),
+            "kinetic_energy": jnp.asarray(kinetic),
+            "potential_energy": jnp.asarray(potential),
+            "energy": jnp.asarray(kinetic + potential),
+        }
 
     def initial_state(self) -> RollingState:
         """Leg 1 of `start` on the ground; the hip follows from rolling."""

@@ -1,0 +1,128 @@
+"""Whole trajectories from event to event against a closed form: samples, events, extremes, statuses, derivatives."""
+
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import ensemble, simulate
+from jaxgait.kinds import Transition
+from jaxgait.measure import Measure
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome
+from jaxgait.parameters import with_parameters
+from jaxgait.run import Sampling
+from jaxgait.solve.schemes import scheme_for
+
+EXACT = 1e-9  # the motion is a parabola: every solver is exact but for rounding, which grows with every bounce
+
+
+class Ball(NamedTuple):
+    h: Scalar
+    v: Scalar
+
+
+class Bouncing(Model):
+    """Falls, bounces with restitution e; ends at a ceiling."""
+
+    gravity: Scalar = parameter(9.8, unit="m/s^2", doc="gravity")
+    e: Scalar = parameter(0.8, unit="1", doc="restitution")
+    height: Scalar = parameter(1.0, unit="m", doc="height at the start")
+    speed: Scalar = parameter(0.0, unit="m/s", doc="velocity at the start")
+
+    variables: ClassVar = {"h": Variable("m", "height"), "v": Variable("m/s", "velocity")}
+    numerics: ClassVar = Numerics(stiff=False)
+    duration: ClassVar = 2.0
+
+    def initial_state(self):
+        return Ball(jnp.asarray(self.height), jnp.asarray(self.speed))
+
+    def phases(self):
+        return (lambda t, y: Ball(y.v, -self.gravity),)
+
+    def transitions(self):
+        return {
+            "bounce": Transition(0, 0, lambda t, y: y.h, reset=lambda t, y: Ball(jnp.zeros_like(y.h), -self.e * y.v)),
+            "ceiling": Transition(0, 0, lambda t, y: 1.5 - y.h, ends=True),
+        }
+
+
+def closed_form(p, t):
+    """Height at a time, and the times of the bounces before it."""
+    g, e, h = p
+    bounces, start, speed = [], jnp.sqrt(2 * h / g), jnp.sqrt(2 * g * h)
+    height = h - 0.5 * g * t**2
+    while start < t:
+        bounces.append(start)
+        speed = e * speed
+        height = speed * (t - start) - 0.5 * g * (t - start) ** 2
+        start = start + 2 * speed / g
+    return height, bounces
+
+
+P = (9.8, 0.8, 1.0)
+
+
+def test_samples_and_events_are_those_of_the_closed_form():
+    run = simulate(Bouncing(), samples=40)
+    assert run.attrs["status_text"] == "completed" and run.attrs["scheme"] == "EventDriven"
+    np.testing.assert_allclose(run.h, [closed_form(P, t)[0] for t in run.time.values], atol=EXACT)
+    np.testing.assert_allclose(run.event_time, closed_form(P, 2.0)[1], atol=EXACT)
+    assert set(run.event_name.values) == {"bounce"} and run.event_time.attrs["units"] == "s"
+    np.testing.assert_allclose(run.v_after, -0.8 * run.v_before, atol=EXACT)
+
+
+def test_sampling_changes_nothing():
+    few, many = (simulate(Bouncing(), samples=n) for n in (2, 500))
+    np.testing.assert_allclose(few.event_time, many.event_time, atol=EXACT)
+    np.testing.assert_allclose(few.h[-1], many.h[-1], atol=EXACT)
+
+
+def test_a_transition_that_ends_is_a_status_and_the_last_event():
+    with pytest.warns(IncompleteRun, match="ended early: ceiling"):
+        run = simulate(Bouncing(speed=4.0), samples=10)
+    assert run.attrs["status"] == FIRST_TERMINATION and run.event_name.values[-1] == "ceiling"
+    assert float(run.h_before[-1]) == pytest.approx(1.5, abs=EXACT) and np.isnan(run.h[-1])
+
+
+def test_too_many_events_are_a_status():
+    with pytest.warns(IncompleteRun, match="raise max_events"):
+        run = simulate(Bouncing(), max_events=2)
+    assert run.attrs["status"] == Outcome.EVENT_LIMIT and run.sizes["event"] == 2
+
+
+HIGHEST = Measure("lowest", lambda run: run.extremes("h").least, "m", "lowest point", watch=("h",))
+
+
+def test_members_end_each_in_its_own_way_and_extremes_are_over_all_steps():
+    members = {"speed": [0.0, 4.0, 1.0]}
+    found = ensemble(Bouncing(), members, samples=5, observe=[HIGHEST])
+    np.testing.assert_array_equal(found.status, [0, FIRST_TERMINATION, 0])
+    np.testing.assert_allclose(found.lowest, [0.0, np.nan, 0.0], atol=EXACT)
+
+
+def _height_at(mode):
+    model, time = Bouncing(), 1.7
+    sampling = Sampling.of(model, None, time, 3)
+    scheme = scheme_for(model, max_steps=256, max_events=8).in_mode(mode)
+
+    def height(p):
+        values = dict(zip(("gravity", "e", "height"), p, strict=True))
+        trajectory = scheme.run(with_parameters(model, values), sampling)
+        assert trajectory.events is not None
+        return jnp.stack([*trajectory.ys.h[1:], trajectory.events.t[1]])
+
+    return height
+
+
+def test_derivatives_of_samples_and_event_times_go_both_ways():
+    p = jnp.array(P)
+
+    def exact(p):
+        return jnp.stack([closed_form(p, 1.7 / 3 * i)[0] for i in (1, 2, 3)] + [closed_form(p, 1.7)[1][1]])
+
+    expected = jax.jacfwd(exact)(p)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(_height_at("forward")))(p), expected, atol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.jacrev(_height_at("reverse")))(p), expected, atol=1e-7)
