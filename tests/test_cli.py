@@ -57,7 +57,7 @@ def test_measures_that_the_sampling_forbids_are_named(capsys):
     from jaxgait.cli import _possible_measures
 
     found = _possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
-    assert found is not None and [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
+    assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
     assert "order" not in [m.name for m in found.members]
     said = capsys.readouterr().err
     assert said.startswith("jaxgait: left out: order (needs 20 strides or more") and said.count("\n") == 1
