@@ -1,0 +1,156 @@
+"""Docstrings of all public functions: shapes of arrays, units of quantities, errors raised; floors that only rise.
+
+Run `python -m tests.test_docstrings` for the counts, and with `--missing` for the functions that lack something.
+"""
+
+import ast
+import functools
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+import jaxgait
+
+ROOT = pathlib.Path(jaxgait.__file__).parent
+FLOORS = {"shape": 80.0, "unit": 58.0, "error": 91.0}
+"""In percent; what is reached today: raise them, never lower them."""
+NO_QUANTITIES = (
+    *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
+    *("ensembles", "solve/dataset.py", "mechanics/linalg.py", "solve/rosenbrock.py", "solve/tableaus.py"),
+)
+"""Where floats are no physical quantities (machine code, text, names, colours) or those of any model (algebra, stores)."""
+CONTRACT = {"vector_field", "initial_state", "outputs", "terminations", "jumps", "prepared", "validate"}
+"""What every model has: states and outputs have their units and dimensions in `variables`."""
+
+_SINGLE = r"(?:kg|mm|cm|ms|Pa|kPa|MPa|Hz|rad|deg|kN|1)"
+_LETTER = r"(?:m|s|N|J|W)"
+_COMPOUND = rf"(?:{_SINGLE}|{_LETTER})(?:\^\d)?(?:[ /]{{1}}(?:kg|m|s|N|rad|deg|stride|step)(?:\^\d)?)+"
+UNIT = re.compile(
+    rf"(?<![\w.-])(?:{_COMPOUND}|(?:kg|mm|cm|Pa|Hz|rad|deg|kN|%)(?:\^\d)?"
+    rf"|(?:in|of|or|and|\d|:|,|\() ?{_LETTER}(?:\^\d)?"
+    r"|SI units?|no dimension|no unit|dimensionless|body weights?|pure numbers?"
+    r"|units? of|units? (?:is|are)|(?:same|any|in the|whose|their|its|own) units?|seconds|(?:units?|unit): )(?![\w-])"
+)
+SHAPE = re.compile(
+    r"\b(shape|scalar|one number|vector of|matrix|per (member|sample|stride)|leading axis)|\((\.\.\.|\w+),( \w+)*"
+)
+SIZED = re.compile(r"\b(Float|Int|Bool|Real|Inexact|Shaped|Num|Complex|Integer)\[")
+PLAIN_ARRAY = re.compile(r"\b(jax\.Array|np\.ndarray|ArrayLike|Array)\b(?!\[)")
+NUMBER = re.compile(r"\b(float|Scalar|Real|Float|ArrayLike|Array|ndarray)\b")
+
+
+class Function(NamedTuple):
+    """A public function or method, as it is written."""
+
+    where: str
+    node: ast.FunctionDef
+    doc: str
+    """Its docstring and, for a method, that of its class."""
+
+
+def public(name: str) -> bool:
+    """Whether a name is part of the interface."""
+    return not name.startswith("_") or name == "__call__"
+
+
+def functions(path: pathlib.Path) -> Iterator[Function]:
+    """Public functions and methods of public classes of a module; overloads and bodies in `...` are no functions."""
+    name = path.relative_to(ROOT).as_posix()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef) and public(node.name):
+            yield Function(f"{name}:{node.name}", node, ast.get_docstring(node) or "")
+        if isinstance(node, ast.ClassDef) and public(node.name):
+            of_class = ast.get_docstring(node) or ""
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef) and public(member.name):
+                    doc = "\n".join([ast.get_docstring(member) or "", of_class])
+                    yield Function(f"{name}:{node.name}.{member.name}", member, doc)
+
+
+@functools.cache
+def everything() -> tuple[Function, ...]:
+    """All public functions of the package."""
+    paths = sorted(ROOT.rglob("*.py"))
+    hidden = lambda path: any(part.startswith("_") and part != "__init__.py" for part in path.relative_to(ROOT).parts)
+    return tuple(f for path in paths if not hidden(path) and "experiments" not in path.parts for f in functions(path))
+
+
+def annotations(node: ast.FunctionDef) -> list[str]:
+    """What its arguments and its result are said to be."""
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    given = [a.annotation for a in arguments if a.annotation] + ([node.returns] if node.returns else [])
+    return [ast.unparse(a) for a in given]
+
+
+def raises(node: ast.FunctionDef) -> bool:
+    """Whether it raises by itself."""
+    return any(isinstance(x, ast.Raise) for x in ast.walk(node))
+
+
+def lacks_shape(f: Function) -> bool | None:
+    """Whether an array of it has a shape that neither its annotation nor its docstring gives; None without arrays."""
+    found = annotations(f.node)
+    plain = [a for a in found if PLAIN_ARRAY.search(re.sub(SIZED.pattern + r"[^\]]*\]", "", a))]
+    if f.node.name in CONTRACT or not (plain or any(SIZED.search(a) for a in found)):
+        return None
+    return bool(plain) and not SHAPE.search(f.doc)
+
+
+def lacks_unit(f: Function) -> bool | None:
+    """Whether it takes or gives quantities and names no unit; None without quantities."""
+    quantities = any(NUMBER.search(a) for a in annotations(f.node))
+    if f.where.startswith(NO_QUANTITIES) or f.node.name in CONTRACT or not quantities:
+        return None
+    return not UNIT.search(f.doc)
+
+
+def lacks_error(f: Function) -> bool | None:
+    """Whether it raises and does not say so; None if it does not raise."""
+    return "Raises:" not in f.doc if raises(f.node) else None
+
+
+CHECKS = {"shape": lacks_shape, "unit": lacks_unit, "error": lacks_error}
+
+
+def counted(check) -> tuple[list[str], int]:
+    """Functions that lack something, and how many could."""
+    verdicts = {f.where: check(f) for f in everything()}
+    return [where for where, lacks in verdicts.items() if lacks], sum(v is not None for v in verdicts.values())
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_docstrings_say_what_a_user_needs(name):
+    missing, total = counted(CHECKS[name])
+    share = 100.0 * (1.0 - len(missing) / total)
+    assert total > 50, "the walk has gone blind"
+    assert share >= FLOORS[name], f"{share:.1f} % name the {name}: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("Length in m.", True),
+        ("Rates in rad/s", True),
+        ("Torque (N m) at the knee", True),
+        ("Lift-off (s) and height, m", True),
+        ("A pure number", True),
+        ("Inertia, kg m^2", True),
+        ("Slope of the clearance, in the unit of the parameter", True),
+        ("The s of the thing is a matter of taste", False),
+        ("What a mass m does to a model", False),
+        ("The J-curve and N-body problems", False),
+    ],
+)
+def test_units_are_recognised(text, unit):
+    assert bool(UNIT.search(text)) == unit
+
+
+if __name__ == "__main__":
+    for name, check in CHECKS.items():
+        missing, total = counted(check)
+        print(f"{name}: {100.0 * (1.0 - len(missing) / total):.1f} % of {total}")
+        print(*(f"  {where}" for where in missing if "--missing" in sys.argv), sep="\n")
