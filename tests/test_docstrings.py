@@ -22,7 +22,7 @@ NO_QUANTITIES = (
     *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
     *("ensembles", "solve/dataset.py", "mechanics/linalg.py", "solve/rosenbrock.py", "solve/tableaus.py"),
 )
-"""Where floats are no physical quantities (machine code, text, names, colours) or those of any model (algebra, stores)."""
+"""Where floats are no physical quantities (code, text, names, colours) or those of any model (algebra, stores)."""
 CONTRACT = {"vector_field", "initial_state", "outputs", "terminations", "jumps", "prepared", "validate"}
 """What every model has: states and outputs have their units and dimensions in `variables`."""
 
