@@ -63,3 +63,81 @@ def test_every_dependency_is_used():
     named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
     assert not [names for names in declared if not names & used] and set(extras) == {"store", "dev"}
+
+
+COVERED = {
+    "analysis/attractors.py": "analysis/test_continuation.py",
+    "analysis/floquet.py": "analysis/test_continuation.py",
+    "checks.py": "bad_inputs/test_bad_inputs.py",
+    "ensembles/batch.py": "ensembles/test_ensemble.py",
+    "ensembles/compare.py": "ensembles/test_ensemble.py",
+    "ensembles/driver.py": "ensembles/test_store.py",
+    "ensembles/extra.py": "ensembles/test_store.py",
+    "ensembles/fingerprint.py": "ensembles/test_source.py",
+    "ensembles/labels.py": "ensembles/test_ensemble.py",
+    "ensembles/meter.py": "ensembles/test_ensemble.py",
+    "ensembles/plan.py": "ensembles/test_ensemble.py",
+    "mechanics/fourbar.py": "models/prosthesis/test_model.py",
+    "mechanics/kane.py": "models/prosthesis/test_model.py",
+    "mechanics/planar.py": "mechanics/test_spatial.py",
+    "models/bungee/model.py": "papers/test_bungee.py",
+    "models/creeper/artery.py": "models/creeper/test_model.py",
+    "models/creeper/chain.py": "papers/test_creeper_spatial.py",
+    "models/creeper/measures.py": "papers/test_creeper_axial.py",
+    "models/exoskeleton/walking.py": "models/exoskeleton/test_model.py",
+    "models/jumper/anthropometry.py": "papers/test_jumper.py",
+    "models/jumper/human.py": "papers/test_jumper.py",
+    "models/jumper/measures.py": "papers/test_jumper.py",
+    "models/jumper/planar.py": "models/jumper/test_robot.py",
+    "models/jumper/spatial.py": "papers/test_jumper_spatial.py",
+    "models/jumper/swing.py": "models/jumper/test_landing.py",
+    "models/prosthesis/formulations/lagrange.py": "models/prosthesis/test_model.py",
+    "models/prosthesis/formulations/multipliers.py": "models/prosthesis/test_model.py",
+    "models/prosthesis/measures.py": "papers/test_knee.py",
+    "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
+    "models/walker/rigid.py": "models/walker/test_walks.py",
+    "models/walker/steps.py": "models/walker/test_walks.py",
+    "motion/embedded.py": "motion/test_verdict.py",
+    "motion/errors.py": "motion/test_table.py",
+    "motion/norms.py": "motion/test_verdict.py",
+    "motion/stride.py": "motion/test_drive.py",
+    "native/blocks.py": "native/test_kernel.py",
+    "native/machine.py": "native/test_disk.py",
+    "native/regions.py": "native/test_program.py",
+    "outcome.py": "ensembles/test_ensemble.py",
+    "registry.py": "test_cli.py",
+    "run.py": "test_measure.py",
+    "scheme.py": "solve/test_schemes.py",
+    "solve/checks.py": "bad_inputs/test_bad_inputs.py",
+    "solve/dataset.py": "solve/test_simulate.py",
+    "solve/resolving.py": "solve/test_float32.py",
+    "solve/smooth.py": "solve/test_simulate.py",
+    "solve/tableaus.py": "solve/test_rosenbrock.py",
+    "solve/watch.py": "ensembles/test_ensemble.py",
+}
+"""Modules whose tests stand in a neighbour's file, or with the published figures."""
+UNTESTED = {
+    "kinds.py": "protocols",
+    "mechanics/planar_tree.py": "through the planar jumpers that are made of it",
+    "mechanics/scalars.py": "types",
+}
+"""Modules without tests that name them, and why. This list only becomes shorter."""
+TESTS = pathlib.Path(__file__).parent
+
+
+def _own_tests(module: pathlib.PurePath) -> list[str]:
+    """Where a module's tests belong: a file of its own, or one of its folder."""
+    folder = [f"{module.parent.parent}/test_{module.parent.name}.py", f"{module.parent}/test_{module.parent.name}.py"]
+    return [f"{module.parent}/test_{module.name}", *folder]
+
+
+def test_every_module_has_tests_where_one_looks_for_them():
+    modules = [
+        p.relative_to(ROOT) for p in ROOT.rglob("*.py") if p.name != "__init__.py" and "experiments" not in p.parts
+    ]
+    own = {m.as_posix() for m in modules if any((TESTS / path).exists() for path in _own_tests(m))}
+    without = {m.as_posix() for m in modules} - own - set(COVERED) - set(UNTESTED)
+    assert not without, f"no test file tests/<room>/test_<module>.py, nor an entry of COVERED: {sorted(without)}"
+    stale = {name for name in [*COVERED, *UNTESTED] if name in own or not (ROOT / name).exists()}
+    assert not stale, f"take these out of COVERED or UNTESTED: {sorted(stale)}"
+    assert not [path for path in COVERED.values() if not (TESTS / path).exists()]

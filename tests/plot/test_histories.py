@@ -1,0 +1,58 @@
+"""Pictures of any result: which variables are drawn, over what, and what is said where nothing can be."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait.plot.histories import MOST, picture
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def run(names):
+    data = {n: ("time", np.arange(4.0) + i, {"units": "m", "long_name": f"{n} of it"}) for i, n in enumerate(names)}
+    return xr.Dataset(data, {"time": np.arange(4.0)})
+
+
+def scan(*dims):
+    shape = (2, 3, 2)[: len(dims)]
+    low = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    low.flat[0] = np.nan
+    data = {"low": (dims, low, {"units": "m"}), "status": (dims, np.zeros(shape, int)), "x_end": (dims, low)}
+    return xr.Dataset(data, {d: (d, np.arange(n), {"units": "kg"}) for d, n in zip(dims, shape, strict=True)})
+
+
+def test_a_run_is_drawn_over_time():
+    axes = picture(run(["x", "y"]), ["y"]).axes
+    assert [ax.get_ylabel() for ax in axes] == ["y (m)"] and axes[0].get_xlabel() == "time (s)"
+    np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), [1.0, 2.0, 3.0, 4.0])
+    assert len(picture(run([f"x{i}" for i in range(MOST + 3)])).axes) == MOST
+
+
+def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
+    curve = picture(scan("mass")).axes
+    assert len(curve) == 1 and curve[0].get_xlabel() == "mass (kg)" and curve[0].get_ylabel() == "low (m)"
+    field, bar = picture(scan("mass", "length")).axes
+    assert (field.get_xlabel(), field.get_ylabel(), bar.get_ylabel()) == ("mass (kg)", "length (kg)", "low (m)")
+    drawn = field.collections[0].get_array()
+    assert drawn.shape == (3, 2) and np.ma.getmaskarray(drawn)[0, 0] and drawn[2, 1] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("data", "variables", "message"),
+    [
+        (run(["x"]), ["z"], "no variable 'z'; there are x"),
+        (scan("mass", "length", "age"), [], "a scan over mass, length, age has 3 dimensions"),
+        (scan("mass").drop_vars("status"), [], "neither a run over time nor a scan"),
+        (run([]).assign(s=("time", np.zeros(4))).drop_vars("s"), [], "nothing to draw: no variable runs along"),
+        (run(["x"]).assign(m=3.0), ["m"], "'m' has the dimensions"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(data, variables, message):
+    with pytest.raises(ValueError, match=message):
+        picture(data, variables)
