@@ -13,6 +13,7 @@ import jaxgait
 
 ROOMS = [
     "native",
+    "roots",
     "mechanics",
     "motion",
     "registry",

@@ -145,15 +145,10 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     """
     e, v = jnp.asarray(restitution, dtype=float), jnp.asarray(velocity, dtype=float)
 
-    def halved(_: Any, ends: tuple[RealArray, RealArray]) -> tuple[RealArray, RealArray]:
-        low, high = ends
-        middle = 0.5 * (low + high)  # in the fraction e s, of which only the root between 0 and 1 is wanted
-        s = middle / e
-        below = jnp.log1p(s) - jnp.log1p(-middle) < s * (1.0 + e)
-        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+    def excess(x: RealArray, e: RealArray) -> RealArray:  # x = e s, of which only the root between 0 and 1 is wanted
+        return jnp.log1p(x / e) - jnp.log1p(-x) - x / e * (1.0 + e)
 
-    ends = (jnp.zeros_like(e * v), jnp.ones_like(e * v))
-    return jax.lax.fori_loop(0, 60, halved, ends)[0] / (e * v)
+    return jnp.vectorize(lambda e: bisected(excess, 0.0, 1.0, e))(e) / (e * v)
 
 
 @float64_default

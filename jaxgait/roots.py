@@ -1,0 +1,301 @@
+"""Roots of equations: Newton's method inside a JAX program or over many members, and brackets around one number.
+
+One rule improves an iterate (`improved`: value and exact Jacobian in one pass; a step that does not reduce the residual
+is shortened). Two drivers apply it:
+
+- `root`: in a JAX program, by optimistix' loop; statuses, `jax.vmap`, derivatives of the root in both modes;
+- `many`: over the members of an ensemble from outside, for evaluations that are expensive or compiled by themselves
+  (`jaxgait.native`). Members retire when they have converged or failed, so that no member waits for the slowest.
+
+`bisected` is optimistix' bisection. `Bracket` holds safeguarded secants (Illinois), which optimistix lacks: 8 of them
+locate what takes 50 halvings.
+
+Derivatives are those of the implicit function: one Newton step with a frozen Jacobian at the root,
+
+    x - J^-1 f(x, args),
+
+changes the root by rounding only, but has its derivative. optimistix' `ImplicitAdjoint` has it too, and raises an error
+for a whole batch if the Jacobian of one member is singular (https://github.com/patrick-kidger/lineax, `throw`).
+
+No failure raises: look at `Root.status`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from jaxgait.precision import float64_default
+
+__all__ = ["CONVERGED", "STALLED", "UNDEFINED", "Bracket", "Newton", "Root", "bisected", "improved", "many", "root"]
+
+CONVERGED = 0
+STALLED = 1
+"""No root was found: the residual no longer falls, or the steps ran out."""
+UNDEFINED = 2
+"""The function is not finite at the first guess."""
+
+SHRINK, SHORTEST = 0.4, 0.01
+"""A step that does not reduce the residual is shortened by the first factor, down to the second."""
+HALVINGS = 60
+"""Of `bisected`: down to rounding, also in float64."""
+
+Numbers: TypeAlias = Float[Array, "*members"] | Float[np.ndarray, "*members"]
+Points: TypeAlias = Float[Array, "*members n"] | Float[np.ndarray, "*members n"]
+Matrices: TypeAlias = Float[Array, "*members n n"] | Float[np.ndarray, "*members n n"]
+Function: TypeAlias = Callable[[Float[Array, " n"], Any], Float[Array, " n"]]
+"""Maps (point, args) to a residual of as many components; NaN where it is not defined."""
+
+
+class Root(NamedTuple):
+    """Where a search ended; under `vmap` and from `many` every field has a leading axis."""
+
+    x: Points
+    """The root, one Newton step beyond the point of `residual` and `jacobian`; NaN where none was found."""
+    jacobian: Matrices
+    """Exact Jacobian there; without derivatives of its own."""
+    residual: Numbers
+    """Largest component of the function at the best point."""
+    steps: Shaped[Array, "*members"] | Shaped[np.ndarray, "*members"]
+    """Evaluations of the function and its Jacobian."""
+    status: Shaped[Array, "*members"] | Shaped[np.ndarray, "*members"]
+    """`CONVERGED`, `STALLED` or `UNDEFINED`."""
+
+
+# --- Newton's method ----------------------------------------------------------------------------------------------
+
+
+class Iterate(NamedTuple):
+    """State of a search, of NumPy or JAX arrays with any leading axes."""
+
+    x: Points
+    """The best point so far."""
+    jacobian: Matrices
+    """There."""
+    residual: Numbers
+    """There; infinity before the first evaluation and if that is not finite."""
+    step: Points
+    """Newton's step from there."""
+    fraction: Numbers
+    """How much of it is tried next."""
+    ended: Any
+
+
+class Rule(NamedTuple):
+    """When a search has converged and when it is given up."""
+
+    tolerance: float
+    """Largest component of the residual at a root."""
+    shorten: bool = True
+    """Whether steps that do not reduce the residual are shortened; otherwise all steps are full ones."""
+    longest: float = float("inf")
+    """A Newton step with a component longer than this ends the search (only if steps are not shortened)."""
+    settled: float = 0.0
+    """A Newton step with no component longer than this ends the search as converged."""
+
+
+def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
+    """The search after an evaluation at ``x + fraction step``: the step is taken or shortened.
+
+    Args:
+        it: the search so far.
+        value: the function at the point that was tried.
+        jacobian: there.
+        rule: when it ends.
+    """
+    xp = it.x.__array_namespace__()
+    tried = it.x + it.fraction[..., None] * it.step
+    residual = xp.max(xp.abs(value), axis=-1)
+    finite = xp.isfinite(residual) & xp.all(xp.isfinite(jacobian), axis=(-2, -1))
+    taken = finite & ((residual < it.residual) | (not rule.shorten))
+    newton = _solve(xp, jacobian, -value)
+    x, jacobian, best, step = (
+        xp.where(xp.reshape(taken, taken.shape + (1,) * (new.ndim - taken.ndim)), new, old)
+        for new, old in ((tried, it.x), (jacobian, it.jacobian), (residual, it.residual), (newton, it.step))
+    )
+    fraction = xp.where(taken, xp.ones_like(it.fraction), SHRINK * it.fraction)
+    length = xp.max(xp.abs(step), axis=-1)
+    lost = ~taken | ~(length <= rule.longest) if not rule.shorten else (fraction < SHORTEST) | ~xp.isfinite(best)
+    return Iterate(x, jacobian, best, step, fraction, lost | (best <= rule.tolerance) | (length <= rule.settled))
+
+
+def _solve(xp: Any, matrix: Matrices, right: Points) -> Points:
+    """Solution of linear equations, not finite where the matrix is singular."""
+    if xp is jnp:
+        return jnp.linalg.solve(matrix, right[..., None])[..., 0]
+    regular = np.isfinite(matrix).all(axis=(-2, -1)) & (np.linalg.cond(np.nan_to_num(matrix)) < 1.0 / np.finfo(float).eps)
+    safe = np.where(regular[..., None, None], matrix, np.eye(matrix.shape[-1]))
+    return np.where(regular[..., None], np.linalg.solve(safe, right[..., None])[..., 0], np.nan)
+
+
+def _begun(x: Points) -> Iterate:
+    """A search before its first evaluation."""
+    xp, n = x.__array_namespace__(), x.shape[-1]
+    one = xp.ones(x.shape[:-1], dtype=x.dtype)
+    matrix = xp.zeros((*x.shape, n), dtype=x.dtype)
+    return Iterate(x, matrix, one * np.inf, xp.zeros_like(x), one, xp.zeros(one.shape, dtype=bool))
+
+
+def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
+    """What is found, with the last Newton step taken."""
+    xp = it.x.__array_namespace__()
+    length = xp.max(xp.abs(it.step), axis=-1)
+    found = xp.isfinite(it.residual) & ((it.residual <= rule.tolerance) | (it.ended & (length <= rule.settled)))
+    found = found & xp.isfinite(length)
+    status = xp.where(found, CONVERGED, xp.where(xp.isfinite(it.residual), STALLED, UNDEFINED))
+    x = xp.where(found[..., None], it.x + it.step, xp.nan)
+    return Root(x, xp.where(found[..., None, None], it.jacobian, xp.nan), it.residual, steps, status)
+
+
+class Newton(optimistix.AbstractRootFinder):
+    """The rule of `improved` as a root finder of optimistix, for one point (a vector)."""
+
+    rule: Rule = eqx.field(static=True)
+    rtol: float = 0.0
+    atol: float = 0.0
+    norm: Callable[[Any], Array] = optimistix.max_norm
+
+    def init(self, fn: Any, y: Array, *_: Any, **__: Any) -> Iterate:
+        """The search before the first evaluation."""
+        return _begun(y)
+
+    def step(self, fn: Any, y: Array, args: Any, options: Any, state: Iterate, tags: Any) -> tuple[Array, Iterate, Any]:
+        """One evaluation of value and Jacobian, at `y`; the next point to be tried."""
+
+        def twice(x: Array) -> tuple[Array, tuple[Array, Any]]:
+            value, aux = fn(x, args)
+            return value, (value, aux)
+
+        jacobian, (value, aux) = jax.jacfwd(twice, has_aux=True)(y)
+        state = improved(state, value, jacobian, self.rule)
+        return state.x + state.fraction * state.step, state, aux
+
+    def terminate(self, fn: Any, y: Array, args: Any, options: Any, state: Iterate, tags: Any) -> tuple[Array, Any]:
+        """Whether it has ended; how is read off the state."""
+        return state.ended, optimistix.RESULTS.successful
+
+    def postprocess(
+        self, fn: Any, y: Array, aux: Any, args: Any, options: Any, state: Iterate, tags: Any, result: Any
+    ) -> tuple[Array, Any, dict[str, Any]]:
+        """Nothing is left to do."""
+        return y, aux, {}
+
+
+@float64_default
+def root(
+    function: Function,
+    x0: Float[Array, " n"],
+    args: Any = None,
+    *,
+    tolerance: float,
+    max_steps: int = 30,
+    shorten: bool = True,
+) -> Root:
+    """Solves ``function(x, args) = 0``; jittable, batchable by `jax.vmap`, differentiable in `args` in both modes.
+
+    Args:
+        function: all that is differentiated comes in `args`, not by closure.
+        x0: first guess.
+        args: any pytree.
+        tolerance: largest component of the residual from which one more Newton step leads to the root.
+        max_steps: evaluations of the function and its Jacobian after which it is given up.
+        shorten: whether steps that do not reduce the residual are shortened.
+    """
+    rule, frozen = Rule(tolerance, shorten), jax.lax.stop_gradient(args)
+    solution = optimistix.root_find(
+        function, Newton(rule), jax.lax.stop_gradient(x0), frozen, max_steps=max_steps, throw=False
+    )
+    at, steps = jax.lax.stop_gradient((solution.state, solution.stats["num_steps"]))
+    found = _finished(at, steps, rule)
+    here = jnp.where(found.status == CONVERGED, at.x, x0)
+    x = here - jnp.linalg.solve(at.jacobian, function(here, args))
+    return found._replace(x=jnp.where(found.status == CONVERGED, x, jnp.nan))
+
+
+Evaluate: TypeAlias = Callable[[Int[np.ndarray, " k"], Float[np.ndarray, "k n"]], tuple[np.ndarray, np.ndarray]]
+"""Values (k, n) and Jacobians (k, n, n) of some members, by their numbers, at points (k, n)."""
+
+
+def many(evaluate: Evaluate, x0: Float[np.ndarray, "members n"], rule: Rule, max_steps: int = 30) -> Root:
+    """Solves for the roots of many members, in NumPy arrays; only those that have not ended are evaluated.
+
+    Args:
+        evaluate: of any number of members; it may raise no error for bad points, but return NaN.
+        x0: first guesses.
+        rule: when a search ends.
+        max_steps: evaluations of a member after which it is given up.
+    """
+    it = _begun(np.array(x0, dtype=float))
+    steps = np.zeros(len(it.x), dtype=int)
+    for _ in range(max_steps):
+        going = np.flatnonzero(~it.ended)
+        if not going.size:
+            break
+        now = Iterate(*(field[going] for field in it))
+        value, jacobian = evaluate(going, now.x + now.fraction[:, None] * now.step)
+        for field, new in zip(it, improved(now, np.asarray(value), np.asarray(jacobian), rule), strict=True):
+            field[going] = new
+        steps[going] += 1
+    return _finished(it, steps, rule)
+
+
+# --- one number between two ends ----------------------------------------------------------------------------------
+
+
+@float64_default
+def bisected(
+    function: Callable[[Float[Array, ""], Any], Float[Array, ""]], lower: float, upper: float, args: Any = None
+) -> Float[Array, ""]:
+    """The zero of a function that is negative at one end and positive at the other, by halving (optimistix).
+
+    Jittable, batchable, differentiable in `args` in both modes.
+
+    Args:
+        function: of (x, args), negative just above `lower` and positive just below `upper`.
+        lower: an end, at which it is not evaluated.
+        upper: the other one.
+        args: any pytree.
+    """
+    solver = optimistix.Bisection(rtol=0.0, atol=0.0, flip=False)
+    frozen, ends = jax.lax.stop_gradient(args), {"lower": lower, "upper": upper}
+    middle = jnp.asarray(0.5 * (lower + upper), dtype=float)
+    x = optimistix.root_find(function, solver, middle, frozen, ends, max_steps=HALVINGS, throw=False).value
+    x = jax.lax.stop_gradient(x)
+    slope = jax.lax.stop_gradient(jax.grad(function)(x, frozen))
+    value = function(x, args)
+    return x - (value - jax.lax.stop_gradient(value)) / slope
+
+
+class Bracket(NamedTuple):
+    """Two ends between which a function changes sign, in NumPy or JAX numbers; `right` was evaluated last."""
+
+    left: Any
+    f_left: Any
+    """Value there, halved whenever this end stays (Illinois), so that it does not stay for ever."""
+    right: Any
+    f_right: Any
+
+    @property
+    def secant(self) -> Any:
+        """Where the straight line through both ends is zero: the next point to be looked at."""
+        difference = self.f_right - self.f_left
+        xp = jnp if isinstance(difference, jax.Array) else np
+        return self.right - self.f_right * (self.right - self.left) / xp.where(difference == 0.0, 1.0, difference)
+
+    def crossed(self, value: Any) -> Bool[Any, ""]:
+        """Whether the sign changes between the right end and a point with this value."""
+        return (value > 0.0) != (self.f_right > 0.0)
+
+    def narrowed(self, x: Any, value: Any) -> Bracket:
+        """With one end replaced by a point between them."""
+        crossed = self.crossed(value)
+        xp = jnp if isinstance(crossed, jax.Array) else np
+        left = xp.where(crossed, self.right, self.left)
+        return Bracket(left, xp.where(crossed, self.f_right, 0.5 * self.f_left), x, value)

@@ -1,0 +1,125 @@
+"""Roots with known answers: both drivers, statuses, derivatives in both modes, single precision."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Bracket, Rule, bisected, many, root
+
+ROUNDING = 1e-13
+
+
+def circle(x, args):
+    """Where a circle of radius `r` and the line y = s x cross; NaN outside of a box."""
+    inside = jnp.all(jnp.abs(x) < 1e3)
+    equations = jnp.stack([x[0] ** 2 + x[1] ** 2 - args["r"] ** 2, x[1] - args["s"] * x[0]])
+    return jnp.where(inside, equations, jnp.nan)
+
+
+def crossing(r, s):
+    return r / np.sqrt(1 + s**2)
+
+
+def solve(r, s):
+    return root(circle, jnp.array([1.0, 1.0]), {"r": r, "s": s}, tolerance=1e-10)
+
+
+def test_a_known_root_with_its_jacobian():
+    found = jax.jit(solve)(2.0, 0.5)
+    x = crossing(2.0, 0.5)
+    np.testing.assert_allclose(found.x, [x, 0.5 * x], atol=ROUNDING)
+    np.testing.assert_allclose(found.jacobian, [[2 * x, x], [-0.5, 1.0]], atol=1e-9)
+    assert int(found.status) == CONVERGED and float(found.residual) <= 1e-10 and int(found.steps) <= 7
+
+
+@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
+def test_derivatives_against_differences(mode):
+    at, nudge = jnp.array([2.0, 0.5]), 1e-6
+    coordinate = jax.jit(lambda p: solve(p[0], p[1]).x[0])
+    differences = [(coordinate(at + d) - coordinate(at - d)) / (2 * nudge) for d in nudge * jnp.eye(2)]
+    np.testing.assert_allclose(mode(coordinate)(at), differences, rtol=1e-8)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_a_failing_member_spoils_no_other(mode):
+    """Circles and the line y = 1: the second is too small to meet it, the third starts where nothing is defined."""
+
+    def shifted(x, r):
+        return circle(x, {"r": r, "s": 0.0}) + jnp.stack([jnp.zeros(()), -jnp.ones(())])
+
+    def x_of(r, x0):
+        return root(shifted, x0, r, tolerance=1e-10)
+
+    r, x0 = jnp.array([2.0, 0.1, 2.0, 3.0]), jnp.array([[1.0, 1.0], [1.0, 1.0], [1e4, 1.0], [1.0, 1.0]])
+    found = jax.jit(jax.vmap(x_of))(r, x0)
+    np.testing.assert_array_equal(found.status, [CONVERGED, STALLED, UNDEFINED, CONVERGED])
+    np.testing.assert_allclose(found.x[[0, 3], 0], np.sqrt([3.0, 8.0]), atol=ROUNDING)
+    assert np.isnan(found.x[1:3]).all() and np.isnan(found.jacobian[1:3]).all()
+    assert found.residual[1] > 0.1 and np.isinf(found.residual[2])
+    slope = jax.jacfwd if mode == "forward" else jax.grad
+    slopes = jax.jit(jax.vmap(slope(lambda r, x0: x_of(r, x0).x[0])))(r, x0)
+    np.testing.assert_allclose(slopes[jnp.array([0, 3])], [2 / np.sqrt(3), 3 / np.sqrt(8)], rtol=1e-12)
+
+
+def test_a_step_too_far_is_shortened():
+    """Newton's full steps on atan diverge from 2; shortened ones find the root."""
+    sharp = lambda x, _: jnp.arctan(x)
+    assert int(root(sharp, jnp.array([2.0]), tolerance=1e-12, shorten=False).status) != CONVERGED
+    np.testing.assert_allclose(root(sharp, jnp.array([2.0]), tolerance=1e-12).x, 0.0, atol=ROUNDING)
+
+
+def test_single_precision():
+    with jax.enable_x64(False):
+        found = jax.jit(lambda r: root(circle, jnp.ones(2), {"r": r, "s": 0.5}, tolerance=1e-5))(jnp.float32(2.0))
+        slope = jax.jit(jax.grad(lambda s: bisected(lambda x, s: x**3 - s, 0.0, 2.0, s)))(jnp.float32(1.0))
+    assert found.x.dtype == np.float32 and int(found.status) == CONVERGED
+    np.testing.assert_allclose(found.x[0], crossing(2.0, 0.5), rtol=3e-7)
+    assert slope.dtype == np.float32 and float(slope) == pytest.approx(1 / 3, rel=1e-5)
+
+
+class Counting:
+    """x^2 = target, member by member, with a count of the evaluations; the Jacobian is singular at 0."""
+
+    def __init__(self, targets):
+        self.targets, self.evaluated = np.asarray(targets), []
+
+    def __call__(self, which, x):
+        self.evaluated.append(list(which))
+        return x**2 - self.targets[which, None], 2 * x[:, :, None]
+
+
+def test_many_members_retire_one_by_one():
+    evaluate = Counting([4.0, 4.0, -1.0, np.nan, 9.0])
+    found = many(evaluate, np.array([[2.0], [30.0], [0.0], [1.0], [2.0]]), Rule(1e-10), max_steps=20)
+    np.testing.assert_array_equal(found.status, [CONVERGED, CONVERGED, STALLED, UNDEFINED, CONVERGED])
+    np.testing.assert_allclose(found.x[[0, 1, 4], 0], [2.0, 2.0, 3.0], atol=ROUNDING)
+    assert evaluate.evaluated[0] == [0, 1, 2, 3, 4] and 0 not in evaluate.evaluated[1]
+    assert [sum(k in which for which in evaluate.evaluated) for k in range(5)] == list(found.steps)
+
+
+def test_both_drivers_go_the_same_way():
+    def evaluate(which, x):
+        args = {"r": 2.0, "s": 0.5}
+        return np.stack([circle(xi, args) for xi in x]), np.stack([jax.jacfwd(circle)(xi, args) for xi in x])
+
+    outside, inside = many(evaluate, np.ones((1, 2)), Rule(1e-10)), jax.jit(solve)(2.0, 0.5)
+    assert int(outside.steps[0]) == int(inside.steps)
+    np.testing.assert_allclose(outside.x[0], inside.x, atol=ROUNDING)
+
+
+def test_bisection_and_its_derivative():
+    cube = jax.jit(lambda s: bisected(lambda x, s: x**3 - s, 0.0, 2.0, s))
+    assert float(cube(2.0)) == pytest.approx(2 ** (1 / 3), abs=ROUNDING)
+    for mode in (jax.jacfwd, jax.grad):
+        assert float(mode(cube)(2.0)) == pytest.approx(2 ** (-2 / 3) / 3, rel=1e-12)
+
+
+def test_safeguarded_secants():
+    """A function so bent that plain regula falsi keeps one end for ever."""
+    f = lambda x: x**9 - 0.5
+    bracket = Bracket(0.0, f(0.0), 1.0, f(1.0))
+    for _ in range(14):
+        x = bracket.secant
+        bracket = bracket.narrowed(x, f(x))
+    assert float(bracket.right) == pytest.approx(0.5 ** (1 / 9), abs=1e-12)
