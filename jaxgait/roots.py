@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.precision import float64_default
 
@@ -47,9 +47,9 @@ SHRINK, SHORTEST = 0.4, 0.01
 HALVINGS = 60
 """Of `bisected`: down to rounding, also in float64."""
 
-Numbers: TypeAlias = Float[Array, "*members"] | Float[np.ndarray, "*members"]
-Points: TypeAlias = Float[Array, "*members n"] | Float[np.ndarray, "*members n"]
-Matrices: TypeAlias = Float[Array, "*members n n"] | Float[np.ndarray, "*members n n"]
+Numbers: TypeAlias = Float[Any, "*members"]  # of NumPy or JAX
+Points: TypeAlias = Float[Any, "*members n"]
+Matrices: TypeAlias = Float[Any, "*members n n"]
 Function: TypeAlias = Callable[[Float[Array, " n"], Any], Float[Array, " n"]]
 """Maps (point, args) to a residual of as many components; NaN where it is not defined."""
 
@@ -63,9 +63,9 @@ class Root(NamedTuple):
     """Exact Jacobian there; without derivatives of its own."""
     residual: Numbers
     """Largest component of the function at the best point."""
-    steps: Shaped[Array, "*members"] | Shaped[np.ndarray, "*members"]
+    steps: Int[Any, "*members"]
     """Evaluations of the function and its Jacobian."""
-    status: Shaped[Array, "*members"] | Shaped[np.ndarray, "*members"]
+    status: Int[Any, "*members"]
     """`CONVERGED`, `STALLED` or `UNDEFINED`."""
 
 
@@ -130,7 +130,9 @@ def _solve(xp: Any, matrix: Matrices, right: Points) -> Points:
     """Solution of linear equations, not finite where the matrix is singular."""
     if xp is jnp:
         return jnp.linalg.solve(matrix, right[..., None])[..., 0]
-    regular = np.isfinite(matrix).all(axis=(-2, -1)) & (np.linalg.cond(np.nan_to_num(matrix)) < 1.0 / np.finfo(float).eps)
+    regular = np.isfinite(matrix).all(axis=(-2, -1)) & (
+        np.linalg.cond(np.nan_to_num(matrix)) < 1.0 / np.finfo(float).eps
+    )
     safe = np.where(regular[..., None, None], matrix, np.eye(matrix.shape[-1]))
     return np.where(regular[..., None], np.linalg.solve(safe, right[..., None])[..., 0], np.nan)
 
@@ -210,7 +212,7 @@ def root(
     """
     rule, frozen = Rule(tolerance, shorten), jax.lax.stop_gradient(args)
     solution = optimistix.root_find(
-        function, Newton(rule), jax.lax.stop_gradient(x0), frozen, max_steps=max_steps, throw=False
+        function, Newton(rule=rule), jax.lax.stop_gradient(x0), frozen, max_steps=max_steps, throw=False
     )
     at, steps = jax.lax.stop_gradient((solution.state, solution.stats["num_steps"]))
     found = _finished(at, steps, rule)

@@ -17,7 +17,7 @@ Crossley, J. Appl. Mech. 42 (1975) 440; regularised Coulomb friction: Threlfall,
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from jaxgait.mechanics import elementary
 from jaxgait.mechanics.scalars import Real, RealArray
 from jaxgait.precision import float64_default
+from jaxgait.roots import bisected
 
 Activation = Literal["tanh", "arctan", "softplus"]
 Regularisation = Literal["arctan", "tanh", "algebraic"]

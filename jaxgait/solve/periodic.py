@@ -7,12 +7,13 @@ transient. Two return maps are provided, both differentiable with respect to the
 - `StroboscopicMap`: over one period of a periodically driven model (the knee: one stride of the measured thigh).
 
 `fixed_point` finds the point, its Jacobian (whose eigenvalues are the Floquet multipliers) and a status, for one
-model or, under `jax.vmap`, for an ensemble. It is differentiable: by the implicit function theorem
+model or, under `jax.vmap`, for some; for thousands see `jaxgait.analysis.families.fixed_points`. It is differentiable:
+by the implicit function theorem (see `jaxgait.roots`)
 
-    dz = (I - P_z)^-1 P_model dmodel,
+    dz = (I - P_z)^-1 P_model dmodel.
 
-which one Newton step with a frozen Jacobian at the solution delivers. An observable of the gait computed from this
-point therefore has exact first derivatives with respect to any parameter, and no transient is differentiated.
+An observable of the gait computed from this point therefore has exact first derivatives with respect to any parameter,
+and no transient is differentiated.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
+from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Root, root
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.smooth import Smooth, integrate
@@ -40,6 +42,7 @@ __all__ = [
     "CONVERGED",
     "NO_GAIT",
     "NO_RETURN",
+    "Coordinates",
     "FixedPoint",
     "PoincareMap",
     "ReturnMap",
@@ -54,10 +57,9 @@ Point: TypeAlias = Float[Array, " n"]
 ReturnMap: TypeAlias = Callable[[Any, Point], Point]
 """Maps (model, point) to the next point; NaN where the motion does not return. Hashable, so that it compiles once."""
 
-CONVERGED = 0
-NO_GAIT = 1
+NO_GAIT = STALLED
 """The iteration stalled or ran out: no gait found; the residual tells how far off it is."""
-NO_RETURN = 2
+NO_RETURN = UNDEFINED
 """The first guess does not return to the section (the walker falls), or the point has become NaN."""
 
 SENTENCES = {
@@ -67,13 +69,10 @@ SENTENCES = {
 }
 """What the statuses of `fixed_point` mean."""
 
-SHRINK, SMALLEST = 0.4, 0.01
-"""A Newton step that does not reduce the residual is shortened by the first factor, down to the second."""
-
 
 @runtime_checkable
 class SectionedModel(HybridModel, Protocol):
-    """A hybrid mechanism with a Poincare section just after an event."""
+    """A hybrid mechanism with a Poincare section of its own just after an event."""
 
     def on_section(self, z: Point) -> State:
         """The state with section coordinates `z`."""
@@ -84,24 +83,80 @@ class SectionedModel(HybridModel, Protocol):
         ...
 
 
+class Coordinates(NamedTuple):
+    """Coordinates of a section that a mechanism does not bring itself; two plain functions."""
+
+    state: Callable[[Any, Point], State]
+    """The state just after the event, from (model, coordinates)."""
+    point: Callable[[Any, State], Point]
+    """The coordinates, from (model, state)."""
+
+
 @float64_default
 @dataclass(frozen=True)
 class PoincareMap:
-    """From event to event of a hybrid mechanism."""
+    """From event to event of a hybrid mechanism: from heel strike to heel strike, from apex to apex of a hop."""
 
     scheme: EventDriven = EventDriven()  # noqa: RUF009 (frozen)
     longest: float = 5.0
-    """Time in s within which the event must come."""
+    """Time in s within which it must return."""
+    section: str | None = None
+    """Name of the transition just after which the section lies; None: any that does not end the motion."""
+    events: int = 1
+    """How many of these make one return."""
+    phase: int | None = None
+    """Phase on the section; None: the one to which the transition leads."""
+    most: int | None = None
+    """Events of any name within which it must return; None: once every transition for each of `events`."""
+    coordinates: Coordinates | None = None
+    """Of the section; None: those of the model (see `SectionedModel`)."""
 
-    def __call__(self, model: SectionedModel, z: Point) -> Point:
-        """The next point; NaN if the event does not come."""
+    def __call__(self, model: HybridModel, z: Point) -> Point:
+        """The next point; NaN if the motion does not return.
+
+        Raises:
+            ValueError: for a section, a phase or counts that the model does not have.
+            TypeError: for a model without coordinates of a section.
+        """
         return self.timed(model, z)[0]
 
-    def timed(self, model: SectionedModel, z: Point) -> tuple[Point, Float[Array, ""]]:
+    def timed(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""]]:
         """The next point and the time in s until then."""
-        run = hybrid(model, events=1, t_end=self.longest, y0=model.on_section(z), scheme=self.scheme)
-        came = run.status == Outcome.EVENT_LIMIT
-        return jnp.where(came, model.section(run.y_end), jnp.nan), jnp.where(came, run.t_end, jnp.nan)
+        to_state, to_point = self._coordinates(model)
+        numbers, phase = self._section(model)
+        most = self.most or self.events * (1 if self.section is None else len(model.transitions()))
+        checks.count("events", self.events)
+        y0 = to_state(model, z)
+        run = hybrid(model, events=most, t_end=self.longest, y0=y0, phase=phase, scheme=self.scheme)
+        counted = jnp.isin(run.transitions, jnp.asarray(numbers, run.transitions.dtype))
+        last = counted & (jnp.cumsum(counted) == self.events)
+        pick = lambda leaf: jnp.sum(jnp.where(last, leaf, 0.0))
+        y, t, came = type(y0)(*map(pick, run.after)), pick(run.ts), jnp.any(last)
+        return jnp.where(came, to_point(model, y), jnp.nan), jnp.where(came, t, jnp.nan)
+
+    def _coordinates(self, model: HybridModel) -> Coordinates:
+        if self.coordinates is not None:
+            return self.coordinates
+        if isinstance(model, SectionedModel):
+            return Coordinates(type(model).on_section, type(model).section)
+        raise TypeError(
+            f"{type(model).__name__} has no methods on_section and section: "
+            "give PoincareMap(coordinates=Coordinates(...))"
+        )
+
+    def _section(self, model: HybridModel) -> tuple[list[int], int]:
+        """Numbers of the transitions that count, and the phase after them."""
+        transitions = model.transitions()
+        counted = [name for name, tr in transitions.items() if not tr.ends and self.section in (None, name)]
+        if not counted:
+            lasting = [name for name, tr in transitions.items() if not tr.ends]
+            raise ValueError(
+                f"section must be a transition that does not end the motion, {lasting}: got {self.section!r}"
+            )
+        phases = {transitions[name].target for name in counted} if self.phase is None else {self.phase}
+        if len(phases) > 1:
+            raise ValueError(f"the events {counted} lead to phases {sorted(phases)}: choose one by section= or phase=")
+        return [list(transitions).index(name) for name in counted], phases.pop()
 
 
 @float64_default
@@ -170,19 +225,15 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
     return jax.lax.scan(one, z0, length=strides)[1]
 
 
-class _Iterate(NamedTuple):
-    z: Array
-    """The best point so far."""
-    jacobian: Array
-    """There."""
-    residual: Array
-    """There; infinity before the first evaluation and if that is not finite."""
-    direction: Array
-    """Newton's step from there."""
-    fraction: Array
-    """How much of it is tried next."""
-    count: Array
-    ended: Array
+@dataclass(frozen=True)
+class _Closing:
+    """What an orbit leaves open, ``P(z) - z``; hashable, so that it compiles once."""
+
+    return_map: ReturnMap
+    order: int
+
+    def __call__(self, z: Point, model: Any) -> Point:
+        return iterated(self.return_map, self.order)(model, z) - z
 
 
 @float64_default
@@ -213,30 +264,14 @@ def fixed_point(
         jaxgait.parameters.ParameterError: for impossible parameters.
     """
     z0 = _checked(model, z0, order, tolerance, max_iterations)
-    repeated = iterated(return_map, order)
-    frozen = jax.lax.stop_gradient(model)
-    z0 = jax.lax.stop_gradient(z0)
-    n, number = z0.shape[0], lambda x: jnp.asarray(x, z0.dtype)
-    last = jax.lax.while_loop(
-        lambda it: ~it.ended,
-        lambda it: _improve(repeated, frozen, it, tolerance, max_iterations),
-        _Iterate(
-            z0,
-            jnp.zeros((n, n), z0.dtype),
-            number(jnp.inf),
-            jnp.zeros_like(z0),
-            number(1.0),
-            jnp.asarray(0),
-            jnp.asarray(False),
-        ),
-    )
-    z, jacobian = jax.lax.stop_gradient((last.z, last.jacobian))
-    eye = jnp.eye(z.shape[0], dtype=z.dtype)
-    z = z + jnp.linalg.solve(eye - jacobian, repeated(model, z) - z)
-    converged = last.residual <= tolerance
-    status = jnp.where(converged, CONVERGED, jnp.where(jnp.isfinite(last.residual), NO_GAIT, NO_RETURN))
-    z, jacobian = (jnp.where(converged, found, jnp.nan) for found in (z, jacobian))
-    return FixedPoint(z, jacobian, last.residual, last.count, status)
+    closing = _Closing(return_map, order)
+    return _orbit(root(closing, z0, model, tolerance=tolerance, max_steps=max_iterations), jnp)
+
+
+def _orbit(found: Root, xp: Any) -> FixedPoint:
+    """A root of ``P(z) - z``, with the Jacobian of P."""
+    jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
+    return FixedPoint(found.x, jacobian, found.residual, found.steps, found.status)
 
 
 def _checked(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
@@ -251,23 +286,3 @@ def _checked(model: Any, z0: Any, order: int, tolerance: float, max_iterations: 
     if checks.is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
         raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
     return z0 if jnp.issubdtype(z0.dtype, jnp.floating) else z0.astype(float)
-
-
-def _improve(return_map: ReturnMap, model: Any, it: _Iterate, tolerance: float, max_iterations: int) -> _Iterate:
-    """Tries the step and takes it if the residual falls; shortens it otherwise.
-
-    Value and Jacobian are always evaluated together: a full step, which is nearly always taken, then costs one
-    evaluation, and the compiled program holds the return map once.
-    """
-    z = it.z + it.fraction * it.direction
-    value, jacobian = linearised(return_map, model, z)
-    residual = jnp.max(jnp.abs(value - z))
-    better = residual < it.residual  # never so for NaN
-    newton = jnp.linalg.solve(jnp.eye(z.shape[0], dtype=z.dtype) - jacobian, value - z)
-    take = lambda new, old: jnp.where(better, new, old)
-    fraction = take(jnp.ones_like(it.fraction), SHRINK * it.fraction)
-    best, count = take(residual, it.residual), it.count + 1
-    ended = (best <= tolerance) | (count >= max_iterations) | (fraction < SMALLEST) | ~jnp.isfinite(best)
-    return _Iterate(
-        take(z, it.z), take(jacobian, it.jacobian), best, take(newton, it.direction), fraction, count, ended
-    )

@@ -3,13 +3,26 @@
 from typing import ClassVar, NamedTuple
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
-from jaxgait.solve.periodic import CONVERGED, NO_GAIT, NO_RETURN, StroboscopicMap, fixed_point, linearised, orbit
+from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.periodic import (
+    CONVERGED,
+    NO_GAIT,
+    NO_RETURN,
+    Coordinates,
+    PoincareMap,
+    StroboscopicMap,
+    fixed_point,
+    linearised,
+    orbit,
+)
 from jaxgait.solve.smooth import Smooth
 
 
@@ -130,3 +143,70 @@ def test_where_nothing_is_found_there_is_no_number():
 def test_searches_that_cannot_be_are_named(z0, options, message):
     with pytest.raises(ValueError, match=message):
         fixed_point(henon, {"a": 0.2, "b": 0.3}, jnp.array(z0), **options)
+
+
+class HopState(NamedTuple):
+    x: Scalar
+    v: Scalar
+
+
+class Hopper(eqx.Module):
+    """A mass hops on a spring of length 1 m without loss; lifting off, it keeps a part of its speed and is given some.
+
+    Speed at lift-off from one hop to the next: v -> keep v + give.
+    """
+
+    keep: Scalar = parameter(0.8, unit="1", doc="part of the speed that is left at lift-off")
+    give: Scalar = parameter(0.5, unit="m/s", doc="speed added at lift-off")
+    stiffness: Scalar = parameter(400.0, unit="N/(m kg)", doc="spring per mass")
+
+    def initial_state(self):
+        return HopState(jnp.asarray(1.3), jnp.zeros(()))
+
+    def phases(self):
+        flight = lambda t, y: HopState(y.v, jnp.asarray(-G))
+        stance = lambda t, y: HopState(y.v, self.stiffness * (1.0 - y.x) - G)
+        return [flight, stance]
+
+    def transitions(self):
+        kick = lambda t, y: HopState(y.x, self.keep * y.v + self.give)
+        return {
+            "touch-down": Transition(0, 1, lambda t, y: y.x - 1.0),
+            "lift-off": Transition(1, 0, lambda t, y: 1.0 - y.x, kick),
+            "apex": Transition(0, 0, lambda t, y: y.v),
+            "lost": Transition(0, 0, lambda t, y: 100.0 - y.x, ends=True),
+        }
+
+
+G = 9.81
+AT_APEX = Coordinates(lambda model, z: HopState(z[0], jnp.zeros(())), lambda model, y: y.x[None])
+AT_GROUND = Coordinates(lambda model, z: HopState(jnp.ones(()), -z[0]), lambda model, y: -y.v[None])
+STEPS = EventDriven(diffrax.Dopri8(scan_kind="lax"), first_step=0.01)
+
+
+@pytest.mark.parametrize(
+    ("section", "coordinates", "guess", "answer"),
+    [("apex", AT_APEX, 1.2, 1.0 + 2.5**2 / (2 * G)), ("touch-down", AT_GROUND, 2.0, 2.5)],
+)
+def test_a_hopper_returns_to_the_section_that_is_named(section, coordinates, guess, answer):
+    """Three events make one hop: from apex to apex, or from touch-down to touch-down, each in its own phase."""
+    hop = PoincareMap(STEPS, section=section, coordinates=coordinates)
+    found = jax.jit(lambda keep: fixed_point(hop, Hopper(keep=keep), jnp.array([guess])))(0.8)
+    np.testing.assert_allclose(found.z, [answer], atol=1e-9)
+    np.testing.assert_allclose(found.jacobian, [[0.8]], atol=1e-8)
+    two = PoincareMap(STEPS, section=section, coordinates=coordinates, events=2)
+    value, twice = jax.jit(lambda z: linearised(two, Hopper(), z))(found.z)
+    np.testing.assert_allclose(value, [answer], atol=1e-9)
+    np.testing.assert_allclose(twice, [[0.64]], atol=1e-8)
+
+
+def test_returns_that_cannot_be():
+    """Two events are too few for a return to the apex; sections and phases that are not there are named."""
+    z = jnp.array([1.3])
+    assert np.isnan(PoincareMap(STEPS, section="apex", coordinates=AT_APEX, most=2)(Hopper(), z)).all()
+    with pytest.raises(ValueError, match=r"section must be .* \['touch-down', 'lift-off', 'apex'\]: got 'lost'"):
+        PoincareMap(section="lost", coordinates=AT_APEX)(Hopper(), z)
+    with pytest.raises(ValueError, match=r"lead to phases \[0, 1\]: choose one by section= or phase="):
+        PoincareMap(coordinates=AT_APEX)(Hopper(), z)
+    with pytest.raises(TypeError, match=r"Hopper has no methods on_section and section"):
+        PoincareMap(section="apex")(Hopper(), z)

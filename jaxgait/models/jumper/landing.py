@@ -32,10 +32,10 @@ from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.swing import Keyframes
 from jaxgait.parameters import check
 from jaxgait.precision import float64_default
+from jaxgait.roots import CONVERGED, Rule, many
 
 __all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]
 
-NEWTON_STEPS = 10  # 6 reach rounding at the defaults
 DIFFERENCE = 1e-6  # rad and s
 MISS = 1e-9  # m and rad: what the plan may leave over
 NODES = 32  # Gauss-Legendre nodes over the flight: pitch at touch-down to 1e-9 rad
@@ -96,9 +96,9 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
             raise ValueError(f"the jumper touches the ground at t = {t:g} s; plan its landing from a time in the air")
         flight = _flight(cast, jnp.asarray(t), aloft)
         touch, left = _touch_down(cast, flight, chosen)
+        if touch is None:
+            raise ValueError(f"there is no such landing: the foot misses the level ground by {left:.3g} (m, rad)")
         keys = jax.tree.map(float, _keyframes(cast, _absorbing(cast, flight, touch, chosen), chosen.reach))
-    if not left < MISS:
-        raise ValueError(f"there is no such landing: the foot misses the level ground by {left:.3g} (m, rad)")
     if not float(touch.t) - float(chosen.reach) >= t:
         raise ValueError(f"touch-down is at {float(touch.t):.3f} s: no time for a preparation of {chosen.reach:g} s")
     names = [joint.name for joint in model.joints[:3]]
@@ -118,14 +118,20 @@ def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
 # --- touch-down ---------------------------------------------------------------------------------------------------
 
 
-def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs, float]:
-    """The legs at touch-down by Newton's method, and what is left of the conditions."""
+def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs | None, float]:
+    """The legs at touch-down if there are any, and what is left of the conditions."""
     u = jnp.stack([0.6 * chosen.knee, 0.3 * chosen.knee, flight.t + 0.25 + flight.velocity.z / model.gravity])
-    for _ in range(NEWTON_STEPS):
-        left, touch = _miss(model, flight, chosen, u[None] + DIFFERENCE * jnp.eye(4, 3, k=-1))
+
+    def evaluated(_: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # by differences: XLA takes three times as long to compile the derivative, and Newton's method forgives them
-        u = u - jnp.linalg.solve((left[1:] - left[:1]).T / DIFFERENCE, left[0])
-    return jax.tree.map(lambda leaf: leaf[0], touch), float(jnp.max(jnp.abs(left[0])))
+        left = np.asarray(_miss(model, flight, chosen, jnp.asarray(u + DIFFERENCE * np.eye(4, 3, k=-1)))[0])
+        return left[:1], (left[1:] - left[:1]).T[None] / DIFFERENCE
+
+    found = many(evaluated, np.asarray(u)[None], Rule(MISS))
+    if found.status[0] != CONVERGED:
+        return None, float(found.residual[0])
+    touch = _miss(model, flight, chosen, jnp.asarray(found.x + np.zeros((4, 3))))[1]
+    return jax.tree.map(lambda leaf: leaf[0], touch), float(found.residual[0])
 
 
 @jax.jit

@@ -41,8 +41,7 @@ from jaxgait.model import Model, Numerics, Scalar, System, Variable
 from jaxgait.models.jumper.sole import Sole, StudForces
 from jaxgait.parameters import ParameterError, check
 from jaxgait.precision import float64_default
-
-NEWTON_STEPS = 12  # quadratic from a flat foot with equal loads; 7 reach rounding at the defaults
+from jaxgait.roots import root
 
 REST = 1e-6
 """Acceleration, relative to gravity, below which the crouch counts as static."""
@@ -276,29 +275,20 @@ class PlanarJumper(Model):
         return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle), contact
 
     def initial_state(self) -> JumperState:
-        """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving."""
+        """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving; or NaN."""
         tree, studs, rows = self.tree(), self.studs_per_row, len(self.sole.rows)
         frozen = whole(tree, self.posed(self._crouch(self.crouch_ankle()), *_resting())).com
         weight = jnp.sum(tree.mass) * self.gravity
-
-        def standing(pose: Float[Array, 2]) -> JumperState:
-            zero = jnp.zeros(())
-            approach = jnp.full(rows, self.sole.approach_speed) if self.sole.impact else None
-            return JumperState(zero, pose[0], pose[1], zero, zero, zero, jnp.zeros(rows), approach)
-
-        def residual(pose: Float[Array, 2]) -> Float[Array, 2]:
-            force, moment = self._wrench(standing(pose), self.contact(standing(pose)))
-            com_x = jnp.cos(pose[1]) * frozen.x + jnp.sin(pose[1]) * frozen.z
-            return jnp.stack([force.z / weight - 1.0, moment / weight + com_x])
-
-        def newton(_: Any, pose: Float[Array, 2]) -> Float[Array, 2]:
-            J, r = jax.jacfwd(residual)(pose), residual(pose)
-            det = J[0, 0] * J[1, 1] - J[0, 1] * J[1, 0]
-            return pose - jnp.stack([J[1, 1] * r[0] - J[0, 1] * r[1], J[0, 0] * r[1] - J[1, 0] * r[0]]) / det
-
         equal = (weight / (studs * rows * self.sole.stiffness)) ** (2.0 / 3.0)
         flat = jnp.stack([self.sole.drop - equal, jnp.zeros(())])
-        return standing(jax.lax.fori_loop(0, NEWTON_STEPS, newton, flat))
+        tolerance = float(jnp.finfo(flat.dtype).eps) ** 0.5  # one step further it is rounding: convergence is quadratic
+        return self._standing(root(_unbalanced, flat, (self, frozen, weight), tolerance=tolerance).x)
+
+    def _standing(self, pose: Float[Array, 2]) -> JumperState:
+        """At rest at this ankle height and foot pitch."""
+        zero, rows = jnp.zeros(()), len(self.sole.rows)
+        approach = jnp.full(rows, self.sole.approach_speed) if self.sole.impact else None
+        return JumperState(zero, pose[0], pose[1], zero, zero, zero, jnp.zeros(rows), approach)
 
     # --- what can be observed ------------------------------------------------------------------------------------
 
@@ -407,6 +397,15 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
 def held(angle: Scalar) -> Turn:
     """A joint that does not move."""
     return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
+
+
+def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Float[Array, 2]:
+    """What a pose leaves of the balance of force and moment (model, centre of mass over the foot, weight)."""
+    model, frozen, weight = standing
+    y = model._standing(pose)
+    force, moment = model._wrench(y, model.contact(y))
+    com_x = jnp.cos(pose[1]) * frozen.x + jnp.sin(pose[1]) * frozen.z
+    return jnp.stack([force.z / weight - 1.0, moment / weight + com_x])
 
 
 def _resting() -> tuple[Point, Turn]:
