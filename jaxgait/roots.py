@@ -30,11 +30,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxgait.precision import float64_default
 
-__all__ = ["CONVERGED", "STALLED", "UNDEFINED", "Bracket", "Newton", "Root", "bisected", "improved", "many", "root"]
+__all__ = [
+    "CONVERGED",
+    "STALLED",
+    "UNDEFINED",
+    "Bracket",
+    "Newton",
+    "Root",
+    "Rule",
+    "bisected",
+    "improved",
+    "many",
+    "root",
+    "solved",
+]
 
 CONVERGED = 0
 STALLED = 1
@@ -115,7 +128,7 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
     residual = xp.max(xp.abs(value), axis=-1)
     finite = xp.isfinite(residual) & xp.all(xp.isfinite(jacobian), axis=(-2, -1))
     taken = finite & ((residual < it.residual) | (not rule.shorten))
-    newton = _solve(xp, jacobian, -value)
+    newton = solved(xp, jacobian, -value)
     x, jacobian, best, step = (
         xp.where(xp.reshape(taken, taken.shape + (1,) * (new.ndim - taken.ndim)), new, old)
         for new, old in ((tried, it.x), (jacobian, it.jacobian), (residual, it.residual), (newton, it.step))
@@ -126,8 +139,14 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
     return Iterate(x, jacobian, best, step, fraction, lost | (best <= rule.tolerance) | (length <= rule.settled))
 
 
-def _solve(xp: Any, matrix: Matrices, right: Points) -> Points:
-    """Solution of linear equations, not finite where the matrix is singular."""
+def solved(xp: Any, matrix: Matrices, right: Points) -> Points:
+    """Solution of linear equations, NaN or infinite where the matrix is singular.
+
+    Args:
+        xp: `numpy` or `jax.numpy`.
+        matrix: any number of square matrices.
+        right: a right-hand side for each.
+    """
     if xp is jnp:
         return jnp.linalg.solve(matrix, right[..., None])[..., 0]
     regular = np.isfinite(matrix).all(axis=(-2, -1)) & (
@@ -291,7 +310,7 @@ class Bracket(NamedTuple):
         xp = jnp if isinstance(difference, jax.Array) else np
         return self.right - self.f_right * (self.right - self.left) / xp.where(difference == 0.0, 1.0, difference)
 
-    def crossed(self, value: Any) -> Bool[Any, ""]:
+    def crossed(self, value: Any) -> Any:
         """Whether the sign changes between the right end and a point with this value."""
         return (value > 0.0) != (self.f_right > 0.0)
 

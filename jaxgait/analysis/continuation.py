@@ -1,9 +1,9 @@
 """Branches of periodic gaits: followed in a parameter, through folds, with their bifurcations located and switched at.
 
 Unknowns are the point of the gait on its section and one parameter (or two, along a curve of bifurcations), both scaled
-by their typical size. Every step predicts along the tangent and corrects by Newton's method in the plane normal to it
-(pseudo-arclength), so that the branch may turn back. A bifurcation is where one of `floquet.test_functions` changes
-sign; it is located by Newton's method on (gait, test function), to rounding.
+by their typical size. They are followed along their arc (`jaxgait.analysis.branches`), so that a branch may turn back;
+many at once, for maps that are expensive to evaluate, in `jaxgait.analysis.families`. A bifurcation is where one of
+`floquet.test_functions` changes sign; it is located by Newton's method on (gait, test function), to rounding.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 """
@@ -20,18 +20,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.analysis.branches import Corrector, Points, System, corrected, parameter_axis, tangents, walk
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions, test_values
 from jaxgait.native import native
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
+from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 
 __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
 
 TOLERANCE = 1e-10
-"""Residual (scaled) at which a corrector step has converged."""
-CORRECTIONS = 8
-"""Newton steps of the corrector; if they do not suffice, the step along the branch is halved."""
+"""Residual (scaled) at which a point is found but for one last Newton step."""
+CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0), most=8)
+"""If its evaluations do not suffice, or a step is as long as all that is known, the step along the branch is halved."""
+LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0, settled=TOLERANCE), most=16)
+"""Of bifurcations: test functions have scales of their own, so that a step of no length will do as well."""
 NUDGE = 1e-6
 """Scaled step of the central differences of the test functions, whose exact Jacobian is already a derivative."""
 
@@ -131,87 +135,43 @@ def continuation(
     start = span[0] if parameter0 is None else parameter0
     z0 = np.asarray(z0, dtype=float)
     scale = np.concatenate([np.full(z0.shape, max(np.abs(z0).max(), 1e-12)), [abs(span[1] - span[0])]])
-    solve = _host(problem, model, scale)
-    x = np.concatenate([z0, [start]]) / scale
-    along = np.zeros_like(x)
-    along[-1] = np.sign(span[1] - span[0])
+    system = _system(problem, model, scale)
+    x = (np.concatenate([z0, [start]]) / scale)[None]
+    along = np.sign(span[1] - span[0]) * parameter_axis(x)
     if direction is None:
-        corrected = _correct(solve, x, along)
-        if corrected is None:
-            return _branch(name, order, scale, [], [], f"no gait found at {name} = {start:g}")
-        x, linear = corrected
-        along = _tangent(linear, along)
+        first = corrected(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
+        if not np.isfinite(first.x).all():
+            return _branch(name, order, scale, first.x[:0], first.linear[:0], f"no gait found at {name} = {start:g}")
+        along = tangents(first.linear, along)
     else:
-        along = np.asarray(direction, dtype=float) / scale
-        along /= np.linalg.norm(along)
-        linear = solve(x)[1]
-    xs, linears, why = _walk(solve, x, linear, along, step, max_points, sorted(s / scale[-1] for s in span))
+        along = np.asarray(direction, dtype=float)[None] / scale
+        first = Points(x, system(np.zeros(1, dtype=int), x)[1], np.zeros(1))
+    along = along[0] / np.linalg.norm(along)
+    xs, linears, why = walk(system, first, along, step, max_points, _inside(span, scale[-1]), CORRECTOR)
     skip = 0 if direction is None else 1  # the branching point itself belongs to the old branch
     branch = _branch(name, order, scale, xs[skip:], linears[skip:], why)
     return branch._replace(bifurcations=_bifurcations(problem, model, branch, scale))
 
 
-Solve = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+def _system(problem: _Problem, model: Any, scale: np.ndarray) -> System:
+    """Residual and Jacobian of one branch as NumPy arrays."""
+
+    def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(x[0]))
+        return np.asarray(value)[None], np.asarray(linear)[None]
+
+    return system
 
 
-def _host(problem: _Problem, model: Any, scale: np.ndarray) -> Solve:
-    """Residual and Jacobian as NumPy arrays."""
-
-    def solve(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(x))
-        return np.asarray(value), np.asarray(linear)
-
-    return solve
+def _inside(limits: tuple[float, float], scale: float) -> Callable[[np.ndarray], bool]:
+    """Whether the last unknown lies between two values."""
+    low, high = sorted(limit / scale for limit in limits)
+    return lambda x: bool(low - 1e-12 <= x[-1] <= high + 1e-12)
 
 
-def _correct(solve: Solve, x: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Newton's method in the plane through x normal to `along`; None if it does not converge."""
-    for _ in range(CORRECTIONS):
-        value, linear = solve(x)
-        if not (np.isfinite(value).all() and np.isfinite(linear).all()):
-            return None
-        if np.abs(value).max() < TOLERANCE:
-            return x, linear
-        change = np.linalg.solve(np.vstack([linear, along]), np.append(-value, 0.0))
-        if np.abs(change).max() > 1.0:
-            return None
-        x = x + change
-    return None
-
-
-def _tangent(linear: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Unit tangent of the branch, pointing as `like` does."""
-    tangent = np.linalg.svd(linear)[2][-1]
-    return tangent if tangent @ like >= 0 else -tangent
-
-
-def _walk(
-    solve: Solve, x: np.ndarray, linear: np.ndarray, along: np.ndarray, step: float, max_points: int, span: list[float]
-) -> tuple[list[np.ndarray], list[np.ndarray], str]:
-    """Predictor and corrector, with the step halved where the corrector fails or the branch turns sharply."""
-    xs, linears, ds = [x], [linear], step
-    while len(xs) < max_points:
-        corrected = _correct(solve, xs[-1] + ds * along, along)
-        tangent = None if corrected is None else _tangent(corrected[1], along)
-        if corrected is None or (len(xs) > 1 and tangent @ along < 0.9):
-            ds *= 0.5
-            if ds < 1e-6 * step:
-                return xs, linears, "the corrector no longer converges: the gait ceases to exist or to be found here"
-            continue
-        xs.append(corrected[0])
-        linears.append(corrected[1])
-        assert tangent is not None
-        along, ds = tangent, min(1.4 * ds, step)
-        if not span[0] - 1e-12 <= xs[-1][-1] <= span[1] + 1e-12:
-            return xs, linears, "the end of the span was reached"
-    return xs, linears, f"{max_points} points were reached"
-
-
-def _branch(
-    name: str, order: int, scale: np.ndarray, xs: list[np.ndarray], linears: list[np.ndarray], why: str
-) -> Branch:
+def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: np.ndarray, why: str) -> Branch:
     n = len(scale) - 1
-    points = np.array(xs).reshape(-1, n + 1) * scale
+    points = xs * scale
     jacobians = np.array([_jacobian(linear, scale) for linear in linears]).reshape(-1, n, n)
     modes = floquet(jacobians)
     return Branch(name, order, points[:, -1], points[:, :-1], modes.multipliers, modes.stable, (), why)
@@ -274,10 +234,13 @@ def locate(
     """
     problem = _Problem(return_map, (name,), order)
     scale = np.concatenate([np.full(len(z), max(np.abs(z).max(), 1e-12)), [max(abs(parameter), 1e-12)]])
-    solved = _solve_augmented(problem, kind, model, scale, np.append(z, parameter) / scale)
-    if solved is None:
+    augmented = _test_system(problem, kind, model, scale)
+    guess = np.append(z, parameter) / scale
+    found = many(augmented, guess[None], LOCATOR.rule, LOCATOR.most)
+    if found.status[0] != CONVERGED:
         return None
-    x, _, jacobian = solved
+    x = found.x[0]
+    jacobian = np.asarray(_augmented(problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale), jnp.asarray(x))[2])
     modes = floquet(jacobian)
     goal = {"fold": 1.0, "period doubling": -1.0}.get(kind)
     distance = np.abs(np.abs(modes.multipliers) - 1.0) if goal is None else np.abs(modes.multipliers - goal)
@@ -289,25 +252,15 @@ def locate(
     return BifurcationPoint(kind, float(full[-1]), full[:-1], modes.multipliers, direction / np.linalg.norm(direction))
 
 
-def _solve_augmented(
-    problem: _Problem, kind: Bifurcation, model: Any, scale: np.ndarray, x: np.ndarray, along: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Newton's method on (gait, test function[, plane normal to `along`]): solution, Jacobian, J of the map."""
-    for _ in range(2 * CORRECTIONS):
-        value, linear, jacobian = (
-            np.asarray(a)
-            for a in _augmented(problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale), jnp.asarray(x))
-        )
-        if not (np.isfinite(value).all() and np.isfinite(linear).all()):
-            return None
-        matrix, right = (linear, -value) if along is None else (np.vstack([linear, along]), np.append(-value, 0.0))
-        change = np.linalg.solve(matrix, right)
-        if np.abs(change).max() > 1.0:
-            return None
-        if np.abs(value).max() < TOLERANCE or np.abs(change).max() < TOLERANCE:
-            return x, linear, jacobian
-        x = x + change
-    return None
+def _test_system(problem: _Problem, kind: Bifurcation, model: Any, scale: np.ndarray) -> System:
+    """The equations of a gait whose test function is zero, and their Jacobian."""
+
+    def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        number = BIFURCATIONS.index(kind)
+        value, linear, _ = _augmented(problem, number, model, jnp.asarray(scale), jnp.asarray(x[0]))
+        return np.asarray(value)[None], np.asarray(linear)[None]
+
+    return system
 
 
 @float64_default
@@ -377,24 +330,12 @@ def bifurcation_curve(
     scale = np.concatenate(
         [np.full(n, np.abs(point.z).max()), [max(abs(point.parameter), 1e-12), abs(second[1] - second[0])]]
     )
-    x = np.concatenate([point.z, [point.parameter, second[0]]]) / scale
-    along = np.zeros_like(x)
-    along[-1] = np.sign(second[1] - second[0])
-    limits = sorted(s / scale[-1] for s in second)
-    points, ds = [], step
-    guess = x
-    while len(points) < max_points and ds > 1e-5 * step:
-        solved = _solve_augmented(problem, point.kind, model, scale, guess, along)
-        if solved is None:
-            if not points:
-                break
-            ds *= 0.5
-            guess = points[-1] + ds * along
-            continue
-        points.append(solved[0])
-        along, ds = _tangent(solved[1], along), min(1.4 * ds, step)
-        guess = points[-1] + ds * along
-        if not limits[0] - 1e-12 <= points[-1][-1] <= limits[1] + 1e-12:
-            break
-    table = np.array(points).reshape(-1, n + 2) * scale
+    x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
+    system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)
+    first = corrected(system, np.zeros(1, dtype=int), x, along, LOCATOR)
+    if not np.isfinite(first.x).all():
+        return np.empty((0, n + 2))
+    along = tangents(first.linear, along)[0]
+    curve = walk(system, first, along / np.linalg.norm(along), step, max_points, _inside(second, scale[-1]), LOCATOR)
+    table = curve.x * scale
     return np.column_stack([table[:, n], table[:, n + 1], table[:, :n]])

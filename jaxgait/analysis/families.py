@@ -18,6 +18,7 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,10 +30,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from tqdm import tqdm
 
+from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_values
 from jaxgait.model import Scalar
 from jaxgait.native import native
 from jaxgait.precision import float64_default
+from jaxgait.roots import Bracket, Rule
 from jaxgait.solve.periodic import linearised
 
 __all__ = ["Crossing", "Family", "Gaits", "crossings", "follow", "gaits", "strides"]
@@ -124,14 +127,20 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
         parameter (b, order, n).
     """
     count, order, n = z.shape
-    who, p, z = np.repeat(who, order), np.repeat(p, order), z.reshape(count * order, n)
-    parts = []
-    for start in range(0, len(who), family.lanes):
-        lane = np.minimum(np.arange(start, start + family.lanes), len(who) - 1)  # the last one fills up
-        members = jax.tree.map(lambda leaf, lane=lane: jnp.asarray(leaf)[who[lane]], family.members)
-        parts.append([np.asarray(a) for a in _lanes(family, members, jnp.asarray(p[lane]), jnp.asarray(z[lane]))])
-    whole = (np.concatenate(part)[: len(who)] for part in zip(*parts, strict=True))
+    who, p = np.repeat(who, order), np.repeat(p, order)
+    members = jax.tree.map(lambda leaf: np.asarray(leaf)[who], family.members)
+    whole = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
     return tuple(a.reshape(count, order, *a.shape[1:]) for a in whole)
+
+
+def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:
+    """A compiled function of so many rows at a time; the last row fills up the last batch."""
+    count, parts = len(jax.tree.leaves(rows)[0]), []
+    for start in range(0, count, width):
+        lane = np.minimum(np.arange(start, start + width), count - 1)
+        batch = jax.tree.map(lambda leaf, lane=lane: jnp.asarray(leaf[lane]), rows)
+        parts.append([np.asarray(a) for a in function(*batch)])
+    return tuple(np.concatenate(part)[:count] for part in zip(*parts, strict=True))
 
 
 @float64_default
@@ -146,27 +155,37 @@ def gaits(
         parameter: its value for each gait.
         z: first guesses; `order` points each.
     """
-    who, p, z = np.asarray(who), np.broadcast_to(parameter, np.shape(who)).astype(float), np.array(z, dtype=float)
-    count, order, n = z.shape
-    found = Gaits(p, z, np.full((count, n, n), np.nan), np.full_like(z, np.nan), np.full(count, np.inf))
-    pending = np.arange(count)
-    for _ in range(family.corrections + 1):
-        value, slope, pull = strides(family, who[pending], p[pending], z[pending])
-        off = value - np.roll(z[pending], -1, axis=1)
-        whole = np.isfinite(off).all(axis=(1, 2)) & np.isfinite(slope).all(axis=(1, 2, 3))
-        pending, off, slope, pull = pending[whole], off[whole], slope[whole], pull[whole]
-        found.residual[pending] = np.abs(off).max(axis=(1, 2), initial=0.0)
-        inverse = np.linalg.inv(_cyclic(slope))
-        change, rate = (-(inverse @ a.reshape(-1, order * n, 1)).reshape(-1, order, n) for a in (off, pull))
-        found.jacobian[pending], found.rate[pending] = _round(slope), rate
-        z[pending] += change  # the last step, too: the point is better than its residual was
-        pending = pending[found.residual[pending] > family.tolerance]
-        if not pending.size:
-            break
-    lost = ~(found.residual <= family.tolerance)
-    for field in (found.z, found.jacobian, found.rate):
-        field[lost] = np.nan
-    return found
+    who, order = np.asarray(who), np.shape(z)[1]
+    p = np.broadcast_to(parameter, who.shape).astype(float)
+    x = np.column_stack([np.reshape(z, (len(who), -1)), p])
+    return _gaits(p, order, corrected(_system(family, order), who, x, parameter_axis(x), _corrector(family)))
+
+
+def _system(family: Family, order: int) -> System:
+    """What orbits leave open: mapped points less next points, in unknowns (points, parameter)."""
+
+    def system(who: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        z = x[:, :-1].reshape(len(x), order, -1)
+        value, slope, pull = strides(family, who, x[:, -1], z)
+        off = (value - np.roll(z, -1, axis=1)).reshape(len(x), -1)
+        return off, np.concatenate([_cyclic(slope), pull.reshape(len(x), -1, 1)], axis=2)
+
+    return system
+
+
+def _corrector(family: Family) -> Corrector:
+    return Corrector(Rule(family.tolerance, shorten=False), family.corrections + 1)
+
+
+def _gaits(p: np.ndarray, order: int, points: Points) -> Gaits:
+    """Points of branches as gaits."""
+    count, shape = len(p), (len(p), order, -1)
+    rate = tangents(points.linear, parameter_axis(points.x))[:, :-1].reshape(shape)
+    z = points.x[:, :-1].reshape(shape)
+    slope = points.linear[:, :, :-1].reshape(count, order, z.shape[2], order, z.shape[2])
+    slope = np.stack([slope[:, i, :, i] for i in range(order)], axis=1)
+    slope = slope + np.eye(z.shape[2]) if order == 1 else slope  # there a point is mapped on itself
+    return Gaits(p, z, _round(slope), rate, points.residual)
 
 
 def _cyclic(slope: np.ndarray) -> np.ndarray:
@@ -213,30 +232,28 @@ def follow(
     rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(who)))
     steps = [gaits(family, who, rows[0], z0)]
     for row in tqdm(rows[1:], desc="branches", unit="value", disable=not progress):
-        steps.append(_advance(family, who, steps[-1], row, HALVINGS))
+        steps.append(_reached(family, who, steps[-1], row))
     return Gaits(*(np.stack(field) for field in zip(*steps, strict=True)))
 
 
-def _advance(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray, halvings: int) -> Gaits:
-    """The next gait of every branch, by way of intermediate ones where Newton does not reach it directly."""
-    going = np.flatnonzero(np.isfinite(last.z).all(axis=(1, 2)))
-    after = Gaits(row.astype(float), *(np.full_like(field, np.nan) for field in last[1:]))
-    if not going.size:
-        return after
-    here = Gaits(*(field[going] for field in last))
-    guess = here.z + here.rate * (row[going] - here.parameter)[:, None, None]
-    _put(after, going, gaits(family, who[going], row[going], guess))
-    missed = going[~np.isfinite(after.z[going]).all(axis=(1, 2))]
-    if missed.size and halvings:
-        middle = 0.5 * (last.parameter[missed] + row[missed])
-        here = _advance(family, who[missed], Gaits(*(field[missed] for field in last)), middle, halvings - 1)
-        _put(after, missed, _advance(family, who[missed], here, row[missed], halvings - 1))
-    return after
-
-
-def _put(whole: Gaits, where: np.ndarray, part: Gaits) -> None:
-    for field, new in zip(whole, part, strict=True):
-        field[where] = new
+def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> Gaits:
+    """The gait of every branch at its next value, by way of intermediate ones where Newton's method needs them."""
+    order = last.z.shape[1]
+    flat = lambda a, p: np.column_stack([a.reshape(len(who), -1), p])
+    x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(who)))
+    axis, smallest = parameter_axis(x), np.abs(row - last.parameter) / 2**HALVINGS
+    n = x.shape[1]
+    after = Points(np.full_like(x, np.nan), np.full((len(x), n - 1, n), np.nan), np.full(len(x), np.nan))
+    going = np.flatnonzero(np.isfinite(x).all(axis=1))
+    while going.size:
+        whole = row[going] - x[going, -1]
+        here = (who[going], x[going], along[going], whole, smallest[going])
+        new, step = advanced(_system(family, order), *here, _corrector(family), normal=axis[going])
+        for all_branches, some in zip(after, new, strict=True):
+            all_branches[going] = some
+        x[going], along[going] = new.x, tangents(new.linear, axis[going])
+        going = going[np.isfinite(new.x).all(axis=1) & (step != whole)]
+    return _gaits(row.astype(float), order, after)
 
 
 @float64_default
@@ -282,16 +299,15 @@ class _Bracket:
     done: bool = False
 
     def __post_init__(self) -> None:
-        self.weights = [self._test(self.left), self._test(self.right)]
+        ends = [(float(end.parameter), self._test(end)) for end in (self.left, self.right)]
+        self.ends = Bracket(*ends[0], *ends[1])
 
     def _test(self, one: Gaits) -> float:
         return float(test_values(one.multipliers)[self.kind])
 
     def between(self, middle: bool) -> float:
-        """Where to look next: the secant's zero (Illinois), or the middle, so that a jump is located as well."""
-        a, b = float(self.left.parameter), float(self.right.parameter)
-        share = 0.5 if middle else self.weights[0] / (self.weights[0] - self.weights[1])
-        return a + share * (b - a)
+        """Where to look next: the secant's zero, or the middle, so that a jump is located as well."""
+        return 0.5 * (self.ends.left + self.ends.right) if middle else float(self.ends.secant)
 
     def guess(self, p: float) -> np.ndarray:
         """The gait there, roughly."""
@@ -300,16 +316,14 @@ class _Bracket:
 
     def narrow(self, new: Gaits, width: float) -> None:
         """Replaces one end; stops at a value without a gait."""
-        g = self._test(new)
-        ends = (float(self.left.parameter), float(self.right.parameter))
-        nearest = min(abs(float(new.parameter) - end) for end in ends)
+        p, g = float(new.parameter), self._test(new)
+        nearest = min(abs(p - end) for end in (self.ends.left, self.ends.right))
         self.done = not np.isfinite(g) or nearest <= width
         if not np.isfinite(g):
             return
-        if np.sign(g) == np.sign(self.weights[0]):
-            self.left, self.weights = new, [g, 0.5 * self.weights[1]]
-        else:
-            self.right, self.weights = new, [0.5 * self.weights[0], g]
+        if self.ends.crossed(g):
+            self.left = self.right
+        self.right, self.ends = new, self.ends.narrowed(p, g)
 
     def crossing(self) -> Crossing | None:
         """The end that is nearer to the zero; None for a neutral saddle (two real multipliers, product 1)."""

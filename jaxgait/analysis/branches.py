@@ -1,0 +1,181 @@
+"""Predictor and corrector for branches of solutions, one or many side by side.
+
+A branch is a curve on which ``f(x) = 0``, with one equation less than unknowns. From one of its points the predictor
+goes along the tangent; the corrector solves by Newton's method (`jaxgait.roots.many`) for the point of the branch in
+the plane through the prediction with a chosen normal. That is the tangent where the branch may turn back
+(pseudo-arclength), or the axis of the last unknown, the parameter, where points are wanted at given values of it.
+Where no point is found, the step is halved.
+
+Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgait.roots import Rule, many, solved
+
+__all__ = ["Corrector", "Points", "System", "Walk", "advanced", "corrected", "parameter_axis", "tangents", "walk"]
+
+System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], tuple[np.ndarray, np.ndarray]]
+"""Residuals (b, n - 1) and exact Jacobians (b, n - 1, n) of branches, by their numbers, at points (b, n); NaN where
+they are not defined."""
+
+STRAIGHT = 0.9
+"""Cosine of the angle between the tangents of two points along an arc, below which the step is halved."""
+GROWTH = 1.4
+"""Of the step, from point to point."""
+SMALLEST = 1e-6
+"""Step, as a part of the longest one, at which a branch is given up."""
+
+
+class Points(NamedTuple):
+    """One point on each of some branches; NaN where none was found."""
+
+    x: Float[np.ndarray, "b n"]
+    linear: Float[np.ndarray, "b m n"]
+    """Jacobian of the system."""
+    residual: Float[np.ndarray, " b"]
+    """Largest component of the system before the last Newton step, also where none was found."""
+
+
+class Corrector(NamedTuple):
+    """How a point of a branch is solved for."""
+
+    rule: Rule
+    most: int
+    """Evaluations."""
+
+
+def parameter_axis(x: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
+    """The unit vectors of the last unknown."""
+    return np.zeros_like(x) + np.eye(x.shape[-1])[-1]
+
+
+def tangents(linear: Float[np.ndarray, "b m n"], like: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
+    """Tangents of branches, of component 1 along `like`."""
+    bordered = np.concatenate([linear, like[:, None, :]], axis=1)
+    return solved(np, bordered, parameter_axis(like))
+
+
+def corrected(
+    system: System,
+    who: Int[np.ndarray, " b"],
+    guess: Float[np.ndarray, "b n"],
+    normal: Float[np.ndarray, "b n"],
+    corrector: Corrector,
+) -> Points:
+    """The points of some branches in the planes through `guess`.
+
+    Args:
+        system: the equations.
+        who: the numbers of the branches, as the system knows them.
+        guess: a prediction for each.
+        normal: of the planes.
+        corrector: when a point is found or given up.
+    """
+
+    def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, linear = system(who[which], x)
+        ahead = np.sum(normal[which] * (x - guess[which]), axis=1)
+        matrix = np.concatenate([linear, normal[which][:, None, :]], axis=1)
+        return np.column_stack([value, ahead]), matrix
+
+    found = many(evaluate, guess, corrector.rule, corrector.most)
+    return Points(found.x, found.jacobian[:, :-1], found.residual)
+
+
+def advanced(
+    system: System,
+    who: Int[np.ndarray, " b"],
+    x: Float[np.ndarray, "b n"],
+    along: Float[np.ndarray, "b n"],
+    step: Float[np.ndarray, " b"],
+    smallest: Float[np.ndarray, " b"],
+    corrector: Corrector,
+    *,
+    normal: Float[np.ndarray, "b n"] | None = None,
+    straight: float = -np.inf,
+) -> tuple[Points, Float[np.ndarray, " b"]]:
+    """The next point of each branch, and the step to it, halved until one is found.
+
+    Args:
+        system: the equations.
+        who: the numbers of the branches.
+        x: their last points.
+        along: tangents there.
+        step: how far to go, in units of `along`.
+        smallest: step at which a branch is given up.
+        corrector: when a point is found.
+        normal: of the planes in which the points lie; the tangents if None.
+        straight: cosine of the angle by which the tangent may turn.
+    """
+    planes, step = along if normal is None else normal, np.array(step, dtype=float)
+    found = Points(np.full_like(x, np.nan), np.full((*x.shape[:1], x.shape[1] - 1, x.shape[1]), np.nan), step * np.nan)
+    pending = np.arange(len(x))
+    while pending.size:
+        guess = x[pending] + step[pending, None] * along[pending]
+        new = corrected(system, who[pending], guess, planes[pending], corrector)
+        missed = ~(np.isfinite(new.x).all(axis=1) & (_cosines(new.linear, along[pending]) >= straight))
+        new.x[missed], new.linear[missed] = np.nan, np.nan
+        for whole, part in zip(found, new, strict=True):
+            whole[pending] = part
+        pending = pending[missed]
+        step[pending] *= 0.5
+        pending = pending[(np.abs(step[pending]) >= smallest[pending]) & (step[pending] != 0.0)]
+    return found, step
+
+
+def _cosines(linear: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Between old and new tangents."""
+    turned = tangents(linear, along)
+    return np.sum(turned * along, axis=1) / (np.linalg.norm(turned, axis=1) * np.linalg.norm(along, axis=1))
+
+
+class Walk(NamedTuple):
+    """One branch, point after point."""
+
+    x: Float[np.ndarray, "points n"]
+    linear: Float[np.ndarray, "points m n"]
+    why_stopped: str
+
+
+def walk(
+    system: System,
+    start: Points,
+    along: Float[np.ndarray, " n"],
+    step: float,
+    most: int,
+    inside: Callable[[np.ndarray], bool],
+    corrector: Corrector,
+) -> Walk:
+    """Follows one branch along its arc, through folds.
+
+    Args:
+        system: the equations; the branch is its number 0.
+        start: one point.
+        along: unit tangent there.
+        step: first and longest step.
+        most: points after which it stops.
+        inside: false at points beyond the end; the first of these is the last of the branch.
+        corrector: when a point is found.
+    """
+    points, why, ds, who = [Points(*start)], f"{most} points were reached", np.array([step]), np.zeros(1, dtype=int)
+    along = along[None]
+    while len(points) < most and inside(points[-1].x[0]):
+        straight = STRAIGHT if len(points) > 1 else -np.inf
+        smallest = np.array([SMALLEST * step])
+        new, ds = advanced(system, who, points[-1].x, along, ds, smallest, corrector, straight=straight)
+        if not np.isfinite(new.x).all():
+            why = "the corrector no longer converges: the gait ceases to exist or to be found here"
+            break
+        points.append(new)
+        along = tangents(new.linear, along)
+        along, ds = along / np.linalg.norm(along), np.minimum(GROWTH * ds, step)
+    else:
+        why = why if inside(points[-1].x[0]) else "the end of the span was reached"
+    return Walk(np.concatenate([p.x for p in points]), np.concatenate([p.linear for p in points]), why)
