@@ -32,6 +32,7 @@ import numpy as np
 import optimistix
 from jaxtyping import Array, Float, Int
 
+from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 
 __all__ = [
@@ -49,10 +50,10 @@ __all__ = [
     "solved",
 ]
 
-CONVERGED = 0
-STALLED = 1
+CONVERGED = int(Outcome.COMPLETED)
+STALLED = int(Outcome.NOT_CONVERGED)
 """No root was found: the residual no longer falls, or the steps ran out."""
-UNDEFINED = 2
+UNDEFINED = int(Outcome.NONFINITE)
 """The function is not finite at the first guess."""
 
 SHRINK, SHORTEST = 0.4, 0.01

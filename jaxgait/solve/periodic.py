@@ -59,7 +59,7 @@ ReturnMap: TypeAlias = Callable[[Any, Point], Point]
 
 NO_GAIT = STALLED
 """The iteration stalled or ran out: no gait found; the residual tells how far off it is."""
-NO_RETURN = UNDEFINED
+NO_RETURN = int(Outcome.NO_RETURN)
 """The first guess does not return to the section (the walker falls), or the point has become NaN."""
 
 SENTENCES = {
@@ -271,7 +271,8 @@ def fixed_point(
 def _orbit(found: Root, xp: Any) -> FixedPoint:
     """A root of ``P(z) - z``, with the Jacobian of P."""
     jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
-    return FixedPoint(found.x, jacobian, found.residual, found.steps, found.status)
+    status = xp.where(found.status == UNDEFINED, NO_RETURN, found.status)
+    return FixedPoint(found.x, jacobian, found.residual, found.steps, status)
 
 
 def _checked(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
