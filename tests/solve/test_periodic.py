@@ -181,7 +181,7 @@ class Hopper(eqx.Module):
 G = 9.81
 AT_APEX = Coordinates(lambda model, z: HopState(z[0], jnp.zeros(())), lambda model, y: y.x[None])
 AT_GROUND = Coordinates(lambda model, z: HopState(jnp.ones(()), -z[0]), lambda model, y: -y.v[None])
-STEPS = EventDriven(diffrax.Dopri8(scan_kind="lax"), first_step=0.01)
+STEPS = EventDriven(diffrax.Dopri8(scan_kind="lax"), dt=0.01)
 
 
 @pytest.mark.parametrize(
