@@ -2,33 +2,93 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import pathlib
-from collections.abc import Callable, Sequence
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import checks
-from jaxgait.parameters import ParameterError, parameter_info
+from jaxgait.ensembles.batch import personal
+from jaxgait.ensembles.members import INITIAL, check_members, grid
+from jaxgait.model import Model
+from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.precision import float64_default
 
+M = TypeVar("M")
 T = TypeVar("T")
 _AXIS = "--over wants name=low:high:count or name=a,b,c"
 _BOX = "--over wants name=low:high"
 
 
-def settings(model: Any, texts: Sequence[str]) -> dict[str, float]:
-    """Parameters from texts such as "damper.k=2e4".
+def changed(model: M, texts: Sequence[str]) -> M:
+    """A model with parameters and choices from texts such as "damper.k=2e4", "sole.rows=0.1,0.2", "law=memoryless".
 
     Raises:
-        ParameterError: for anything else, unknown names, and names given twice.
+        ParameterError: for anything else, unknown names, names given twice, and values that are not what is asked for.
     """
+    found = _each(texts, "--set", "--set wants name=value", lambda name, text: text)
+    chosen = {name: text for name, text in found.items() if name in choices(model)}
+    for name, text in chosen.items():
+        model = _with_choice(model, name, name.split("."), text)
+    return with_parameters(model, {n: _setting(model, n, text) for n, text in found.items() if n not in chosen})
 
-    def value(name: str, text: str) -> float:
-        return number(text, f"{name} (in {parameter_info(model, name).unit})")
 
-    return _each(texts, "--set", "--set wants name=value", value)
+def choices(model: Any, prefix: str = "") -> dict[str, Any]:
+    """The static choices of a model and its parts by dotted name: flags, whole numbers, and one of several texts."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(model):
+        value, name = getattr(model, field.name), prefix + field.name
+        if isinstance(value, eqx.Module):
+            found |= choices(value, name + ".")
+        elif field.metadata.get("static") and (isinstance(value, bool | int) or alternatives(type(model), field.name)):
+            found[name] = value
+    return found
+
+
+def alternatives(kind: type, name: str) -> tuple[Any, ...]:
+    """What a static choice of a class may be, where its type says so (`Literal`)."""
+    try:
+        hint = typing.get_type_hints(kind).get(name)
+    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
+        return ()
+    return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+
+
+def components(texts: Sequence[str]) -> dict[str, Any]:
+    """Components of the initial state from texts such as "x=0.1" or "state=0,1".
+
+    Raises:
+        ParameterError: for anything else, and for names given twice.
+    """
+    return _each(texts, "--initial", "--initial wants name=value", _array)
+
+
+def state(model: Model, texts: Sequence[str]) -> Any:
+    """The initial state of a model with some components from texts; None if there are none.
+
+    Raises:
+        ParameterError: for anything but components of the state.
+    """
+    return starting(model, components(texts)) if texts else None
+
+
+@float64_default
+def starting(model: Model, values: Mapping[str, Any]) -> Any:
+    """The initial state of a model with some components replaced.
+
+    Raises:
+        ParameterError: for unknown components, with the nearest ones, and for other shapes.
+    """
+    if values:
+        check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
+    return personal(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
 def axes(texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -50,15 +110,17 @@ def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     return _each(texts, "--over", _BOX, _bounds)
 
 
-def apart(fixed: Sequence[str], varied: Sequence[str]) -> None:
-    """Finds out whether a parameter is both fixed and varied.
+def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str]) -> None:
+    """Finds out whether a parameter, or a component of the initial state, is both fixed and varied.
 
     Raises:
         ParameterError: naming it.
     """
-    both = sorted({text.partition("=")[0] for text in fixed} & {text.partition("=")[0] for text in varied})
+    options = {text.partition("=")[0]: "--set" for text in fixed}
+    options |= {INITIAL + text.partition("=")[0]: "--initial" for text in started}
+    both = sorted(options.keys() & {text.partition("=")[0] for text in varied})
     if both:
-        raise ParameterError(f"{both[0]} is given to --set and to --over: fix it or vary it")
+        raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to --over: fix it or vary it")
 
 
 def names(texts: Sequence[str]) -> tuple[str, ...]:
@@ -79,18 +141,6 @@ def number(text: str, label: str) -> float:
     if not math.isfinite(value):
         raise ParameterError(f"{label}: must be finite, got {text!r}")
     return value
-
-
-def once(arguments: Sequence[str]) -> None:
-    """Finds out whether an option is given twice: of two, all but the last would be dropped.
-
-    Raises:
-        ValueError: naming it.
-    """
-    options = [a.partition("=")[0].replace("_", "-") for a in arguments if a.startswith("--") and a != "--"]
-    twice = sorted({option for option in options if options.count(option) > 1})
-    if twice:
-        raise ValueError(f"{twice[0]} is given twice: give it once, with all its values after it")
 
 
 def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
@@ -145,6 +195,47 @@ def _each(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, 
     return found
 
 
+def _setting(model: Any, name: str, text: str) -> Any:
+    """A parameter's value: one number, or numbers separated by commas (rows by semicolons) for an array."""
+    info = parameter_info(model, name)
+    label = f"{name} (in {info.unit})"
+    if info.rank > 1:
+        rows = [_row(label, row) for row in text.split(";")]
+        if len({len(row) for row in rows}) > 1:
+            raise ParameterError(f"{label}: rows of different lengths, {text!r}")
+        return rows
+    return _row(label, text) if info.rank else number(text, label)
+
+
+def _row(label: str, text: str) -> list[float]:
+    return [number(x, label) for x in text.split(",")]
+
+
+def _array(name: str, text: str) -> Any:
+    row = _row(f"initial.{name}", text)
+    return np.array(row) if "," in text else np.array(row[0])
+
+
+def _choice(name: str, text: str, module: Any, field: str) -> Any:
+    """A choice from its text, of the type of the present one."""
+    present, options = getattr(module, field), alternatives(type(module), field)
+    if isinstance(present, bool):
+        options, found = ("true", "false"), text == "true"
+    elif isinstance(present, int):
+        return _count(name, text)
+    else:
+        found = text
+    if text not in options:
+        raise ParameterError(f"{name} must be one of {', '.join(options)}, got {text!r}")
+    return found
+
+
+def _with_choice(module: Any, name: str, path: Sequence[str], text: str) -> Any:
+    first, *rest = path
+    inner = _with_choice(getattr(module, first), name, rest, text) if rest else _choice(name, text, module, first)
+    return dataclasses.replace(module, **{first: inner})
+
+
 def _axis(name: str, span: str) -> np.ndarray:
     if ":" not in span:
         return np.array([number(v, name) for v in span.split(",")])
@@ -152,17 +243,17 @@ def _axis(name: str, span: str) -> np.ndarray:
     if len(parts) != 3:
         raise ParameterError(f"{_AXIS}, got {name}={span!r}")
     low, high = number(parts[0], name), number(parts[1], name)
-    steps = _count(name, parts[2])
+    steps = _count(f"the count of {name}", parts[2])
     if low == high or steps == 1:
         raise ParameterError(f"{name}={span!r} is no range: give two different ends and a count of 2 or more")
     checks.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
     return np.linspace(low, high, steps)
 
 
-def _count(name: str, text: str) -> int:
-    value = number(text, f"the count of {name}")
+def _count(label: str, text: str) -> int:
+    value = number(text, label)
     if value != int(value) or value < 1:
-        raise ParameterError(f"the count of {name} must be a whole number, at least 1, got {text!r}")
+        raise ParameterError(f"{label} must be a whole number, at least 1, got {text!r}")
     return int(value)
 
 

@@ -12,172 +12,167 @@ import os
 import pathlib
 import sys
 import warnings
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import jax
-import numpy as np
 import tyro
-import xarray as xr
 
-from jaxgait import arguments as typed
 from jaxgait import registry
-from jaxgait.ensembles.store import StoreError
-from jaxgait.measure import Measure, Measures, known
-from jaxgait.outcome import COMPLETED_TEXT, NoResult, Outcome
-from jaxgait.parameters import parameters, with_parameters
-from jaxgait.precision import Precision
-from jaxgait.run import Sampling, state_variables
+from jaxgait.console import BAD_INPUT, INTERRUPTED, NOT_ALL, once, say
 
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
-ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},all}}")]
-NOT_ALL, BAD_INPUT, INTERRUPTED = 1, 2, 130
-"""Exit codes."""
+ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
+Precision = Literal["float64", "float32"]
+# What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """Run one trajectory and save its labelled time histories as NetCDF."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """Which mechanism, with which numbers; `jaxgait run MODEL --list` shows them all."""
 
     model: Positional[ModelName]
     """Which mechanism."""
+    preset: str | None = None
+    """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters, as name=value: damper.k=2e4 damper.c=1000."""
+    """Parameters and choices, as name=value: damper.k=2e4 damper.c=1000; arrays as name=0.1,0.2."""
+    initial: tuple[str, ...] = ()
+    """Components of the initial state, as name=value."""
     motion: str | None = None
-    """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
+    """Measured motion for models that take it: a CSV stride or an embedded gait (`jaxgait motion` lists them)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Span:
+    """How long, and how often it is looked at."""
+
     strides: int | None = None
     """Strides to run (models with a period)."""
     duration: float | None = None
     """Seconds to run."""
     samples: int | None = None
     """Samples per stride (100) of a run counted in strides, or in all (1000)."""
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """As `simulate` and `ensemble` take it."""
+        return {"strides": self.strides, "duration": self.duration, "samples": self.samples}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steps:
+    """How it moves. An option of a scheme is a field here, under the name that `simulate` and `ensemble` know it by."""
+
+    scheme: str | None = None
+    """How it moves, if the model can move in more than one way (`jaxgait run MODEL --list` shows them)."""
+    dt: float | None = None
+    """Length in s of the steps of schemes with fixed steps."""
     rtol: float | None = None
-    """Relative tolerance."""
+    """Relative tolerance of adaptive steps."""
+    atol: float | None = None
+    """Absolute tolerance, in the units of the state."""
+    max_step: float | None = None
+    """Longest step in s."""
+    max_steps: int | None = None
+    """Steps after which a trajectory is given up."""
+    max_events: int | None = None
+    """Events after which a trajectory with events is given up."""
+    precision: Precision = "float64"
+    """Floating-point precision of the computation."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As `simulate` and `ensemble` take them: those that were given."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(Steps)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run(Steps, Span, Mechanism):
+    """Run one trajectory and save its labelled time histories as NetCDF."""
+
     out: pathlib.Path | None = None
     """NetCDF file to write."""
-    precision: Precision = "float64"
     list: bool = False
-    """Only list the model's parameters, variables and measures with their units."""
+    """Only list what the model has: parameters, initial state, outputs and measures, with their units."""
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.solve.simulate import simulate
+        from jaxgait import arguments as typed
+        from jaxgait import commands
 
         typed.to_write(self.out, kinds=("nc",))
-        chosen = _model(self.model, self.set, self.motion)
+        chosen = commands.mechanism(self)
         if self.list:
-            print(listing(chosen))
+            print(commands.listing(chosen))
             return 0
-        data = simulate(
-            chosen,
-            strides=self.strides,
-            duration=self.duration,
-            samples=self.samples,
-            rtol=self.rtol,
-            precision=self.precision,
-            progress=sys.stderr.isatty(),
-        )
-        print(data)
-        _save(data, self.out)
-        return 0 if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
+        return commands.run(chosen, typed.state(chosen, self.initial), self.sampling | self.options, self.out)
 
 
-@dataclasses.dataclass(frozen=True)
-class Scan:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scan(Steps, Span, Mechanism):
     """Run the full grid of some parameters and save it; an existing store is continued where it stopped."""
 
-    model: Positional[ModelName]
     over: tuple[str, ...]
-    """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31."""
+    """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; the same command continues it."""
     out: pathlib.Path | None = None
     """NetCDF file to write at the end."""
-    set: tuple[str, ...] = ()
-    """Fixed parameters, as name=value."""
     observe: tuple[str, ...] = ()
     """Measures by name, as `jaxgait run MODEL --list` shows them: rho,order. All that the sampling allows if none."""
-    motion: str | None = None
-    """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
-    strides: int | None = None
-    """Strides to run (models with a period)."""
-    duration: float | None = None
-    """Seconds to run."""
-    samples: int | None = None
-    """Samples per stride (100) of runs counted in strides, or in all (1000)."""
-    rtol: float | None = None
-    """Relative tolerance."""
     trajectories: bool = False
     """Keep whole time histories."""
     cluster: str | None = None
     """Address of a Dask scheduler, tcp://host:port."""
     repair: bool = False
     """Run blocks of the store again whose files were damaged."""
-    precision: Precision = "float64"
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.ensembles import ensemble, summary
+        from jaxgait import arguments as typed
+        from jaxgait import commands
 
         typed.to_write(self.out, kinds=("nc",))
-        typed.apart(self.set, self.over)
-        chosen = _model(self.model, self.set, self.motion)
-        members = typed.axes(self.over)
-        sampling: dict[str, Any] = {"strides": self.strides, "duration": self.duration, "samples": self.samples}
-        observe = typed.names(self.observe) or _possible_measures(chosen, sampling, self.trajectories)
-        options: dict[str, Any] = {"rtol": self.rtol, "precision": self.precision, "trajectories": self.trajectories}
-        options |= {"store": self.store, "cluster": self.cluster, "repair": self.repair}
-        data = ensemble(chosen, members, observe=observe, **sampling, **options)
-        ended = summary(data)
-        for outcome, count in ended.items():
-            print(f"{count:8d}  {outcome}")
-        print(data)
-        _save(data, self.out)
-        return 0 if COMPLETED_TEXT in ended else NOT_ALL
+        typed.apart(self.set, self.initial, self.over)
+        chosen = commands.mechanism(self)
+        members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial))
+        kept = {"trajectories": self.trajectories, "observe": typed.names(self.observe)}
+        where = {"store": self.store, "cluster": self.cluster, "repair": self.repair}
+        return commands.scan(chosen, members, self.sampling, kept, self.options | where, self.out)
 
 
-@dataclasses.dataclass(frozen=True)
-class Optimize:
-    """Tune parameters of the knee by gradient, to maximise its correlation with the measured knee."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Optimize(Steps, Span, Mechanism):
+    """Tune parameters by gradient, so that a measure becomes largest or smallest.
 
-    model: Positional[Literal["knee"]] = "knee"
-    over: tuple[str, ...] = ("damper.k=5e3:4e4", "damper.c=100:3e3")
+    What is not given is what the model brings for such a search, if it brings one.
+    """
+
+    model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
+    """Which mechanism; without it, the one that brings a search of its own."""
+    over: tuple[str, ...] = ()
     """Bounds, as name=low:high."""
-    set: tuple[str, ...] = ()
-    """Fixed parameters, as name=value."""
-    motion: str | None = None
-    """Drive of the knee: a CSV stride or an embedded gait by name (`jaxgait motion` lists and checks them)."""
-    strides: int = 12
+    maximize: str | None = None
+    """Measure to make as large as possible, as `jaxgait run MODEL --list` shows them."""
+    minimize: str | None = None
+    """Measure to make as small as possible."""
     starts: int = 4
+    """Points to start from: the model's own values, then points spread over the box."""
     iterations: int = 25
+    """Steps of the search at most."""
     json: pathlib.Path | None = None
     """File for start, best, objective, history, why_stopped."""
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.optimization import optimize
+        from jaxgait import arguments as typed
+        from jaxgait import commands
 
         typed.to_write(self.json)
-        typed.apart(self.set, self.over)
-        # A touch-down layer of 0.1 mm instead of 1 micrometre: tangents need steps that resolve it.
-        chosen = _model(self.model, self.set, self.motion, {"ground.steepness": 1e4})
-        found = optimize(
-            chosen,
-            maximize="rho",
-            over=typed.box(self.over),
-            strides=self.strides,
-            starts=self.starts,
-            iterations=self.iterations,
-            rtol=1e-5,
-        )
-        print(f"best objective {found.objective:.6f} at " + ", ".join(f"{k}={v:.6g}" for k, v in found.best.items()))
-        for i, why in enumerate(found.why_stopped):
-            print(f"  start {i}: {why}")
-        if self.json is not None:
-            found.to_json(self.json)
-            print(f"wrote {self.json}")
-        return 0
+        request = dataclasses.replace(self, model=self.model or commands.searched_model())
+        search = commands.search(request, typed.box(self.over), self.sampling | self.options)
+        return commands.optimized(search, {"starts": self.starts, "iterations": self.iterations}, self.json)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,22 +189,12 @@ class Motion:
 
     def __call__(self) -> None:
         """Shows it."""
-        if self.file is None:
-            _list_gaits()
-            return
-        from jaxgait.motion.drive import named_stride
-        from jaxgait.motion.verdict import describe, judge
-        from jaxgait.plot.motion import stride
-        from jaxgait.plot.style import kinds, save
+        from jaxgait import commands
 
-        typed.to_write(self.out, kinds=kinds())
-        verdict = judge(named_stride(self.file, speed=self.speed))
-        print(describe(verdict))
-        if self.out is not None:
-            print(f"wrote {save(stride(verdict), self.out)}")
-        if not verdict.usable:
-            raise verdict.error()
-        print("\n".join(_heights(verdict)))
+        if self.file is None:
+            print("\n".join(commands.gaits()))
+        else:
+            commands.judged(self.file, self.speed, self.out)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,25 +202,17 @@ class Reproduce:
     """Regenerate a paper's figures: pictures, data, report.md and figures.json."""
 
     name: Positional[ExperimentName]
+    """Which experiment."""
     out: pathlib.Path = pathlib.Path("out")
     """Folder for the results; each experiment writes into a folder of its own name."""
 
     def __call__(self) -> int:
         """Runs it."""
-        chosen = registry.experiments() if self.name == "all" else (self.name,)
-        found = {name: registry.experiment(name) for name in chosen}
-        folders = {name: self.out / name if self.name == "all" else self.out for name in chosen}
-        for folder in folders.values():
-            typed.folder_to_write(folder)
-            typed.to_write(folder / "report.md")
-        unmet = 0
-        for name, folder in folders.items():
-            report = found[name].reproduce(folder, progress=True)
-            print(f"{name}: {report.counts()}; see {folder / 'report.md'}")
-            unmet += len(report.unmet)
-            if report.unmet:
-                _say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")
-        return NOT_ALL if unmet else 0
+        from jaxgait import commands
+
+        if self.name == registry.ALL:
+            return commands.reproduce_all(self.out)
+        return commands.reproduce({self.name: registry.experiment(self.name)}, {self.name: self.out})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -251,6 +228,8 @@ class Bench:
 
     def __call__(self) -> int:
         """Runs it."""
+        from jaxgait import arguments as typed
+
         for path in (self.json, self.page):
             typed.to_write(path)
         registry.experiment_module("benchmarks", "bench").bench(self.json, quick=self.quick, page_path=self.page)
@@ -274,20 +253,9 @@ class View:
 
     def __call__(self) -> int:
         """Shows it."""
-        from jaxgait.plot.histories import picture
-        from jaxgait.plot.style import kinds, save
+        from jaxgait import commands
 
-        typed.to_write(self.out, kinds=kinds())
-        data = saved(self.file)
-        for outcome, count in _outcomes(data).items():
-            print(f"{count:8d}  {outcome}")
-        print(data)
-        if self.out is not None:
-            save(picture(data, typed.names(self.variables)), self.out)
-            print(f"wrote {self.out}")
-        elif self.variables:
-            raise ValueError("--variables are drawn: give --out, the picture to write")
-        return 0
+        return commands.view(self.file, self.variables, self.out)
 
 
 Command = (
@@ -304,8 +272,10 @@ Command = (
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the `jaxgait` command; see the module for its exit codes."""
     given = sys.argv[1:] if arguments is None else arguments
+    for fault in registry.faults():
+        say(fault)
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: _say(message)
+        warnings.showwarning = lambda message, *_, **__: say(message)
         code = _exit_code(given)
     if code:
         sys.exit(code)
@@ -317,7 +287,7 @@ def _exit_code(arguments: list[str]) -> int:
     With the environment variable `JAXGAIT_TRACEBACK` set, errors keep their traceback: to find a fault of ours.
     """
     try:
-        typed.once(arguments)
+        once(arguments)
         command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
         code = command() or 0
         sys.stdout.flush()
@@ -325,131 +295,25 @@ def _exit_code(arguments: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, OSError, ModuleNotFoundError, MemoryError, StoreError) as error:
-        if os.environ.get("JAXGAIT_TRACEBACK"):
-            raise
-        _say(error)
-        return BAD_INPUT
-    except NoResult as error:
-        _say(error)
-        return NOT_ALL
     except KeyboardInterrupt as interruption:
-        _say(interruption if interruption.args else "interrupted")
+        say(interruption if interruption.args else "interrupted")
         return INTERRUPTED
+    except Exception as error:
+        code = _code_of(error)
+        if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
+            raise
+        say(error)
+        return code
 
 
-def _say(message: object) -> None:
-    """One line on stderr."""
-    print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
+def _code_of(error: Exception) -> int | None:
+    """The exit code for an error that is not a fault of ours; None for one that is."""
+    from jaxgait.ensembles.store import StoreError
+    from jaxgait.outcome import NoResult
 
-
-def listing(chosen: Any) -> str:
-    """The parameters of a model, its states and outputs, and its measures, one a line, with units."""
-    rows = [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(chosen).items()]
-    states = state_variables(jax.eval_shape(chosen.initial_state))
-    rows += ["", "states and outputs:"]
-    for name, variable in chosen.variables.items():
-        rows.append(f"{name:53} {variable.unit:10} {variable.long_name}{' (state)' if name in states else ''}")
-    rows += ["", "measures:"] if (brought := known(chosen)) else []
-    rows += [f"{m.name:53} {m.unit:10} {m.long_name}{_needs(m)}" for m in brought.values()]
-    return "\n".join(rows)
-
-
-def _short(value: Any) -> str:
-    return str(value) if np.ndim(value) == 0 else np.array2string(np.asarray(value), precision=4, max_line_width=10**6)
-
-
-def _needs(measure: Measure) -> str:
-    """What a measure needs of a run, in brackets."""
-    least = "1 stride" if measure.strides == 1 else f"{measure.strides} strides"
-    strides = f"{least} or more" if measure.strides else ""
-    samples = f"{measure.samples_per_stride} samples per stride" if measure.samples_per_stride else ""
-    needs = ", ".join(need for need in (strides, samples) if need)
-    return f" (needs {needs})" if needs else ""
-
-
-def saved(path: pathlib.Path) -> xr.Dataset:
-    """A result from its file.
-
-    Raises:
-        FileNotFoundError: if there is none.
-        ValueError: for a file of another kind.
-    """
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file")
-    try:
-        return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
-    except Exception as error:  # what these readers raise for a file of another kind is not theirs to choose
-        kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
-        raise ValueError(f"{path} is no result that can be shown: it is no readable {kind} ({error})") from error
-
-
-def _outcomes(data: xr.Dataset) -> dict[str, int]:
-    """How the trajectories of a result ended; of other files nothing is known."""
-    from jaxgait.ensembles import summary
-
-    return summary(data) if "status" in data and "status_legend" in data.attrs else {}
-
-
-def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
-    if out is not None:
-        data.to_netcdf(out, engine="h5netcdf")
-        print(f"wrote {out}")
-
-
-def _possible_measures(chosen: Any, request: dict[str, Any], trajectories: bool) -> Measures | None:
-    """All measures of a model that a run sampled as requested allows; says which it leaves out, and why."""
-    sampling = Sampling.of(chosen, **request)
-    brought = tuple(known(chosen).values())
-    possible = Measures(brought).possible(sampling).members
-    taken = {*chosen.variables} if trajectories else set()
-    kept = tuple(m for m in possible if m.name not in taken)
-    for measure in brought:
-        if measure not in possible:
-            _say(f"left out: {measure.name}{_needs(measure)}; runs are of {sampling}")
-        elif measure not in kept:
-            _say(f"left out: {measure.name}, whose name the trajectories use")
-    return Measures(kept) if kept else None
-
-
-def _model(
-    name: str, texts: tuple[str, ...], motion: str | None = None, defaults: Mapping[str, float] | None = None
-) -> Any:
-    chosen = registry.model(name) if motion is None else _driven(registry.model(name), motion)
-    return with_parameters(chosen, {**(defaults or {}), **typed.settings(chosen, texts)})
-
-
-def _list_gaits() -> None:
-    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
-
-    for name in REFERENCE_GAITS:
-        record = gait_record(name)
-        print(f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}")
-        print(f"{'':26} {record['licence']}; {record['citation']}")
-    print("Any of them drives the knee: `jaxgait run knee --motion NAME` sets the hip's height to suit the leg.")
-
-
-def _heights(verdict: Any) -> list[str]:
-    """Where the prosthesis' hip goes with this stride, for every parameter set."""
-    from jaxgait.models.prosthesis.model import parameter_set, with_drive
-    from jaxgait.models.prosthesis.parts import SETS
-    from jaxgait.motion.drive import verdict_drive
-
-    drive = verdict_drive(verdict)
-    offsets = {name: with_drive(parameter_set(name), drive).height_offset for name in SETS}
-    listed = ", ".join(f"{name} {offset:.4f} m" for name, offset in offsets.items())
-    return [f"height_offset that suits it (--motion sets it): {listed}"]
-
-
-def _driven(chosen: Any, motion: str) -> Any:
-    """The model driven by a stride that the user names, and a line that says so."""
-    from jaxgait.models.prosthesis.model import with_drive
-    from jaxgait.motion.drive import motion_drive
-
-    driven = with_drive(chosen, motion_drive(motion))
-    drive, height = driven.drive, driven.height_offset
-    print(f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s, height_offset = {height:.4f} m")
-    return driven
+    if isinstance(error, ValueError | OSError | ModuleNotFoundError | MemoryError | StoreError):
+        return BAD_INPUT
+    return NOT_ALL if isinstance(error, NoResult) else None
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import equinox as eqx
 from jaxtyping import Array, Bool
 
 from jaxgait.mechanics.scalars import Scalar
-from jaxgait.parameters import Prepared, check, parameter
+from jaxgait.parameters import ParameterError, Prepared, check, parameter, with_parameters
 from jaxgait.precision import float64_default
 
 State: TypeAlias = Any
@@ -65,6 +65,10 @@ class Model(eqx.Module):
     """Stiffness, tolerances and steps that suit it; explicit solvers with their usual tolerances by default."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Parameter sets by name: of each, what differs from the defaults, by dotted name."""
+    search: ClassVar[Mapping[str, Any]] = {}
+    """What `jaxgait optimize` does unless told otherwise: arguments of `jaxgait.optimize`, and parameters to `set`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Every model computes in float64 unless asked, a user's own included."""
@@ -107,6 +111,25 @@ class Model(eqx.Module):
     def prepared(self) -> System:
         """What moves during a run: the model and whatever follows from its parameters, worked out once."""
         return System(self)
+
+    def preset(self, name: str) -> Model:
+        """The model with one of its parameter sets, by name (see `presets`).
+
+        Raises:
+            jaxgait.parameters.ParameterError: for an unknown name, with those there are.
+        """
+        if name not in self.presets:
+            there = f"there are {', '.join(self.presets)}" if self.presets else "it has none"
+            raise ParameterError(f"{type(self).__name__} has no parameter set {name!r}: {there}")
+        return with_parameters(self, self.presets[name])
+
+    def driven(self, drive: Any) -> Model:
+        """The model driven by another measured stride (`jaxgait.motion`), for models that can be.
+
+        Raises:
+            jaxgait.parameters.ParameterError: for a model that is not driven by measured motion.
+        """
+        raise ParameterError(f"{type(self).__name__} is not driven by measured motion")
 
     def validate(self) -> None:
         """Rejects impossible parameters, before anything is compiled. Leaves may carry a batch axis.

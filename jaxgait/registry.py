@@ -27,50 +27,62 @@ from typing import Any
 
 GROUPS = ("jaxgait.models", "jaxgait.experiments")
 """Groups of entry points."""
+ALL = "all"
+"""No experiment's name: it stands for every one."""
 
 
 def models() -> dict[str, str]:
-    """All models: name to "module:class"."""
-    own = {
-        name: f"{folder.__name__}.{where}"
-        for folder in _folders()
-        for name, where in getattr(folder, "MODELS", {}).items()
-    }
-    return own | _brought(GROUPS[0], own)
+    """All models: name to "module:class"; see `faults` for those that are left out."""
+    return _own_models() | _brought(GROUPS[0])[0]
 
 
 def experiments() -> dict[str, str]:
-    """All experiments: name to module, in the order of the mechanisms."""
-    own = {name: _own_experiment(name) for folder in _folders() for name in getattr(folder, "EXPERIMENTS", ())}
-    return own | _brought(GROUPS[1], own)
+    """All experiments: name to module, in the order of the mechanisms; see `faults` for those that are left out."""
+    return _own_experiments() | _brought(GROUPS[1])[0]
+
+
+def faults() -> list[str]:
+    """What is wrong with registrations of other packages, so that they are left out: one line for each."""
+    return [fault for group in GROUPS for fault in _brought(group)[1]]
 
 
 def model_class(name: str) -> type:
     """A model's class.
 
     Raises:
-        ValueError: for an unknown name, with the nearest one; for a registration that leads nowhere.
+        ValueError: for an unknown name, with the nearest one; for a registration that leads to no class.
     """
-    return load(_known("model", name, models()))
+    where = _known("model", name, models())
+    found = load(where)
+    if not isinstance(found, type):
+        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, is no class of models, but {found!r}")
+    return found
 
 
 def model(name: str) -> Any:
     """A model with its default parameters.
 
     Raises:
-        ValueError: for an unknown name.
+        ValueError: for an unknown name; for a class that needs arguments, or lacks methods.
     """
-    return model_class(name)()
+    kind = model_class(name)
+    try:
+        return kind()
+    except TypeError as error:
+        raise ValueError(f"{models()[name]!r}, registered with jaxgait as {name!r}, cannot be made: {error}") from error
 
 
 def experiment(name: str) -> Any:
     """The module of an experiment, which has a function `reproduce`.
 
     Raises:
-        ValueError: for an unknown name.
+        ValueError: for an unknown name; for a registration that leads nowhere.
     """
     where = _known("experiment", name, experiments())
-    return importlib.import_module(where) if ":" not in where else load(where)
+    found = load(where)
+    if not callable(getattr(found, "reproduce", None)):
+        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, has no function reproduce(out, *, progress)")
+    return found
 
 
 def experiment_module(folder: str, module: str) -> Any:
@@ -84,16 +96,18 @@ def experiment_module(folder: str, module: str) -> Any:
 
 
 def load(where: str) -> Any:
-    """What "module:name" stands for.
+    """What "module" or "module:name" stands for.
 
     Raises:
-        ValueError: if there is nothing.
+        ValueError: if there is nothing, or its module cannot be imported.
     """
     module, _, attribute = where.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{where!r}, registered with jaxgait, cannot be imported: {error}") from error
+        found = importlib.import_module(module)
+        return getattr(found, attribute) if attribute else found
+    except Exception as error:  # what a module raises while it is imported is its own business
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{where!r}, registered with jaxgait, cannot be imported: {what}") from error
 
 
 def lazy(package: str, **public: str) -> Callable[[str], Any]:
@@ -113,9 +127,18 @@ def lazy(package: str, **public: str) -> Callable[[str], Any]:
     return __getattr__
 
 
-def _own_experiment(name: str) -> str:
-    folder = f"experiments.{name.replace('-', '_')}.reproduce"
-    return f"jaxgait.{folder}" if importlib.util.find_spec("jaxgait.experiments") else folder
+def _own_models() -> dict[str, str]:
+    return {
+        name: f"{folder.__name__}.{where}"
+        for folder in _folders()
+        for name, where in getattr(folder, "MODELS", {}).items()
+    }
+
+
+def _own_experiments() -> dict[str, str]:
+    names = [name for folder in _folders() for name in getattr(folder, "EXPERIMENTS", ())]
+    inside = "jaxgait." if importlib.util.find_spec("jaxgait.experiments") else ""
+    return {name: f"{inside}experiments.{name.replace('-', '_')}.reproduce" for name in names}
 
 
 @functools.cache
@@ -126,18 +149,19 @@ def _folders() -> tuple[Any, ...]:
     return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
 
 
-def _brought(group: str, own: Mapping[str, str]) -> dict[str, str]:
-    """What other packages register.
-
-    Raises:
-        ValueError: for a name that is taken.
-    """
+@functools.cache
+def _brought(group: str) -> tuple[dict[str, str], list[str]]:
+    """What other packages register, and what is wrong with the rest."""
+    own = _own_models() if group == GROUPS[0] else {**_own_experiments(), ALL: ""}
     found: dict[str, str] = {}
-    for point in metadata.entry_points(group=group):
+    faults = []
+    for point in sorted(metadata.entry_points(group=group), key=lambda point: (point.name, point.value)):
         if point.name in own or found.get(point.name, point.value) != point.value:
-            raise ValueError(f"the name {point.name!r} of {point.value} ({group}) is taken: register it under another")
-        found[point.name] = point.value
-    return dict(sorted(found.items()))
+            taken = f"the name {point.name!r} of {point.value} (entry point of {group}) is taken"
+            faults.append(f"{taken}: left out; register it under another")
+        else:
+            found[point.name] = point.value
+    return found, faults
 
 
 def _known(what: str, name: str, all_of_them: Mapping[str, str]) -> str:

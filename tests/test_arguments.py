@@ -1,16 +1,20 @@
 """What users type: `name=value`, axes, boxes, files to write."""
 
 import pathlib
+from typing import Literal
 
+import equinox as eqx
 import numpy as np
 import pytest
 
-from jaxgait import arguments
+from jaxgait import arguments, console
+from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
 
 
 def test_settings_axes_and_boxes():
-    assert arguments.settings(Bungee(), ["mass=60", "gravity=9.81"]) == {"mass": 60.0, "gravity": 9.81}
+    assert arguments.changed(Bungee(), ["mass=60", "gravity=9.81"]) == Bungee(mass=60.0, gravity=9.81)
+    assert arguments.components(["x=-20", "z=0,1"])["x"] == -20.0
     found = arguments.axes(
         ["mass=40:100:4", "stiffness=20,27", "ground=1e2:5e1:2", "gravity=9.8", "rope_length=20:30:1e1"]
     )
@@ -61,14 +65,51 @@ def test_boxes_that_are_none(text):
 
 def test_a_parameter_is_fixed_or_varied():
     with pytest.raises(ValueError, match="mass is given to --set and to --over"):
-        arguments.apart(["gravity=9", "mass=3"], ["mass=1:2:3"])
+        arguments.apart(["gravity=9", "mass=3"], [], ["mass=1:2:3"])
+    with pytest.raises(ValueError, match=r"initial\.x is given to --initial and to --over"):
+        arguments.apart([], ["x=3"], ["initial.x=1:2:3"])
+
+
+class Part(eqx.Module):
+    law: Literal["soft", "hard"] = eqx.field(static=True, default="soft")
+    flag: bool = eqx.field(static=True, default=False)
+
+
+class Chosen(Bungee):
+    part: Part = Part()
+    units: int = eqx.field(static=True, default=2)
+    table: np.ndarray = parameter(np.zeros((2, 2)), unit="m", doc="a table")
+
+
+def test_choices_and_arrays():
+    model = arguments.changed(Chosen(), ["part.law=hard", "part.flag=true", "units=3", "table=1,2;3,4", "mass=60"])
+    assert (model.part.law, model.part.flag, model.units, model.mass) == ("hard", True, 3, 60.0)
+    np.testing.assert_array_equal(model.table, [[1, 2], [3, 4]])
+    assert arguments.choices(Chosen()) == {"part.law": "soft", "part.flag": False, "units": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("part.law=stiff", r"part\.law must be one of soft, hard, got 'stiff'"),
+        ("part.flag=maybe", "must be one of true, false, got 'maybe'"),
+        ("units=2.5", "units must be a whole number"),
+        ("table=1,2;3,x", r"table \(in m\): 'x' is not a number"),
+        ("table=1,2;3", r"table \(in m\): rows of different lengths, '1,2;3'"),
+        ("mass=60,70", r"mass \(in kg\): '60,70' is not a number"),
+        ("part.lav=hard", "no parameter 'part.lav'"),
+    ],
+)
+def test_settings_that_are_none(text, message):
+    with pytest.raises(ValueError, match=message):
+        arguments.changed(Chosen(), [text])
 
 
 def test_an_option_is_given_once():
-    arguments.once(["scan", "bungee", "--over", "mass=1:2:3", "stiffness=1,2", "--duration", "-1"])
+    console.once(["scan", "bungee", "--over", "mass=1:2:3", "stiffness=1,2", "--duration", "-1"])
     for again in (["--over", "stiffness=1,2"], ["--over=stiffness=1,2"]):
         with pytest.raises(ValueError, match="--over is given twice"):
-            arguments.once(["scan", "bungee", "--over", "mass=1:2:3", *again])
+            console.once(["scan", "bungee", "--over", "mass=1:2:3", *again])
 
 
 def test_files_to_write_are_checked_before_the_work(tmp_path):

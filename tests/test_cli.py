@@ -1,12 +1,16 @@
 """The command line as a user types it."""
 
+import json
 import re
+import types
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import cli, registry
+from jaxgait import cli, commands, registry
+from jaxgait.commands import possible_measures
+from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.registry import model, models
 
@@ -54,15 +58,13 @@ def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, ca
 
 
 def test_measures_that_the_sampling_forbids_are_named(capsys):
-    from jaxgait.cli import _possible_measures
-
-    found = _possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
+    found = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
     assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
     assert "order" not in [m.name for m in found.members]
     said = capsys.readouterr().err
     assert said.startswith("jaxgait: left out: order (needs 20 strides or more") and said.count("\n") == 1
     assert said.endswith("runs are of 3 strides of 100 samples\n")
-    assert _possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
+    assert possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
 
 
 def test_motion_lists_sources(capsys):
@@ -135,7 +137,7 @@ def test_unmet_figures_exit_with_1(tmp_path, monkeypatch, capsys):
     report = Report("r")
     report.figure("a", "the answer", "1", 42, expected=42)
     experiment = type("Experiment", (), {"reproduce": staticmethod(lambda folder, progress: report)})
-    monkeypatch.setattr(cli.registry, "experiment", lambda name: experiment)
+    monkeypatch.setattr(registry, "experiment", lambda name: experiment)
     cli.main(["reproduce", "bungee", "--out", str(tmp_path)])
     report.figure("b", "the question", "1", 41, expected=42)
     with pytest.raises(SystemExit) as stop:
@@ -174,9 +176,78 @@ def test_models_are_found_by_class_name():
         _ = models.Unicycle
 
 
+def request(model, **given):
+    return types.SimpleNamespace(**{"model": model, "preset": None, "motion": None, "set": (), "initial": ()} | given)
+
+
 def test_a_setting_replaces_the_default_of_a_search():
-    chosen = cli._model("knee", ("ground.steepness=2e4",), None, {"ground.steepness": 1e4, "damper.c": 900.0})
-    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 900.0
+    chosen = commands.mechanism(
+        request("knee", set=("ground.steepness=2e4",)), {"ground.steepness": 1e4, "damper.c": 8e2}
+    )
+    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2
+
+
+def test_the_search_that_a_model_brings_and_what_replaces_it():
+    goals = {"maximize": None, "minimize": None}
+    own = commands.search(request(commands.searched_model(), **goals), {}, {"strides": None, "rtol": None})
+    assert own.arguments == {
+        "maximize": "rho",
+        "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
+        "strides": 12,
+        "rtol": 1e-5,
+        "initial": {},
+    }
+    assert own.model.ground.steepness == 1e4
+    other = commands.search(
+        request("knee", **goals | {"minimize": "peak_flexion"}, initial=("beta_1=0.3",)),
+        {"damper.k": (1e4, 2e4)},
+        {"duration": 2.0, "rtol": 1e-4},
+    )
+    assert other.arguments == {
+        "minimize": "peak_flexion",
+        "over": {"damper.k": (1e4, 2e4)},
+        "duration": 2.0,
+        "rtol": 1e-4,
+        "initial": {"beta_1": 0.3},
+    }
+
+
+def test_a_search_for_the_smallest(tmp_path):
+    found = tmp_path / "found.json"
+    cli.main(
+        "optimize bungee --minimize peak_rope_force --over stiffness=15:30 --duration 8 --starts 1 --iterations 3"
+        f" --initial x=-25 --json {found}".split()
+    )
+    record = json.loads(found.read_text())
+    forces = record["history"]["objective"][0]
+    assert forces == sorted(forces, reverse=True) and record["objective"] == min(forces) > 0
+    assert record["best"]["stiffness"] < record["start"]["stiffness"][0]
+
+
+def test_the_initial_state_presets_arrays_and_choices(tmp_path):
+    out = tmp_path / "run.nc"
+    cli.main(f"run bungee --initial x=-20 v=1 --duration 1 --samples 4 --atol 1e-8 --max-step 0.1 --out {out}".split())
+    data = xr.load_dataset(out, engine="h5netcdf")
+    assert data.x[0] == -20 and data.v[0] == 1 and data.attrs["atol"] == 1e-8 and data.attrs["max_step_s"] == 0.1
+    knee = commands.mechanism(request("knee", preset="R1", set=("ankle.damps=joint",)))
+    assert knee.linkage.l_AE == 0.019 and knee.ankle.damps == "joint"
+    jumper = commands.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
+    assert jumper.sole.rows == (0.01, 0.02)
+
+
+def test_a_scan_over_and_from_initial_states(tmp_path):
+    out = tmp_path / "scan.nc"
+    cli.main(f"scan bungee --over initial.x=-30,-20 --initial v=2 --duration 1 --samples 4 --out {out}".split())
+    data = xr.load_dataset(out, engine="h5netcdf")
+    assert data["initial.x"].values.tolist() == [-30, -20] and data["initial.v"] == 2
+    assert data["initial.v"].attrs == {"units": "m/s", "long_name": "velocity, downward, at the start"}
+
+
+@pytest.mark.parametrize("name", [name for name in models() if isinstance(model(name), Model)])
+def test_every_mechanism_is_listed(name, capsys):
+    cli.main(["run", name, "--list"])
+    shown = capsys.readouterr().out
+    assert "states and outputs:" in shown and "initial state:" in shown
 
 
 def test_errors_keep_their_traceback_if_asked(monkeypatch):

@@ -99,11 +99,11 @@ def _fields(module: Any, prefix: str, sources: Sources) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in dataclasses.fields(module):
         name, held = prefix + field.name, getattr(module, field.name)
-        if "unit" in field.metadata:
-            found[f"parameter {name}"] = jax.tree.map(lambda x: np.asarray(x).tolist(), held)
-        elif isinstance(held, eqx.Module):
+        if isinstance(held, eqx.Module):
             sources.add(type(held), name)
             found |= {f"part {name}": name_of(type(held)), **_fields(held, name + ".", sources)}
+        elif "unit" in field.metadata:
+            found[f"parameter {name}"] = jax.tree.map(lambda x: np.asarray(x).tolist(), held)
         else:
             sources.add(held, f"{'choice' if field.metadata.get('static') else 'value of'} {name}")
     return found
@@ -112,7 +112,8 @@ def _fields(module: Any, prefix: str, sources: Sources) -> dict[str, Any]:
 def _scheme(scheme: Any, sources: Sources) -> dict[str, Any]:
     """How a trajectory is stepped, by the names of the settings."""
     sources.add(type(scheme), "scheme")
-    return {field.name: _setting(getattr(scheme, field.name), sources) for field in dataclasses.fields(scheme)}
+    settings = {field.name: _setting(getattr(scheme, field.name), sources) for field in dataclasses.fields(scheme)}
+    return {"scheme": name_of(type(scheme)), **settings}
 
 
 def _setting(setting: Any, sources: Sources) -> Any:

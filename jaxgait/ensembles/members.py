@@ -202,6 +202,25 @@ def product(*sets: Members) -> Members:
     return Members(dims, shape, values, {n: label for s in sets for n, label in s.labels.items()})
 
 
+def constant(members: Members, values: Mapping[str, Any]) -> Members:
+    """The same members, all with the same further values; each is a label without a dimension.
+
+    Args:
+        members: who they are.
+        values: for each dotted name its value, a number or an array.
+
+    Raises:
+        ParameterError: for a name that varies, and for values that are no numbers.
+    """
+    columns = {name: _numbers(name, np.asarray(x)[None])[0] for name, x in values.items()}
+    twice = sorted({*columns} & {*members.values, *members.labels})
+    if twice:
+        raise ParameterError(f"{twice[0]!r} varies from member to member: it cannot be constant too")
+    spread = {name: np.broadcast_to(x, (members.size, *np.shape(x))) for name, x in columns.items()}
+    labels = {name: ((), np.asarray(x)) for name, x in columns.items()}
+    return Members(members.dims, members.shape, members.values | spread, members.labels | labels)
+
+
 def as_members(given: Members | Mapping[str, Any]) -> Members:
     """A dict of arrays means their full grid.
 

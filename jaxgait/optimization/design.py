@@ -1,4 +1,4 @@
-"""Gradient ascent on design parameters: Adam in a box, several starts at once, every trajectory with a status.
+"""Gradient search for design parameters: Adam in a box, several starts at once, every trajectory with a status.
 
 Parameters are scaled to the unit box of their bounds; all starts go through one `ensemble` with gradients (forward mode
 through the solve), one compiled program for the whole search. A start whose trajectory fails steps back half way to its
@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from jaxgait import checks, precision
 from jaxgait.ensembles import ensemble, zipped
-from jaxgait.ensembles.members import shape_of
+from jaxgait.ensembles.members import INITIAL, constant, shape_of
 from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, as_model
 from jaxgait.outcome import IncompleteRun, NoResult
@@ -68,8 +68,10 @@ class Optimum:
 def optimize(
     model: Model,
     *,
-    maximize: Objective | Measure | str,
+    maximize: Objective | Measure | str | None = None,
+    minimize: Objective | Measure | str | None = None,
     over: Box,
+    initial: Mapping[str, Any] | None = None,
     starts: int | Sequence[Mapping[str, float]] = 4,
     iterations: int = 30,
     learning_rate: float = 0.06,
@@ -78,12 +80,14 @@ def optimize(
     progress: bool | None = None,
     **run: Any,
 ) -> Optimum:
-    """Maximises an objective of a model's trajectory over some of its parameters, by gradients.
+    """Makes an objective of a model's trajectory largest or smallest over some of its parameters, by gradients.
 
     Args:
         model: the mechanism; its other parameters stay as they are.
         maximize: a measure, by its name ("rho") or as it is, or a function from a `Run` to a scalar (JAX code).
+        minimize: the same, to be made smallest, instead of `maximize`.
         over: bounds (low, high) by dotted parameter name.
+        initial: components of the initial state that differ from the model's own, by name.
         starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
         iterations: at most so many steps.
         learning_rate: first step of Adam as a fraction of the box; it falls to a tenth of that along a cosine.
@@ -97,15 +101,20 @@ def optimize(
 
     Raises:
         ParameterError: for unknown parameters, bounds that are no interval, starts outside them.
-        TypeError: for anything but a model, and an objective that is no function.
+        TypeError: for anything but a model, an objective that is no function, and none or two of them.
         ValueError: for impossible counts and rates, and an objective that is not one real number.
         jaxgait.outcome.NoResult: if every trajectory of every start failed.
     """
     box = _Box(as_model(model), over)
-    _check_search(maximize, iterations, learning_rate, tolerance, seed, run)
+    if (maximize is None) == (minimize is None):
+        raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
+    objective, sign = (maximize, 1.0) if minimize is None else (minimize, -1.0)
+    goal = "maximize" if minimize is None else "minimize"
+    _check_search(goal, objective, iterations, learning_rate, tolerance, seed, run)
     x = box.points(model, starts, seed)
-    evaluate = functools.partial(_evaluate, model, box, as_observable(model, maximize), run)
-    search = _Search(box, evaluate, x, iterations, learning_rate, tolerance)
+    observe, start = as_observable(model, cast(Any, objective)), {INITIAL + n: v for n, v in (initial or {}).items()}
+    evaluate = functools.partial(_evaluate, model, box, observe, start, run)
+    search = _Search(box, evaluate, sign, x, iterations, learning_rate, tolerance)
     for _ in tqdm(range(iterations), desc="optimize", disable=None if progress is None else not progress):
         if not search.advance():
             break
@@ -113,11 +122,11 @@ def optimize(
 
 
 def _check_search(
-    maximize: Any, iterations: Any, learning_rate: Any, tolerance: Any, seed: Any, run: Mapping[str, Any]
+    goal: str, objective: Any, iterations: Any, learning_rate: Any, tolerance: Any, seed: Any, run: Mapping[str, Any]
 ) -> None:
     """Holds the arguments of a search against what it can use."""
-    if not (callable(maximize) or isinstance(maximize, str)):
-        raise TypeError(f"maximize must be a measure, its name, or a function of a run, got {maximize!r}")
+    if not (callable(objective) or isinstance(objective, str)):
+        raise TypeError(f"{goal} must be a measure, its name, or a function of a run, got {objective!r}")
     checks.count("iterations", iterations)
     checks.positive("learning_rate", learning_rate, below=1.0)
     checks.positive("tolerance", tolerance, below=1.0)
@@ -213,7 +222,7 @@ def _real(value: Any, label: str) -> float:
 
 
 def _evaluate(
-    model: Model, box: _Box, observe: Observe, run: Mapping[str, Any], x: np.ndarray
+    model: Model, box: _Box, observe: Observe, start: Mapping[str, Any], run: Mapping[str, Any], x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Objective, gradient (in the unit box) and status of all starts."""
     values = dict(zip(box.names, box.physical(x).T, strict=True))
@@ -222,7 +231,7 @@ def _evaluate(
         # The bounds were checked before the search, and the history holds how every trajectory ended.
         warnings.simplefilter("ignore", ImplausibleValue)
         warnings.simplefilter("ignore", IncompleteRun)
-        data = ensemble(model, zipped(values), observe=observe, gradient=box.names, **options)
+        data = ensemble(model, constant(zipped(values), start), observe=observe, gradient=box.names, **options)
     gradient = data["objective_gradient"].sel(parameter=box.names).transpose("member", "parameter").values
     return data["objective"].values, gradient * box.width, data["status"].values
 
@@ -252,10 +261,10 @@ def _one_number(value: Any) -> Array:
     """
     if not isinstance(value, float | np.floating | np.ndarray | jax.Array) or np.ndim(value) != 0:
         what = f"an array of the shape {np.shape(value)}" if np.ndim(value) else f"{type(value).__name__}"
-        raise ValueError(f"maximize must return one real number of a run, got {what}")
+        raise ValueError(f"the objective must be one real number of a run, got {what}")
     number = jnp.asarray(value)
     if not jnp.issubdtype(number.dtype, jnp.floating):
-        raise ValueError(f"maximize must return one real number of a run, got {number.dtype}: it has no gradient")
+        raise ValueError(f"the objective must be one real number of a run, got {number.dtype}: it has no gradient")
     return number
 
 
@@ -273,12 +282,13 @@ class _Search:
         self,
         box: _Box,
         evaluate: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
+        sign: float,
         x: Float[np.ndarray, "starts parameters"],
         iterations: int,
         learning_rate: float,
         tolerance: float,
     ):
-        self.box, self.evaluate, self.x, self.tolerance = box, evaluate, x, tolerance
+        self.box, self.evaluate, self.sign, self.x, self.tolerance = box, evaluate, sign, x, tolerance
         self.first = x.copy()
         self.optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, iterations, alpha=0.1), b1=0.7, b2=0.9)
         with _optax():
@@ -295,9 +305,9 @@ class _Search:
         self.steps.append(record)
         fine = np.isfinite(value) & np.isfinite(gradient).all(1)
         self.good[fine] = self.x[fine]
-        uphill = np.where(fine[:, None], gradient, 0.0)
+        better = np.where(fine[:, None], self.sign * gradient, 0.0)
         with _optax():
-            step, self.state = self.optimizer.update(jnp.asarray(-uphill), self.state)
+            step, self.state = self.optimizer.update(jnp.asarray(-better), self.state)
         moved = np.clip(self.x + np.asarray(step), 0.0, 1.0)
         moved = np.where(fine[:, None], moved, 0.5 * (self.x + self.good))
         moved[self.done] = self.x[self.done]
@@ -322,7 +332,7 @@ class _Search:
         if not np.isfinite(values).any():
             codes = sorted({int(c) for s in self.steps for c in s["status"]})
             raise NoResult(f"every trajectory of every start failed (status codes {codes}): try other bounds")
-        i, j = np.unravel_index(np.nanargmax(values), values.shape)
+        i, j = np.unravel_index(np.nanargmax(self.sign * values), values.shape)
         names = self.box.names
         best = dict(zip(names, map(float, self.box.physical(self.steps[i]["x"][j])), strict=True))
         start = {n: self.box.physical(self.first)[:, k].tolist() for k, n in enumerate(names)}

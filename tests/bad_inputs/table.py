@@ -182,7 +182,7 @@ def _code(text: str, what: str) -> str:
 
 def _cell(message: str) -> str:
     """One line for a table, without what differs between machines."""
-    message = re.sub(r"[─│╭╮╰╯|+-]{2,}|[│╭╮╰╯]", " ", message)
+    message = re.sub(r"[─│╭╮╰╯|+]{2,}|-{3,}|[│╭╮╰╯]", " ", message)
     message = re.sub(r"[\d.e+]+ GB are free", "... GB are free", " ".join(message.split()))
     message = re.sub(r"between 1 and \d+", "between 1 and N", message)
     message = re.sub(r" at 0x[0-9a-f]+", "", message)

@@ -140,6 +140,15 @@ class Prosthesis(Model):
 
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-5, max_step=0.01)
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
+    presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
+    search: ClassVar[Mapping[str, Any]] = {
+        "maximize": "rho",
+        "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
+        # A touch-down layer of 0.1 mm instead of 1 micrometre: tangents need steps that resolve it.
+        "set": {"ground.steepness": 1e4},
+        "strides": 12,
+        "rtol": 1e-5,
+    }
     variables: ClassVar[Mapping[str, Variable]] = {
         "theta_b": Variable("rad", "angle of the posterior link BC"),
         "beta_1": Variable("rad", "foot angle, toe up"),
@@ -187,6 +196,10 @@ class Prosthesis(Model):
     def duration(self) -> Scalar:
         """Twenty strides in s, as in the paper."""
         return 20.0 * self.period
+
+    def driven(self, drive: GaitDrive) -> Prosthesis:
+        """The leg driven by another measured stride; see `with_drive`."""
+        return with_drive(self, drive)
 
     def hip(self, t: Scalar) -> HipMotion:
         """The prescribed motion at time `t` in s, with lift, offset and cadence applied."""
@@ -441,7 +454,7 @@ LANDING_SHARE = 0.1
 
 
 @float64_default
-def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
+def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
 
     Subjects differ by centimetres of leg, and the walk changes within millimetres of hip height: too high, and the leg
@@ -453,12 +466,7 @@ def with_drive(model: Any, drive: GaitDrive) -> Prosthesis:
     Args:
         model: the leg with the drive that it goes well with.
         drive: the new one.
-
-    Raises:
-        ParameterError: for a model that has no drive.
     """
-    if not isinstance(model, Prosthesis):
-        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; the knee (Prosthesis) is")
     driven = eqx.tree_at(lambda leg: leg.drive, model, drive)
     rise = straight_ankle_height(driven) - straight_ankle_height(model)
     return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
@@ -516,8 +524,8 @@ def parameter_set(name: str) -> Prosthesis:
             (cross-check; folds at weak damping).
 
     Raises:
-        ValueError: for an unknown name.
+        ParameterError: for an unknown name.
     """
-    if name not in SETS:
-        raise ValueError(f"no parameter set {name!r}; there are {', '.join(SETS)}")
-    return with_parameters(Prosthesis(), SETS[name])
+    chosen = Prosthesis().preset(name)
+    assert isinstance(chosen, Prosthesis)
+    return chosen

@@ -1,0 +1,379 @@
+"""What the commands do: the Python API on what `jaxgait.arguments` reads, with a few lines of text for people."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import xarray as xr
+
+from jaxgait import arguments as typed
+from jaxgait import registry
+from jaxgait.console import DONE, NOT_ALL, say
+from jaxgait.ensembles import Members, ensemble, grid, summary
+from jaxgait.ensembles.members import constant
+from jaxgait.measure import Measure, Measures, known
+from jaxgait.model import Model
+from jaxgait.outcome import COMPLETED_TEXT, Outcome
+from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.run import Sampling, state_variables
+from jaxgait.solve.schemes import schemes
+
+
+def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
+    """The model that a command asks for: its preset, driven by its motion, with the defaults, then what is set.
+
+    Args:
+        request: with `model`, `preset`, `motion` and `set`.
+        defaults: parameters by name.
+
+    Raises:
+        ValueError: for unknown names, and for anything but a model under that name.
+    """
+    chosen = registry.model(request.model)
+    if not isinstance(chosen, Model):
+        raise ValueError(f"{request.model!r} is registered with jaxgait and no model: {type(chosen).__qualname__}")
+    chosen = chosen if request.preset is None else chosen.preset(request.preset)
+    chosen = chosen if request.motion is None else _driven(chosen, request.motion)
+    return typed.changed(with_parameters(chosen, defaults or {}), request.set)
+
+
+def run(model: Model, start: Any, options: Mapping[str, Any], out: pathlib.Path | None) -> int:
+    """One trajectory: shown, and saved if there is a file for it."""
+    from jaxgait.solve.simulate import simulate
+
+    data = simulate(model, initial_state=start, progress=sys.stderr.isatty(), **options)
+    print(data)
+    _save(data, out)
+    return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
+
+
+def members(model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any]) -> Members:
+    """The grid of some axes, all of it with the same fixed components of the initial state.
+
+    Raises:
+        ParameterError: for names and values that the model does not have.
+    """
+    typed.starting(model, fixed)
+    return constant(grid(axes), {f"initial.{name}": value for name, value in fixed.items()})
+
+
+def scan(
+    model: Model,
+    chosen: Members,
+    sampling: Mapping[str, Any],
+    kept: Mapping[str, Any],
+    options: Mapping[str, Any],
+    out: pathlib.Path | None,
+) -> int:
+    """Many trajectories: how they ended is shown, and the result saved if there is a file for it."""
+    observe = kept["observe"] or possible_measures(model, sampling, kept["trajectories"])
+    data = ensemble(model, chosen, **sampling, **{**kept, "observe": observe}, **options)
+    ended = summary(data)
+    _print_outcomes(ended)
+    print(data)
+    _save(data, out)
+    return DONE if COMPLETED_TEXT in ended else NOT_ALL
+
+
+class Search(NamedTuple):
+    """What `jaxgait optimize` looks for."""
+
+    model: Model
+    arguments: dict[str, Any]
+    """Of `jaxgait.optimize`."""
+
+
+def searched_model() -> str:
+    """The name of the model that brings a search of its own.
+
+    Raises:
+        ValueError: if there is none, or more than one.
+    """
+    names = [name for name in registry.models() if getattr(registry.model_class(name), "search", None)]
+    if len(names) != 1:
+        hint = f"these bring a search of their own: {', '.join(names)}" if names else "none brings one of its own"
+        raise ValueError(f"say which model to optimize; {hint}")
+    return names[0]
+
+
+def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mapping[str, Any]) -> Search:
+    """A search from what is given, and for the rest from what the model brings.
+
+    Raises:
+        ValueError: if it is not clear what to look for, or where.
+    """
+    own = dict(getattr(registry.model_class(request.model), "search", {}))
+    ready, given = own.pop("set", {}), {n: x for n, x in options.items() if x is not None}
+    goals = {n: getattr(request, n) for n in ("maximize", "minimize") if getattr(request, n) is not None}
+    if len(goals) == 2:
+        raise ValueError("give --maximize or --minimize, not both")
+    if goals:
+        own = {n: x for n, x in own.items() if n not in ("maximize", "minimize")}
+    if "duration" in given:
+        own.pop("strides", None)
+    arguments = {**own, **({"over": dict(box)} if box else {}), **goals, **given}
+    model = mechanism(request, ready)
+    if not {"maximize", "minimize"} & set(arguments):
+        raise ValueError(f"say what to optimize: --maximize or --minimize with one of {', '.join(known(model))}")
+    if "over" not in arguments:
+        raise ValueError(f"say what to vary: --over name=low:high with some of {', '.join(parameters(model))}")
+    typed.apart(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
+    fixed = typed.components(request.initial)
+    typed.starting(model, fixed)
+    return Search(model, {**arguments, "initial": fixed})
+
+
+def optimized(wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None) -> int:
+    """A search: what it found is shown, and written if there is a file for it."""
+    from jaxgait.optimization import optimize
+
+    found = optimize(wanted.model, **wanted.arguments, **effort)
+    print(f"best objective {found.objective:.6f} at " + ", ".join(f"{k}={v:.6g}" for k, v in found.best.items()))
+    for i, why in enumerate(found.why_stopped):
+        print(f"  start {i}: {why}")
+    if json is not None:
+        found.to_json(json)
+        print(f"wrote {json}")
+    return DONE
+
+
+def reproduce(experiments: Mapping[str, Any], folders: Mapping[str, pathlib.Path]) -> int:
+    """Runs experiments one after the other, each into its folder.
+
+    Args:
+        experiments: modules with a function `reproduce`, by name.
+        folders: by the same names.
+    """
+    for folder in folders.values():
+        typed.folder_to_write(folder)
+        typed.to_write(folder / "report.md")
+    unmet = 0
+    for name, module in experiments.items():
+        report = module.reproduce(folders[name], progress=True)
+        print(f"{name}: {report.counts()}; see {folders[name] / 'report.md'}")
+        unmet += len(report.unmet)
+        if report.unmet:
+            say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")
+    return NOT_ALL if unmet else DONE
+
+
+def reproduce_all(out: pathlib.Path) -> int:
+    """Runs all experiments that can be loaded, each into a folder of its own name, and says which cannot."""
+    found, missing = {}, 0
+    for name in registry.experiments():
+        try:
+            found[name] = registry.experiment(name)
+        except ValueError as error:
+            missing += 1
+            say(f"left out: {error}")
+    code = reproduce(found, {name: out / name for name in found})
+    return NOT_ALL if missing else code
+
+
+def view(file: pathlib.Path, variables: tuple[str, ...], out: pathlib.Path | None) -> int:
+    """A saved result: shown, and drawn if there is a file for the picture."""
+    from jaxgait.plot.histories import picture
+    from jaxgait.plot.style import kinds, save
+
+    typed.to_write(out, kinds=kinds())
+    data = saved(file)
+    # How the trajectories of a result ended; of other files nothing is known.
+    _print_outcomes(summary(data) if "status" in data and "status_legend" in data.attrs else {})
+    print(data)
+    if out is not None:
+        save(picture(data, typed.names(variables)), out)
+        print(f"wrote {out}")
+    elif variables:
+        raise ValueError("--variables are drawn: give --out, the picture to write")
+    return DONE
+
+
+def saved(path: pathlib.Path) -> xr.Dataset:
+    """A result from its file.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: for a file of another kind.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+    except Exception as error:  # what these readers raise for a file of another kind is not theirs to choose
+        kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
+        raise ValueError(f"{path} is no result that can be shown: it is no readable {kind} ({error})") from error
+
+
+def listing(model: Model) -> str:
+    """What a model has, one a line, with units."""
+    sections = {
+        "": _parameters(model),
+        "choices": _choices(model),
+        "parameter sets (--preset)": list(model.presets),
+        "initial state": _start(model),
+        "states and outputs": _variables(model),
+        "measures": [f"{m.name:53} {m.unit:10} {m.long_name}{_needs(m)}" for m in known(model).values()],
+        "events that end a run": list(model.terminations()),
+        "schemes (--scheme), the default first": _schemes(model),
+        "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],
+    }
+    return "\n".join("\n".join(_section(*section)) for section in sections.items() if section[1])
+
+
+def _section(title: str, rows: list[str]) -> list[str]:
+    return ["", f"{title}:", *rows] if title else rows
+
+
+def _parameters(model: Model) -> list[str]:
+    return [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(model).items()]
+
+
+def _choices(model: Model) -> list[str]:
+    rows = []
+    for name, value in typed.choices(model).items():
+        *path, last = name.split(".")
+        others = typed.alternatives(type(functools.reduce(getattr, path, model)), last)
+        rows.append(f"{name:28} {value!s:>24}" + (f" of {', '.join(map(str, others))}" if others else ""))
+    return rows
+
+
+def _start(model: Model) -> list[str]:
+    units = {name: variable.unit for name, variable in model.variables.items()}
+    found = state_variables(model.initial_state())
+    return [f"{'initial.' + name:28} {_short(x):>24} {units.get(name, '')}".rstrip() for name, x in found.items()]
+
+
+def _schemes(model: Model) -> list[str]:
+    return [f"{s.__name__:28} {', '.join(field.name for field in dataclasses.fields(s))}" for s in schemes(model)]
+
+
+def _variables(model: Model) -> list[str]:
+    states = state_variables(jax.eval_shape(model.initial_state))
+    return [
+        f"{name:53} {variable.unit:10} {variable.long_name}{' (state)' if name in states else ''}"
+        for name, variable in model.variables.items()
+    ]
+
+
+def _short(value: Any) -> str:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array.item():.10g}" if array.dtype.kind == "f" else str(array)
+    return np.array2string(array, precision=4, max_line_width=10**6)
+
+
+def _needs(measure: Measure) -> str:
+    """What a measure needs of a run, in brackets."""
+    least = "1 stride" if measure.strides == 1 else f"{measure.strides} strides"
+    strides = f"{least} or more" if measure.strides else ""
+    samples = f"{measure.samples_per_stride} samples per stride" if measure.samples_per_stride else ""
+    needs = ", ".join(need for need in (strides, samples) if need)
+    return f" (needs {needs})" if needs else ""
+
+
+def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bool) -> Measures | None:
+    """All measures of a model that a run sampled as requested allows; says which it leaves out, and why."""
+    sampling = Sampling.of(model, **request)
+    brought = tuple(known(model).values())
+    possible = Measures(brought).possible(sampling).members
+    taken = {*model.variables} if trajectories else set()
+    kept = tuple(m for m in possible if m.name not in taken)
+    for measure in brought:
+        if measure not in possible:
+            say(f"left out: {measure.name}{_needs(measure)}; runs are of {sampling}")
+        elif measure not in kept:
+            say(f"left out: {measure.name}, whose name the trajectories use")
+    return Measures(kept) if kept else None
+
+
+def gaits() -> Iterator[str]:
+    """The embedded measured gaits, and which models they drive."""
+    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
+
+    for name in REFERENCE_GAITS:
+        record = gait_record(name)
+        yield f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}"
+        yield f"{'':26} {record['licence']}; {record['citation']}"
+    for name in registry.models():
+        if takes_motion(registry.model_class(name)):
+            yield f"Any of them drives the {name}: `jaxgait run {name} --motion NAME`"
+
+
+def judged(file: str, speed: float | None, out: pathlib.Path | None) -> None:
+    """A stride: what is wrong with it, and what it changes of the models that it can drive.
+
+    Raises:
+        ValueError: if it is no drive.
+    """
+    from jaxgait.motion.drive import named_stride
+    from jaxgait.motion.verdict import describe, judge
+    from jaxgait.plot.motion import stride
+    from jaxgait.plot.style import kinds, save
+
+    typed.to_write(out, kinds=kinds())
+    verdict = judge(named_stride(file, speed=speed))
+    print(describe(verdict))
+    if out is not None:
+        print(f"wrote {save(stride(verdict), out)}")
+    if not verdict.usable:
+        raise verdict.error()
+    for name in registry.models():
+        if takes_motion(registry.model_class(name)):
+            print("\n".join(_adapted(name, verdict)))
+
+
+def _adapted(name: str, verdict: Any) -> Iterator[str]:
+    """What a stride changes of a model's parameters, for every parameter set."""
+    from jaxgait.motion.drive import verdict_drive
+
+    drive, model = verdict_drive(verdict), registry.model(name)
+    sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
+    found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
+    for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
+        unit = parameters(model)[parameter].unit
+        listed = ", ".join(f"{label} {changes[parameter]:.4f} {unit}".strip() for label, changes in found.items())
+        yield f"{parameter} that suits the {name} (--motion sets it): {listed}"
+
+
+def _differences(before: Model, after: Model) -> dict[str, float]:
+    """Single numbers among the parameters that differ, with their new values."""
+    old, new = parameters(before), parameters(after)
+    return {n: float(p.value) for n, p in new.items() if not p.rank and n in old and p.value != old[n].value}
+
+
+def takes_motion(kind: type) -> bool:
+    """Whether a class of models can be driven by measured motion: whether it says what follows from that."""
+    return getattr(kind, "driven", None) not in (None, Model.driven)
+
+
+def _driven(model: Model, motion: str) -> Model:
+    """The model driven by a stride that the user names, and a line that says what that changes."""
+    from jaxgait.motion.drive import motion_drive
+
+    if not takes_motion(type(model)):
+        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
+        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
+    drive = motion_drive(motion)
+    driven = model.driven(drive)
+    units = {name: info.unit for name, info in parameters(driven).items()}
+    changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, driven).items()]
+    print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
+    return driven
+
+
+def _print_outcomes(ended: Mapping[str, int]) -> None:
+    for outcome, count in ended.items():
+        print(f"{count:8d}  {outcome}")
+
+
+def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
+    if out is not None:
+        data.to_netcdf(out, engine="h5netcdf")
+        print(f"wrote {out}")
