@@ -27,6 +27,8 @@ ROOMS = [
     "optimization",
     "plot",
     "models",
+    "arguments",
+    "commands",
     "cli",
 ]
 ROOT = pathlib.Path(jaxgait.__file__).parent
