@@ -17,7 +17,7 @@ from jax.core import Tracer
 __all__ = ["count", "fits_in_memory", "flag", "free_memory", "one_of", "positive"]
 
 UNKNOWN_MEMORY = 4 << 30
-"""Bytes that count as free where a platform does not tell."""
+"""Bytes assumed free where the platform does not report them."""
 
 
 def is_concrete(tree: Any) -> bool:
@@ -93,7 +93,7 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
     """Finds out before anything is allocated whether it fits in the free memory.
 
     Args:
-        what: what is to be held.
+        what: what has to fit.
         need: bytes.
         advice: what to do if it does not fit.
 
@@ -106,7 +106,7 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
 
 
 def free_memory() -> int:
-    """Memory of this machine in bytes that can be had without swapping, `UNKNOWN_MEMORY` where it does not tell."""
+    """Memory of this machine in bytes that can be had without swapping, `UNKNOWN_MEMORY` where the platform does not report it."""
     try:
         found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     except OSError:

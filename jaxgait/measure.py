@@ -5,7 +5,7 @@
     ensemble(knee, grid, strides=20, observe=[RHO])                 # or as they are
 
 A measure rejects a run that does not give it what it needs. Whatever is read off a member that did not complete is
-masked by its status, here and nowhere else (`mask`): reductions over NaN cannot be relied on for that. On CPUs, JAX
+masked by its status, here and nowhere else (`mask`): reductions over NaN are not reliable. On CPUs, JAX
 0.10 gives -inf for a batched maximum of rows with NaN in batches of 10, and NaN in batches of 2.
 """
 

@@ -1,4 +1,4 @@
-"""What every mechanism is: an immutable pytree of parameters with an initial state, outputs and a way to move."""
+"""What every mechanism is: an immutable pytree of parameters with an initial state, outputs and a law of motion."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class System(Prepared):
     """What a model builds before a run: itself together with everything that follows from its parameters.
 
     It moves as the model does (its methods and parameters are read from here), but it is no `Model`: its parameters
-    cannot be replaced, because what was derived from them would not follow.
+    are not replaceable, because what was derived from them would not follow.
     """
 
     _model: Any

@@ -4,7 +4,7 @@
         k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
 
     parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
-    with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that tells the nearest one
+    with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
     check(model)                               # NaN, infinities and values out of bounds are errors
 
 A value out of its *plausible* range is accepted with a warning, `ImplausibleValue`: it was probably given in another

@@ -67,7 +67,7 @@ class Trajectory(NamedTuple):
     extremes: dict[str, Extremes] = {}  # noqa: RUF012 (never changed)
     """Extremes of the outputs that were watched, by name."""
     events: Events | None = None
-    """What happened on the way, where the scheme knows of events."""
+    """What happened during the run, where the scheme detects events."""
 
     def reached(self) -> Bool[Array, " times"]:
         """Which samples lie before the end."""

@@ -1,4 +1,4 @@
-"""How a mechanism moves on: one value per way, behind the same call.
+"""How a mechanism moves: smooth, event-driven, time-stepping, ..., one value each behind the same call.
 
 A scheme turns a model, its sampling and a start into a `Trajectory`. What it needs of the model is a protocol of
 `jaxgait.kinds`; the schemes themselves are in `jaxgait.solve`. Everything else (drivers, ensembles, measures, stores)
@@ -22,7 +22,7 @@ Mode = Literal["forward", "reverse"]
 
 
 class Retry(NamedTuple):
-    """One way to run a failed member again."""
+    """A second attempt at a failed member: with what, and in which precision."""
 
     name: str
     scheme: Scheme
@@ -83,7 +83,7 @@ class Scheme(abc.ABC):
         """
 
     def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
-        """How a failed member is run again, one way after the other; none by default.
+        """Further attempts at a failed member, in their order; none by default.
 
         Args:
             precision: of the first attempt.

@@ -72,7 +72,7 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """Values of one member, whose model is complete but for `values`."""
-    model, y0 = personal(model, values)
+    model, y0 = member_of(model, values)
     trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
     outcome = {
@@ -98,7 +98,7 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     return mask(found, completed, getattr(observe, "early", frozenset()))
 
 
-def personal(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
+def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
     """The model of one member and the state it starts from."""
     known = parameters(model)
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})

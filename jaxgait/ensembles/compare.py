@@ -23,7 +23,7 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
 
     Returns:
         For every real result its float32 minus its float64 value (NaN for members that float32 could not do), and
-        `status` for members that ended in another way in float32 (-1 where both ended alike).
+        `status` for members that ended differently in float32 (-1 where both ended alike).
     """
     single = ensemble(model, members, precision="float32", **request)
     done = ~single.get("promoted", xr.zeros_like(single["status"], dtype=bool))

@@ -90,7 +90,7 @@ def ensemble(
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
         retry: run failed members again with tighter tolerances, then with a stiff solver, then in float64.
         precision: "float64" (reference) or "float32".
-        scheme: how the model moves, if it can do so in more than one way (see `jaxgait.simulate`).
+        scheme: how the model moves, if several schemes suit it (see `jaxgait.simulate`).
         solver: any diffrax solver; the default suits the model.
         rtol: relative tolerance; the default suits the model.
         atol: absolute tolerance, in the units of the state.
@@ -112,8 +112,8 @@ def ensemble(
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
         `rejected_steps`, `first_status` and `retries` (how often it was run again), what `observe` returned, and with
         `trajectories` the time histories along `time` (along `sample`, if the members' times differ). Where float32
-        failed for some members, `promoted` tells those that are results of float64, and the attribute `precision`
-        how many they are.
+        failed for some members, `promoted` marks those computed in float64, and the attribute `precision`
+        says how many there are.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.
@@ -127,7 +127,7 @@ def ensemble(
             through it.
         MemoryError: for members or results that do not fit in memory; nothing has run then.
         ConnectionError: if no scheduler answers at the address of a cluster.
-        jaxgait.ensembles.store.StoreError: if the store cannot be made, continued or written.
+        jaxgait.ensembles.store.StoreError: if creating, continuing or writing the store fails.
         jaxgait.outcome.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
     """
     if checks.flag("repair", repair) and store is None:
@@ -162,8 +162,8 @@ def _warn_of_failures(data: xr.Dataset) -> None:
     completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
     failed_members = int(failures(data["status"].to_numpy()).sum())
     if failed_members or not completed:
-        ways = "; ".join(f"{n}: {way}" for way, n in ended.items() if way != COMPLETED_TEXT)
-        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {ways}"
+        others = "; ".join(f"{n}: {text}" for text, n in ended.items() if text != COMPLETED_TEXT)
+        message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
         warnings.warn(message, IncompleteRun, stacklevel=3)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import precision as precisions
-from jaxgait.ensembles.batch import personal
+from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.ensembles.plan import Plan, failures
 from jaxgait.model import Variable
@@ -100,7 +100,7 @@ def shared_times(plan: Plan) -> np.ndarray | None:
         model, values = precisions.cast((plan.model, plan.members.values))
 
         def times(values: Any, sampling: Sampling) -> Any:
-            return sampling.times(personal(model, values)[0])
+            return sampling.times(member_of(model, values)[0])
 
         ends = np.asarray(jax.jit(jax.vmap(lambda v: times(v, replace(sampling, samples=1))[-1]))(values))
         if np.any(ends != ends[0]):
@@ -109,7 +109,7 @@ def shared_times(plan: Plan) -> np.ndarray | None:
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
-    """How many trajectories ended in which way: sentence to count, most frequent first."""
+    """How many trajectories ended how: sentence to count, most frequent first."""
     legend = json.loads(data.attrs["status_legend"])
     codes, counts = np.unique(data["status"].to_numpy(), return_counts=True)
     order = np.argsort(-counts)
@@ -117,7 +117,7 @@ def summary(data: xr.Dataset) -> dict[str, int]:
 
 
 def with_promotions(data: xr.Dataset) -> xr.Dataset:
-    """A scan in float32 that says which of its members are, in the end, results of float64; others as they are."""
+    """A scan in float32 marks the members whose final result was computed in float64; other scans are unchanged."""
     legend = json.loads(data.attrs["retries_legend"])
     numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RETRY]
     promoted = data["retries"].isin(numbers)
@@ -135,8 +135,8 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     """
     dims = data["status"].dims
     keep = data[[n for n in data.data_vars if data[n].dims == dims]]
-    places = np.nonzero(failures(data["status"].to_numpy()))
-    rows = keep.isel({d: xr.DataArray(i, dims="member") for d, i in zip(dims, places, strict=True)})
+    found = np.nonzero(failures(data["status"].to_numpy()))
+    rows = keep.isel({d: xr.DataArray(i, dims="member") for d, i in zip(dims, found, strict=True)})
     legend = json.loads(data.attrs["status_legend"])
     sentences = [legend.get(str(code), "not run yet") for code in rows["status"].to_numpy()]
     return rows.assign(sentence=("member", np.array(sentences, dtype=object)))

@@ -109,7 +109,7 @@ def task_of(plan: Plan, block: int) -> Task:
 
 
 def run_task(task: Task) -> dict[str, np.ndarray]:
-    """Runs the members of a block, and again those that failed, one way after the other.
+    """Runs the members of a block, then those that failed again, by one retry after the other.
 
     Returns:
         Results by name, each with the block's members (flat, last dimension fastest) as leading axis.
@@ -131,7 +131,7 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
 
 
 def failures(codes: np.ndarray) -> np.ndarray:
-    """Which status codes tell of a computation that failed (and not of an end that the model foresees)."""
+    """Which status codes mean that the computation failed, as opposed to an end that the model foresees."""
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 

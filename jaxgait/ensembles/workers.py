@@ -128,10 +128,10 @@ def _unpacked(common: bytes) -> Task:
 
 
 def _result(plan: Plan, block: int, future: Any) -> Results:
-    """The results of a finished block, or its fault with its place."""
+    """The results of a finished block, or its error and where it is in the box."""
     try:
         return future.result()
     except Exception as error:
         region = zip(plan.members.dims, plan.region(block), strict=True)
-        place = ", ".join(f"{dim} {part.start}..{part.stop - 1}" for dim, part in region)
-        raise NoResult(f"block {block} of {plan.size} ({place}) could not run: {error}") from error
+        region_text = ", ".join(f"{dim} {part.start}..{part.stop - 1}" for dim, part in region)
+        raise NoResult(f"block {block} of {plan.size} ({region_text}) could not run: {error}") from error

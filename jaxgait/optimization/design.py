@@ -148,7 +148,7 @@ def _plain(values: np.ndarray) -> list[Any]:
 
 
 class _Box:
-    """The bounds, and the way between them and the unit box."""
+    """The bounds, and the map between them and the unit box."""
 
     def __init__(self, model: Model, over: Box):
         if not (isinstance(over, Mapping) and over):

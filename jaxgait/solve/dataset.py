@@ -37,7 +37,7 @@ def labelled(model: Model, name: str, values: Any, dims: tuple[str, ...]) -> xr.
 
 
 def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tuple[str, ...]:
-    """Names of the dimensions of an array variable beyond time: its own if it tells them, numbered ones otherwise."""
+    """Names of the dimensions of an array variable beyond time: its own if it names them, numbered ones otherwise."""
     known = variables.get(name)
     if known is not None and len(known.dims) >= count:
         return known.dims[:count]

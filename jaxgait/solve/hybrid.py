@@ -311,7 +311,7 @@ class _Engine:
         return end, (events[0], kind, *events[1:], *samples)
 
     def _settled(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
-        """Guard values just after an event, without those that only rounding tells from zero.
+        """Guard values just after an event, without those that differ from zero by rounding only.
 
         Of these, one that was to fire in the same step is still due: just above zero. The others are at zero, whatever
         their rounded value: the one that fired, and those that the jump has put there.

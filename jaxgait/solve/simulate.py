@@ -52,7 +52,7 @@ def simulate(
         samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
-        scheme: how the model moves, if it can do so in more than one way: "Smooth", "EventDriven", "TimeStepping",
+        scheme: how the model moves, if several schemes suit it: "Smooth", "EventDriven", "TimeStepping",
             "Marching" or a scheme with its options (see `jaxgait.solve.schemes`).
         solver: any diffrax solver; the default suits the model.
         rtol: relative tolerance of adaptive steps; the default suits the model.
@@ -65,7 +65,7 @@ def simulate(
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
-        attributes `status` and `status_text` tell how the run ended; samples that an early end did not reach are NaN.
+        attributes `status` and `status_text` say how the run ended; samples that an early end did not reach are NaN.
         Where the scheme knows of events: `event_time` (s), `event_name` and the states just before and after
         (`NAME_before`, `NAME_after`) over `event`.
 

@@ -31,7 +31,7 @@ from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
 from jaxgait.solve.watch import Watching
 
 FLOAT64_RETRY = "float64"
-"""Name of the last way to run members that failed in float32."""
+"""Name of the last retry of members that failed in float32."""
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class Smooth(Scheme):
         """Sane options for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
 
         Args:
-            model: its `numerics` tell stiffness, tolerances and steps.
+            model: its `numerics` give stiffness, tolerances and steps.
             differentiated: whether derivatives go through the solve: the stiff solver then keeps the state as an
                 array, whose derivatives compile in a fraction of the time.
             precision: of the solve; the one in force if None. Default tolerances keep a distance from its rounding
@@ -128,18 +128,18 @@ class Smooth(Scheme):
 
     def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
         """Tighter tolerances, then a stiff solver, then float64; those that would change nothing are left out."""
-        last, ways = self, []
+        last, found = self, []
         if last.rtol * _TIGHTER >= _LEAST_RETRY_RTOL * float(np.finfo(precision).eps):
             last = replace(last, rtol=last.rtol * _TIGHTER, atol=last.atol * _TIGHTER)
-            ways.append(Retry("tighter tolerance", last, precision))
+            found.append(Retry("tighter tolerance", last, precision))
         if not isinstance(last.solver, diffrax.AbstractImplicitSolver | AbstractRosenbrock):
             last = replace(last, solver=Rodas4())
-            ways.append(Retry("stiff solver", last, precision))
+            found.append(Retry("stiff solver", last, precision))
         if precision == "float32":
             tolerances = reference or last
             last = replace(last, rtol=tolerances.rtol, atol=tolerances.atol)
-            ways.append(Retry(FLOAT64_RETRY, last, "float64"))
-        return tuple(ways)
+            found.append(Retry(FLOAT64_RETRY, last, "float64"))
+        return tuple(found)
 
     @property
     def copies(self) -> int:
