@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Array, ArrayLike, Bool
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from jaxgait.mechanics.linalg import Vector
 from jaxgait.mechanics.scalars import Scalar
@@ -26,8 +26,10 @@ __all__ = [
     "Kinetics",
     "MarchingModel",
     "NonsmoothModel",
+    "ObservedContacts",
     "PrescribedModel",
     "SmoothModel",
+    "Step",
     "Transition",
 ]
 
@@ -87,6 +89,44 @@ class NonsmoothModel(Protocol):
 
     def contacts(self, y: State) -> Sequence[Contact]:
         """All possible contacts in a state, always as many."""
+        ...
+
+
+class Step(NamedTuple):
+    """What happened in one time step of a mechanism with contacts."""
+
+    t: Float[Array, ""]
+    """Time in s at its end."""
+    y: Any
+    """State at its end."""
+    impulses: tuple[Array, ...]
+    """(N1, T1, N2, T2, ...) in N s."""
+    slips: tuple[Array, ...]
+    """Tangential velocity in m/s of each contact, mean of before and after."""
+    work: tuple[Array, ...]
+    """Work in J of each impulse (order of `impulses`): what friction and impacts take from the mechanism."""
+    violation: Float[Array, ""]
+    """Residual of the contact law, see `jaxgait.mechanics.complementarity.ContactSolution`."""
+
+
+@runtime_checkable
+class ObservedContacts(Protocol):
+    """What a `NonsmoothModel` may tell in addition: which contacts count as events, and what adds up on the way."""
+
+    @property
+    def separation(self) -> float:
+        """A contact that was open for less than this time in s has bounced: it neither left nor touched.
+
+        It is no parameter: it decides how many steps are looked at together.
+        """
+        ...
+
+    def event_names(self) -> Sequence[str]:
+        """Two names per contact in the order of `contacts`: how its touching and its leaving are called."""
+        ...
+
+    def amounts(self, step: Step, dt: Scalar) -> dict[str, Array]:
+        """What a step of `dt` s adds to the model's running totals, by name."""
         ...
 
 

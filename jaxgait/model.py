@@ -44,6 +44,8 @@ class Numerics(NamedTuple):
     """Longest time step in s, so that no touch-down is jumped over; None: no limit."""
     max_steps: int = 1_000_000
     """Steps after which a trajectory is given up with a status."""
+    dt: float | None = None
+    """Longest step in s of schemes with steps of fixed length; None: theirs."""
 
 
 @float64_default

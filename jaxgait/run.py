@@ -46,6 +46,10 @@ class Events(NamedTuple):
     """States just before."""
     after: State
     """States just after."""
+    totals: dict[str, Array] = {}  # noqa: RUF012 (never changed)
+    """Running totals just before, by name (see `Trajectory.totals`)."""
+    amounts: dict[str, Array] = {}  # noqa: RUF012
+    """What the event's own step added to them."""
 
 
 @float64_default
@@ -68,6 +72,8 @@ class Trajectory(NamedTuple):
     """Extremes of the outputs that were watched, by name."""
     events: Events | None = None
     """What happened during the run, where the scheme detects events."""
+    totals: dict[str, Array] = {}  # noqa: RUF012
+    """What had added up over the solver's own steps until each of the times, by name; NaN after an early end."""
 
     def reached(self) -> Bool[Array, " times"]:
         """Which samples lie before the end."""
@@ -217,8 +223,11 @@ def _outputs(run: Run) -> dict[str, Array]:
 
 @float64_default
 def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
-    """All outputs of a model along a trajectory, by name, with the leading axis `ts`; NaN after an early end."""
-    found = jax.vmap(model.outputs)(trajectory.ts, trajectory.ys)
+    """All outputs of a model and its running totals along a trajectory, with the leading axis `ts`, by name.
+
+    NaN after an early end.
+    """
+    found = {**jax.vmap(model.outputs)(trajectory.ts, trajectory.ys), **trajectory.totals}
     return {name: blank(x, trajectory.reached()) for name, x in found.items()}
 
 

@@ -79,8 +79,9 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
         ),
         "event_name": xr.DataArray(names.astype(str), dims="event", attrs={"long_name": "what happened"}),
     }
-    for side, states in (("before", events.before), ("after", events.after)):
-        for name, values in state_variables(states).items():
+    sums = {name: before + events.amounts[name] for name, before in events.totals.items()}
+    for side, states, totals in (("before", events.before, events.totals), ("after", events.after, sums)):
+        for name, values in {**state_variables(states), **totals}.items():
             one = labelled(model, name, np.asarray(values)[happened], ("event",))
             said = one.attrs.get("long_name", name)
             found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{said}, just {side} the event")

@@ -12,8 +12,9 @@ from jaxgait.precision import Precision
 from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.smooth import Smooth
+from jaxgait.solve.time_stepping import TimeStepping
 
-SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven)
+SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping)
 """All of them; the first that suits a model is its default."""
 
 

@@ -10,6 +10,12 @@ with the contact rows W = [W_N; W_T], their time derivatives What, Newton's rest
 first order in dt. A mechanism takes part by telling its inertia, forces and contacts
 (`jaxgait.kinds.NonsmoothModel`).
 
+`TimeStepping` is the scheme that drivers use; `march` is the same steps for whoever wants every one of them.
+
+Touching and leaving (`jaxgait.kinds.ObservedContacts`) are known to a step, without bounces: a foot that touches again
+sooner than the model's `separation` has not left. Both are known once that time is over, so that a foot that left just
+before the end of a run has no event. What touches within the first such time counts as touching from the start.
+
 Derivatives (forward and reverse) of a march are those of the discrete steps with the contact modes they took. They are
 exact as long as no mode changes; where a contact opens, closes or changes between stick and slip, the moment of that
 change is quantised to dt and its shift has no derivative here. Use `jaxgait.solve.hybrid` for derivatives across
@@ -20,41 +26,314 @@ Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765, section 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
-from jaxgait.kinds import Contact, NonsmoothModel
+from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.model import State
-from jaxgait.precision import float64_default
+from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.precision import Precision, float64_default
+from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
+from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
 
-__all__ = ["Step", "march", "step"]
+__all__ = ["TimeStepping", "march", "step"]
 
 T = TypeVar("T")
 
+DT = 1e-4
+"""Longest step in s unless the model or the user says otherwise."""
+STEPS_PER_SEPARATION = 10
+"""Steps at least in the time after which a contact counts as open."""
+LONGEST_BLOCK = 500
+"""Steps that are looked at together at most: their memory is that of all of them, for every member of a batch."""
+ROUNDING = 1e-6
+"""By how much of a step a number of steps may miss a whole one."""
 
-class Step(NamedTuple):
-    """What happened in one step."""
 
-    t: Float[Array, ""]
-    """Time in s at its end."""
-    y: Any
-    """State at its end."""
-    impulses: tuple[Array, ...]
-    """(N1, T1, N2, T2, ...) in N s."""
-    slips: tuple[Array, ...]
-    """Tangential velocity in m/s of each contact, mean of before and after."""
-    work: tuple[Array, ...]
-    """Work in J of each impulse (order of `impulses`): what friction and impacts take from the mechanism."""
-    violation: Float[Array, ""]
-    """Residual of the contact law, see `ContactSolution`."""
+@dataclass(frozen=True)
+class TimeStepping(Scheme):
+    """Moves a model with contacts by steps of fixed length; impacts and friction are resolved within a step."""
+
+    dt: float = DT
+    """Longest step in s: steps are equally long, a whole number of them between two samples."""
+    max_events: int = 1000
+    """Events after which a trajectory is given up."""
+
+    kind: ClassVar[type] = NonsmoothModel
+    needs: ClassVar[str] = "inertia and contacts, kinetics(y) and contacts(y)"
+    no_gradient: ClassVar[str] = (
+        "the moment at which a contact opens or closes is known to a step of dt, so that its shift has no derivative; "
+        "EventDriven (RollingWalker) has it, and so has the smooth Walker"
+    )
+
+    def __post_init__(self) -> None:
+        """Rejects impossible options.
+
+        Raises:
+            ValueError: naming the option and what would be right.
+        """
+        checks.positive("dt", self.dt, "seconds")
+        checks.count("max_events", self.max_events)
+
+    @classmethod
+    def of(
+        cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
+    ) -> TimeStepping:
+        """See `Scheme.of`; the step is the model's if it knows one."""
+        del differentiated, precision
+        given = {name: value for name, value in options.items() if value is not None}
+        return cls(**{"dt": model.numerics.dt or DT, **given})
+
+    @property
+    def copies(self) -> int:
+        """Those of the events and of the steps that are looked at together."""
+        return 4 * self.max_events + 4 * LONGEST_BLOCK
+
+    def run(
+        self,
+        model: Any,
+        sampling: Sampling,
+        y0: State | None = None,
+        *,
+        watch: tuple[str, ...] = (),
+        progress: bool = False,
+    ) -> Trajectory:
+        """See `Scheme.run`."""
+        del progress
+        ts = sampling.times(model)
+        blocks, steps = self._division(model, sampling)
+        observed = isinstance(model, ObservedContacts)
+        length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
+        stepper = _Stepper(model.prepared(), length, ts[0], steps, watch, self.max_events, observed)
+        start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
+
+        def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
+            state, _ = jax.lax.scan(lambda s, _: (stepper.block(s), None), state, length=blocks)
+            return state, (state.y, state.totals)
+
+        first = stepper.start(start)
+        last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
+        return stepper.trajectory(ts, last, _joined((first.y, first.totals), rest))
+
+    def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
+        """Blocks between two samples, and steps per block: as few as keep them within `dt` and `LONGEST_BLOCK`."""
+        if sampling.interval is None:
+            raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
+        longest = LONGEST_BLOCK
+        if isinstance(model, ObservedContacts):
+            most = model.separation / STEPS_PER_SEPARATION
+            if self.dt > most > 0.0:
+                raise ValueError(
+                    f"dt must be at most {most:g} s for {type(model).__name__}, a {STEPS_PER_SEPARATION}th of the time "
+                    f"after which a contact counts as open, got {self.dt:g} s"
+                )
+            longest = max(1, min(longest, math.floor(model.separation / self.dt)))
+        steps = max(1, math.ceil(sampling.interval / self.dt - ROUNDING))
+        blocks = math.ceil(steps / longest)
+        return blocks, math.ceil(steps / blocks)
+
+
+class _Touch(NamedTuple):
+    """What is known of one contact."""
+
+    last: Events
+    """The last step in contact, as the event that it is if the contact stays open."""
+    closed: Bool[Array, ""]
+    """Whether it has not left since then."""
+
+
+class _State(NamedTuple):
+    """What goes from block to block."""
+
+    index: Int[Array, ""]
+    """Steps until here."""
+    y: State
+    """The state here; after an early end, the state there."""
+    steps: Int[Array, ""]
+    """Steps until here or until the early end."""
+    status: Int[Array, ""]
+    totals: dict[str, Array]
+    extremes: dict[str, Extremes]
+    touches: tuple[_Touch, ...]
+    events: Events
+    count: Int[Array, ""]
+    """Number of events."""
+
+
+class _Block(NamedTuple):
+    """The steps of a block and what of them counts."""
+
+    before: State
+    """States before the steps."""
+    steps: Step
+    last: Int[Array, ""]
+    """The last step that counts."""
+    counts: Bool[Array, " steps"]
+    amounts: dict[str, Array]
+    """What each step adds to the totals."""
+
+    def event(self, i: Array, kind: int, totals: dict[str, Array]) -> Events:
+        """A step as an event; `totals` are those at the start of the block."""
+        earlier = jnp.arange(self.counts.shape[0]) < i
+        until = {n: totals[n] + jnp.sum(jnp.where(earlier, x, 0.0)) for n, x in self.amounts.items()}
+        before, after, amounts = jax.tree.map(lambda x: x[i], (self.before, self.steps.y, self.amounts))
+        return Events(self.steps.t[i], jnp.int32(kind), before, after, until, amounts)
+
+
+class _Stepper(NamedTuple):
+    """A model that is moved by steps of one length, a block of them at a time."""
+
+    model: Any
+    dt: Scalar
+    t0: Scalar
+    steps: int
+    """Steps per block."""
+    watch: tuple[str, ...]
+    max_events: int
+    observed: bool
+    """Whether there are events and totals."""
+
+    def start(self, y: State) -> _State:
+        """Where a run begins."""
+        zero, contacts = jnp.int32(0), range(len(self.model.event_names()) // 2 if self.observed else 0)
+        added = jax.eval_shape(lambda: self._amounts(step(self.model, self.t0, y, self.dt)))
+        totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
+        none = Events(jnp.asarray(self.t0, dtype=float), jnp.int32(-1), y, y, totals, totals)
+        touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)
+        events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)
+        extremes = {n: Extremes(x, x) for n, x in self._watched(self.t0, y).items()}
+        return _State(zero, y, zero, jnp.int32(Outcome.COMPLETED), totals, extremes, touches, events, zero)
+
+    def block(self, state: _State) -> _State:
+        """Goes on by one block; after an early end nothing changes any more."""
+        index, y, steps = _advanced(self.model, self.t0, self.dt, state.index, state.y, self.steps)
+        codes = self._codes(steps)
+        running, ended = state.status == Outcome.COMPLETED, codes != Outcome.COMPLETED
+        last = jnp.where(jnp.any(ended), jnp.argmax(ended), self.steps - 1)
+        counts = running & (jnp.arange(self.steps) <= last) & (codes != Outcome.NONFINITE)
+        added = jax.vmap(self._amounts)(steps)
+        amounts = {n: jnp.where(counts, x, 0.0) for n, x in added.items()}
+        before = jax.tree.map(lambda first, x: jnp.concatenate([first[None], x[:-1]]), state.y, steps.y)
+        block = _Block(before, steps, last, counts, amounts)
+        touches, events, count = self._events(state, block, running)
+        status = jnp.where(count > self.max_events, Outcome.EVENT_LIMIT, codes[last]).astype(jnp.int32)
+        return _State(
+            index,
+            jax.tree.map(lambda old, x: jnp.where(running, x[last], old), state.y, steps.y),
+            state.steps + jnp.where(running, last + 1, 0).astype(jnp.int32),
+            jnp.where(running, status, state.status),
+            {n: state.totals[n] + jnp.sum(x) for n, x in amounts.items()},
+            self._extremes(state.extremes, block),
+            touches,
+            events,
+            count,
+        )
+
+    def trajectory(self, ts: Array, last: _State, samples: tuple[State, dict[str, Array]]) -> Trajectory:
+        """The result."""
+        t_end = jnp.where(last.status == Outcome.COMPLETED, ts[-1], _time(self.t0, self.dt, last.steps))
+        ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
+        events = None
+        if self.observed:
+            order = jnp.argsort(last.events.t)  # leaving is known later than it happens
+            events = jax.tree.map(lambda x: x[order], last.events)
+        rejected = jnp.zeros_like(last.steps)
+        return Trajectory(
+            ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, events, totals
+        )
+
+    def _codes(self, steps: Step) -> Int[Array, " steps"]:
+        """How each step ends."""
+        codes = jnp.full(self.steps, int(Outcome.COMPLETED))
+        for i, condition in enumerate(self.model.terminations().values()):
+            met = jax.vmap(condition)(steps.t, steps.y)
+            codes = jnp.where((codes == Outcome.COMPLETED) & met, FIRST_TERMINATION + i, codes)
+        finite = jnp.stack([jnp.isfinite(x) for x in jax.tree.leaves(steps.y)]).all(axis=0)
+        return jnp.where(finite, codes, int(Outcome.NONFINITE))
+
+    def _amounts(self, step: Step) -> dict[str, Array]:
+        return self.model.amounts(step, self.dt) if self.observed else {}
+
+    def _watched(self, t: Scalar, y: State) -> dict[str, Array]:
+        components = state_variables(y)
+        outputs = {} if all(n in components for n in self.watch) else self.model.outputs(t, y)
+        return {n: jnp.asarray({**outputs, **components}[n]) for n in self.watch}
+
+    def _extremes(self, seen: dict[str, Extremes], block: _Block) -> dict[str, Extremes]:
+        values = jax.vmap(self._watched)(block.steps.t, block.steps.y)
+        found = {}
+        for name, x in values.items():
+            counts = block.counts.reshape(-1, *[1] * (x.ndim - 1))
+            low, high = (jnp.where(counts, x, worst) for worst in (jnp.inf, -jnp.inf))
+            old = seen[name]
+            found[name] = Extremes(jnp.minimum(old.least, low.min(axis=0)), jnp.maximum(old.largest, high.max(axis=0)))
+        return found
+
+    def _events(
+        self, state: _State, block: _Block, running: Bool[Array, ""]
+    ) -> tuple[tuple[_Touch, ...], Events, Int[Array, ""]]:
+        """Which contacts left and touched."""
+        touches, events, count = [], state.events, state.count
+        for i, touch in enumerate(state.touches):
+            touching = (block.steps.impulses[2 * i] > 0.0) & block.counts
+            touched = jnp.any(touching)
+            first, final = jnp.argmax(touching), self.steps - 1 - jnp.argmax(touching[::-1])
+            until = block.steps.t[jnp.where(touched, first, block.last)]
+            opened = running & (until - touch.last.t >= jnp.maximum(self.model.separation, 1.5 * self.dt))
+            left = touch.closed & opened
+            events, count = _noted(events, count, left, touch.last)
+            landing = block.event(first, 2 * i, state.totals)
+            events, count = _noted(events, count, touched & opened, landing)
+            leaving = block.event(final, 2 * i + 1, state.totals)
+            latest = jax.tree.map(lambda new, old, ok=touched: jnp.where(ok, new, old), leaving, touch.last)
+            touches.append(_Touch(latest, touched | (touch.closed & ~left)))
+        return tuple(touches), events, count
+
+
+def _noted(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:
+    """The list of events with one more, if it happened and there is room."""
+    room = events.t.shape[0]
+    at = jnp.where(happened, count, room)
+    events = jax.tree.map(lambda many, one: many.at[at].set(one, mode="drop"), events, event)
+    return events, count + happened.astype(count.dtype)
+
+
+def _nothing(x: Array) -> Array:
+    """What stands for no event."""
+    return jnp.full_like(x, -1 if jnp.issubdtype(x.dtype, jnp.integer) else jnp.nan)
+
+
+def _joined(first: T, rest: T) -> T:
+    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+
+
+def _time(t0: Scalar, dt: Scalar, index: Array) -> Array:
+    """Time after a number of steps: no sum, so that the last of a million is as exact as the first."""
+    return t0 + jnp.asarray(index, dtype=float) * dt
+
+
+def _advanced(
+    model: NonsmoothModel, t0: Scalar, dt: Scalar, index: Array, y: State, count: int
+) -> tuple[Array, State, Step]:
+    """A number of steps on: the number of steps so far, the state, and all steps."""
+
+    def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
+        index, y = carry
+        after = step(model, _time(t0, dt, index), y, dt)._replace(t=_time(t0, dt, index + 1))
+        return (index + 1, after.y), after
+
+    (index, y), steps = jax.lax.scan(one, (index, y), length=count)
+    return index, y, steps
 
 
 @float64_default
@@ -146,16 +425,8 @@ def march(
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
     reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
 
-    def time(index: Array) -> Array:
-        return t0 + jnp.asarray(index, dtype=float) * dt
-
-    def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
-        index, y = carry
-        after = step(model, time(index), y, dt)._replace(t=time(index + 1))
-        return (index + 1, after.y), after
-
     def block(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], T]:
-        carry, steps = jax.lax.scan(one, carry, length=steps_per_block)
-        return carry, reduce(steps)
+        *carry, steps = _advanced(model, t0, dt, *carry, steps_per_block)
+        return tuple(carry), reduce(steps)
 
     return jax.lax.scan(block, (jnp.asarray(0), start), length=blocks)[1]

@@ -9,6 +9,6 @@ __getattr__ = lazy(
     __name__,
     smooth="RoundFeet Walker WalkerState",
     rigid="RigidWalker RollingState RollingWalker",
-    measures="GAIT MEASURES heel_strikes losses passing_gait rolling_gait walk walk_statistics",
+    measures="GAIT MEASURES RIGID_MEASURES passing_gait rolling_gait",
     pictures="animate branches phase_portrait",
 )

@@ -16,23 +16,33 @@ from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
-from jaxgait.kinds import Contact, Kinetics, Transition
+from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.walker.smooth import Foot, Generalised, RoundFeet, WalkerState
+from jaxgait.models.walker.smooth import OBSERVABLES, Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 __all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
 
 
-@float64_default
-class RigidWalker(RoundFeet):
-    """The walker with rigid feet, Newton impacts and Coulomb friction, for `jaxgait.solve.time_stepping.march`.
+SWING = 0.15
+"""A contact after this time in s without contact is a heel strike, anything sooner a bounce: a third of a step."""
+STICTION = 1e-6
+"""Slip velocity in m/s below which a foot at the friction cone counts as sticking."""
+CONE = 1e-12
+"""Distance in N s to the friction cone within which an impulse lies on it."""
+
+
+class RigidWalker(RoundFeet, Model):
+    """The walker with rigid feet, Newton impacts and Coulomb friction, moved by `jaxgait.solve.TimeStepping`.
 
     A swing foot is ignored while it swings forward and is not yet `clearance_angle` ahead of the other leg.
+
+    Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Along the way adds up
+    what no sample shows (see `amounts`).
     """
 
     friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative")
@@ -49,6 +59,71 @@ class RigidWalker(RoundFeet):
         plausible=(0.0, 1.6),
         bounds="positive",
     )
+
+    measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        **OBSERVABLES,
+        "slipped_1": Variable("m", "distance slipped by foot 1"),
+        "slipped_2": Variable("m", "distance slipped by foot 2"),
+        "impulse_1": Variable("N s", "sum of the normal impulses on foot 1"),
+        "impulse_2": Variable("N s", "sum of the normal impulses on foot 2"),
+        "flight_time": Variable("s", "time with both feet in the air"),
+        "impact_work": Variable("J", "work of impacts"),
+        "friction_work": Variable("J", "work of sliding friction"),
+    }
+    numerics: ClassVar[Numerics] = Numerics(stiff=True, dt=1e-4)
+
+    @property
+    def duration(self) -> float:
+        """50 s, some 120 steps: half of them to settle, half of them to count."""
+        return 50.0
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[int]]:
+        """Feet by number."""
+        return {"foot": (1, 2)}
+
+    @property
+    def separation(self) -> float:
+        """`SWING`."""
+        return SWING
+
+    def event_names(self) -> tuple[str, ...]:
+        """Heel strike and lift-off of each foot."""
+        return "foot 1 touches", "foot 1 leaves", "foot 2 touches", "foot 2 leaves"
+
+    def outputs(self, t: Scalar, y: WalkerState) -> dict[str, Array]:
+        """Gaps, slip velocities and energies (see `variables`)."""
+        del t
+        return {name: jnp.asarray(x) for name, x in self.observables(y).items()}
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, WalkerState], Bool[Array, ""]]]:
+        """A walker that lies does not get up."""
+        return {"fell": lambda t, y: jnp.asarray(self.fell(y))}
+
+    def amounts(self, step: Step, dt: Scalar) -> dict[str, Array]:
+        """What a step of `dt` s adds to slip, impulses, flight time and losses (see `variables`).
+
+        A foot slips where its tangential impulse lies on the friction cone. The tangential impulse of a foot that
+        sticks does work only at its impact, and counts there.
+        """
+        normal, tangent = step.impulses[::2], step.impulses[1::2]
+        slips = [(jnp.abs(t) >= self.friction * n - CONE) & (n > 0.0) for n, t in zip(normal, tangent, strict=True)]
+        slid = [
+            jnp.where(slipping & (jnp.abs(v) > STICTION), jnp.abs(v), 0.0)
+            for slipping, v in zip(slips, step.slips, strict=True)
+        ]
+        friction = sum(jnp.where(slipping, w, 0.0) for slipping, w in zip(slips, step.work[1::2], strict=True))
+        touching = (normal[0] > 0.0) | (normal[1] > 0.0)
+        return {
+            "slipped_1": dt * slid[0],
+            "slipped_2": dt * slid[1],
+            "impulse_1": normal[0],
+            "impulse_2": normal[1],
+            "flight_time": dt * jnp.where(touching, 0.0, 1.0),
+            "impact_work": sum(step.work) - friction,
+            "friction_work": friction,
+        }
 
     def validate(self) -> None:
         """Rejects impossible walkers; warns where friction is so large that contact impulses need not be unique."""
