@@ -4,7 +4,7 @@ Importing jaxgait changes no JAX setting. Public functions and methods are decor
 plainly they compute in float64. There are two ways to ask for something else: a block in another precision,
 
     with precision.use("float32"):
-        period = walk_statistics(walk(RigidWalker())).period
+        period = rolling_gait(RollingWalker()).period
 
 and a program of one's own: under `jax.jit`, `jax.vmap` or `jax.grad` jaxgait's functions follow the program that calls
 them. `simulate`, `ensemble`, `optimize` and the command line take `precision="float64"` or `"float32"`.

@@ -88,7 +88,7 @@ CALLS = {
     "assess": jump,
     "rigid walker": lambda: (RIGID.initial_state(), RIGID.kinetics(RIGID.initial_state())),
     "rolling walker": lambda: ROLLING.roll(0.0, ROLLING.initial_state()),
-    "walk": lambda: walker.walk(RIGID, duration=0.3),
+    "walk": lambda: simulate(RIGID, duration=0.3, samples=3)["impulse_1"].values,
     "floquet": lambda: floquet.floquet(np.array(MATRIX, np.float64)),
     "gait": lambda: (gait.correlation(CURVE[1:], CURVE[:-1]), gait.spectrum(CURVE, 3)),
     "integrate": lambda: integrate(Bungee(), np.linspace(0.0, 2.0, 3), Smooth.of(Bungee())),
@@ -102,7 +102,7 @@ SLOW_CALLS = {
     "step figures": lambda: exoskeleton.step_figures(EXO, samples=4),
     "performance": lambda: creeper.performance(CREEPER, cycles=1, samples=4),
     "rolling gait": lambda: walker.rolling_gait(ROLLING),
-    "losses": lambda: march(RIGID, 1e-4, 1, 500, lambda steps: walker.losses(RIGID, steps)),
+    "march": lambda: march(RIGID, 1e-4, 1, 500),
 }
 """Their programs take long to trace and compile."""
 

@@ -12,8 +12,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
-from jaxgait import precision
-from jaxgait.models.walker.measures import WalkStatistics, losses, walk, walk_statistics
+from jaxgait import ensemble, precision
+from jaxgait.ensembles import zipped
+from jaxgait.models.walker.measures import RIGID_MEASURES
 from jaxgait.models.walker.pictures import contact_strip, phase_portrait
 from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.models.walker.smooth import OBSERVABLES
@@ -31,14 +32,17 @@ DT = 1e-4
 RECORD = 1.7
 
 
-def sweeps() -> dict[tuple[float, float], WalkStatistics]:
-    """All 50 s walks of Table 2 and Figure 7 in one ensemble: (restitution, friction) -> statistics."""
+Walks = Mapping[tuple[float, float], Mapping[str, Any]]
+"""What is read off walks (`RIGID_MEASURES`), by restitution and friction."""
+
+
+def sweeps() -> Walks:
+    """All 50 s walks of Table 2 and Figure 7 in one ensemble."""
     cases = [(e, 0.5) for e in (*expected.TABLE_2, 0.3, 0.9)] + [(0.0, mu) for mu in FRICTIONS]
-    changes = {"normal_restitution": jnp.array([e for e, _ in cases]), "friction": jnp.array([mu for _, mu in cases])}
-    model = precision.cast(RigidWalker())
-    walks = jax.jit(jax.vmap(lambda c: walk(with_parameters(model, c), DT)))(changes)
-    walks = jax.tree.map(np.asarray, walks)
-    return {case: walk_statistics(jax.tree.map(lambda a, i=i: a[i], walks)) for i, case in enumerate(cases)}
+    restitution, friction = zip(*cases, strict=True)
+    members = zipped({"normal_restitution": restitution, "friction": friction})
+    walks = ensemble(RigidWalker(), members, observe=list(RIGID_MEASURES), dt=DT)
+    return {case: {name: walks[name].values[i] for name in RIGID_MEASURES} for i, case in enumerate(cases)}
 
 
 def records() -> dict[str, Step]:
@@ -56,27 +60,27 @@ def records() -> dict[str, Step]:
     return {name: jax.tree.map(lambda a, i=i: a[i], runs) for i, name in enumerate(DENSE)}
 
 
-def report_table(report: Report, runs: dict[tuple[float, float], WalkStatistics]) -> None:
+def report_table(report: Report, runs: Walks) -> None:
     """Table 2, the impulse, the friction thresholds."""
     for e, row in expected.TABLE_2.items():
         s = runs[e, 0.5]
         for name, what, value, both in (
-            ("length", "step length", s.step_length, row.length),
-            ("velocity", "average velocity", s.velocity, row.velocity),
+            ("length", "step length", s["step_length"], row.length),
+            ("velocity", "average velocity", s["velocity"], row.velocity),
         ):
             _beside_paper(report, f"table2_{name}_e{e}", f"{what}, e_N = {e}", value, both)
-    _beside_paper(report, "impulse", "heel-strike impulse", runs[0.0, 0.5].impulse, expected.IMPULSE)
+    _beside_paper(report, "impulse", "heel-strike impulse", runs[0.0, 0.5]["impulse"], expected.IMPULSE)
     report.compare(
         "table2_frequency",
         "step frequency, e_N = 0",
-        1.0 / runs[0.0, 0.5].period,
+        1.0 / runs[0.0, 0.5]["step_period"],
         expected.FREQUENCY,
         paper=expected.PAPER_FREQUENCY,
         note="The paper's column of frequencies contradicts its own step lengths and velocities: their quotient is "
         "2.43042 1/s.",
     )
     _friction(report, runs)
-    flight = 1e3 * runs[0.3, 0.5].flight
+    flight = 1e3 * runs[0.3, 0.5]["flight"]
     what = "time with both feet in the air per step, e_N = 0.3"
     paper = {"paper": "both feet leave the ground", "agrees": bool(flight > 0.0)}
     report.compare("flight", what, flight, expected.FLIGHT, **paper)
@@ -84,7 +88,7 @@ def report_table(report: Report, runs: dict[tuple[float, float], WalkStatistics]
         "e09",
         "e_N = 0.9",
         "",
-        "falls" if np.isfinite(runs[0.9, 0.5].fell_at) else "walks",
+        "falls" if np.isfinite(runs[0.9, 0.5]["fell_at"]) else "walks",
         expected="walks",
         paper="falls",
         note="The paper does not say how it ignores the foot that scuffs at mid-swing, which decides this case.",
@@ -111,12 +115,12 @@ def walking_range(walks: Mapping[float, bool]) -> tuple[float, list[float]]:
     return min(mu for mu in walks if mu > edge), [mu for mu in sorted(walks) if walks[mu] and mu < edge]
 
 
-def _friction(report: Report, runs: dict[tuple[float, float], WalkStatistics]) -> None:
+def _friction(report: Report, runs: Walks) -> None:
     """Where the walker falls, slips and rolls; and how unevenly it slips."""
-    walks = {mu: not np.isfinite(runs[0.0, mu].fell_at) for mu in FRICTIONS}
+    walks = {mu: not np.isfinite(runs[0.0, mu]["fell_at"]) for mu in FRICTIONS}
     smallest, islands = walking_range(walks)
-    slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu].slip) > 0.0)
-    low, high = sorted(1e3 * slip for slip in runs[0.0, 0.13].slip)
+    slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu]["slip"]) > 0.0)
+    low, high = sorted(1e3 * slip for slip in runs[0.0, 0.13]["slip"])
     row, paper = expected.SMALLEST_FRICTION
     report.compare("mu_smallest", "smallest friction of the walking range", smallest, row, paper=paper)
     row, paper = expected.LIMPING
@@ -142,15 +146,15 @@ def _friction(report: Report, runs: dict[tuple[float, float], WalkStatistics]) -
     report.compare("slip_other_foot", "slip per stride of the other foot", low, expected.SLIP["other_foot"])
     what = "at mu = 0.13 one foot slips and the other does not (less than a hundredth of it)"
     report.figure("slip_one_sided", what, "", low < 0.01 * high, expected=True, paper=True)
-    falls = ", ".join(f"mu = {mu:g} at {runs[0.0, mu].fell_at:.1f} s" for mu in FRICTIONS if not walks[mu])
+    falls = ", ".join(f"mu = {mu:g} at {runs[0.0, mu]['fell_at']:.1f} s" for mu in FRICTIONS if not walks[mu])
     limping = ", ".join(f"{mu:g}" for mu in islands)
     report.section("Friction", f"Falls: {falls}. Below mu = {smallest:g} some limp along in period two ({limping}).")
 
 
-def figure_7(report: Report, runs: dict[tuple[float, float], WalkStatistics], out: pathlib.Path) -> None:
+def figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
     """Velocity over friction, with the paper's three ranges."""
     mu = np.array(FRICTIONS)
-    velocity = np.array([runs[0.0, m].velocity for m in FRICTIONS])
+    velocity = np.array([runs[0.0, m]["velocity"] for m in FRICTIONS])
     with style():
         figure, axis = plt.subplots(figsize=(6, 3.4))
         axis.axvspan(0.09, 0.13, color=FAILED, alpha=0.6, lw=0, label="paper: falls")
@@ -158,7 +162,7 @@ def figure_7(report: Report, runs: dict[tuple[float, float], WalkStatistics], ou
         axis.plot(mu, velocity, "o-", color=BLUE, ms=4, label="average velocity")
         axis.plot(mu[np.isnan(velocity)], np.full(np.isnan(velocity).sum(), 0.29), "x", color=RED, label="falls here")
         for island in walking_range(dict(zip(FRICTIONS, ~np.isnan(velocity), strict=True)))[1]:
-            at = (island, runs[0.0, island].velocity)
+            at = (island, runs[0.0, island]["velocity"])
             axis.annotate("limps", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8)
         axis.axhline(
             expected.TABLE_2[0.0].velocity.paper, color="black", lw=0.8, ls=":", label="paper, no slip (Table 2)"
@@ -223,8 +227,9 @@ def _figure_5(run: Step, observed: dict[str, np.ndarray]) -> Any:
     axes[1].set(
         xlabel=axis_label("time", "s"), ylabel=axis_label("mechanical energy", "mJ"), title="(b) energy, from the start"
     )
-    impact_work, friction_work, _ = losses(RigidWalker(friction=DENSE["figure_5"][1]), run)
-    impact, friction = -np.cumsum(impact_work), -np.cumsum(friction_work)
+    walker = precision.cast(RigidWalker(friction=DENSE["figure_5"][1]))
+    amounts = jax.jit(jax.vmap(lambda step: walker.amounts(step, DT)))(run)
+    impact, friction = -np.cumsum(amounts["impact_work"]), -np.cumsum(amounts["friction_work"])
     axes[2].plot(run.t, 1e3 * impact, color=BLUE, label="impacts")
     axes[2].plot(run.t, 1e3 * friction, color=RED, label="friction")
     axes[2].set(xlabel=axis_label("time", "s"), ylabel=axis_label("energy lost", "mJ"), title="losses apart")

@@ -248,9 +248,7 @@ class _Stepper(NamedTuple):
             order = jnp.argsort(last.events.t)  # leaving is known later than it happens
             events = jax.tree.map(lambda x: x[order], last.events)
         rejected = jnp.zeros_like(last.steps)
-        return Trajectory(
-            ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, events, totals
-        )
+        return Trajectory(ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, events, totals)
 
     def _codes(self, steps: Step) -> Int[Array, " steps"]:
         """How each step ends."""

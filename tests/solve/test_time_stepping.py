@@ -1,17 +1,21 @@
 """The LCP time stepper on the walker, digit by digit, and on a block and a bouncing disc with known answers."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import precision
+from jaxgait import precision, simulate
 from jaxgait.kinds import Contact, Kinetics
+from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.models.walker.rigid import RigidWalker
+from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.parameters import with_parameters
-from jaxgait.solve.time_stepping import march
+from jaxgait.run import Sampling
+from jaxgait.solve.time_stepping import TimeStepping, march
 
 RATES = ("vx", "vy", "omega_1", "omega_2")
 SCALE = 4.0  # a power of two scales every rounding error alike
@@ -151,3 +155,76 @@ def test_a_march_validates_its_model():
         march(RigidWalker(mass=-1.0), 1e-3, 1, 1)
     with pytest.raises(ValueError, match=r"RigidWalker\.mass"):
         jax.vmap(lambda mu: march(RigidWalker(mass=-1.0, friction=mu), 1e-3, 1, 1))(jnp.array([0.1, 0.2]))
+
+
+class Ball(Model):
+    """A ball that bounces on the ground."""
+
+    height: Scalar = parameter(0.1, unit="m", doc="height at the start")
+    restitution: Scalar = parameter(0.5, unit="1", doc="coefficient of restitution")
+    separation: float = eqx.field(static=True, default=0.0)
+    duration: ClassVar[float] = 1.0
+    variables: ClassVar = {name: Variable("", "") for name in Puck._fields}
+
+    def initial_state(self):
+        return Puck(0.0, jnp.asarray(self.height), 0.0, 0.0)
+
+    def kinetics(self, y):
+        return Kinetics(lambda f: list(f), [0.0, -9.8])
+
+    def contacts(self, y):
+        return Block((0.0, 0.0, 0.0, 0.0), 0.3, self.restitution).contacts(y)
+
+    def terminations(self):
+        return {"sank": lambda t, y: y.y < -0.01, "lost": lambda t, y: y.y > 1.0}
+
+    def event_names(self):
+        return ("touches", "leaves")
+
+    def amounts(self, step, dt):
+        return {"impulse": step.impulses[0]}
+
+
+FALL = np.sqrt(2 * 0.1 / 9.8)
+
+
+def test_steps_are_as_few_and_as_long_as_the_samples_let_them():
+    run = simulate(Ball(), duration=0.1, samples=3, dt=0.01)
+    assert run.attrs["steps"] == 12 and float(run.time[-1]) == 0.1
+    assert simulate(Ball(), duration=0.1, samples=10, dt=0.01).attrs["steps"] == 10
+    assert simulate(Ball(), duration=0.1, samples=10, dt=1.0).attrs["steps"] == 10
+
+
+@pytest.mark.parametrize("dt", [2e-3, 1e-3, 5e-4])
+def test_impacts_converge_with_the_step(dt):
+    run = simulate(Ball(), duration=0.5, samples=10, dt=dt)
+    touched = run.event_time[run.event_name == "touches"].values[:2]
+    np.testing.assert_allclose(touched, [FALL, 2.0 * FALL], atol=2.0 * dt)
+    first = run.isel(event=int(np.argmax(run.event_name.values == "touches")))
+    assert float(first.impulse_after - first.impulse_before) == pytest.approx(1.5 * 9.8 * FALL, abs=20 * dt)
+
+
+def test_what_touches_again_too_soon_has_not_left():
+    """Flights of 2 FALL/2^n: those below the separation are bounces."""
+    names = {s: simulate(Ball(separation=s), dt=1e-3).event_name.values for s in (0.05, 0.1)}
+    assert list(names[0.05]) == ["touches", "leaves"] * 2 + ["touches"]
+    assert list(names[0.1]) == ["touches", "leaves", "touches"]
+
+
+def test_events_beyond_the_limit_end_a_run_and_say_so():
+    with pytest.warns(IncompleteRun, match="raise max_events"):
+        run = simulate(Ball(), dt=1e-3, max_events=3)
+    assert run.attrs["status"] == Outcome.EVENT_LIMIT and run.sizes["event"] == 3 and run.attrs["t_end_s"] < 1.0
+
+
+def test_the_first_of_a_models_terminations_is_the_status():
+    with pytest.warns(IncompleteRun, match="ended early: lost"):
+        run = simulate(Ball(height=1.1), duration=0.5, samples=10, dt=1e-3)
+    assert run.attrs["t_end_s"] == pytest.approx(1e-3) and run.attrs["steps"] == 1
+
+
+def test_a_state_that_is_lost_is_a_status():
+    ball = jax.jit(lambda m: TimeStepping(1e-3).run(m, Sampling.of(Ball(), None, 0.1, 5)))(
+        with_parameters(precision.cast(Ball()), {"height": jnp.asarray(jnp.nan)})
+    )
+    assert ball.status == Outcome.NONFINITE and ball.steps == 1 and not float(ball.totals["impulse"][0])

@@ -1,10 +1,16 @@
-"""Measures of the smooth walker beside the same figures from its samples."""
+"""Measures of the smooth walker beside the same figures from its samples; gaits of the rolling one."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxgait import ensemble, simulate
-from jaxgait.models.walker.measures import passing_gait
+from jaxgait.models.walker.measures import passing_gait, rolling_gait
+from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.models.walker.smooth import Walker
+from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.solve.periodic import CONVERGED
 
 
 def test_measures_of_a_walk_are_those_of_its_samples():
@@ -16,3 +22,21 @@ def test_measures_of_a_walk_are_those_of_its_samples():
     period, velocity = passing_gait(late.time.values, late.x.values, (late.theta_1 - late.theta_2).values)
     np.testing.assert_allclose([scan.step_period[0], scan.velocity[0]], [period, velocity], rtol=1e-5)
     assert np.isnan(scan.fell_at[0]) and np.isnan(scan.velocity[1]) and 0.0 < float(scan.fell_at[1]) < 2.0
+
+
+def test_where_there_is_no_rolling_gait_its_numbers_are_nan():
+    """Uphill nothing drives a walker: the iterate at which the search ended has a period all the same."""
+    gaits = jax.jit(jax.vmap(lambda slope: rolling_gait(with_parameters(RollingWalker(), {"slope": slope}))))(
+        jnp.array([0.01, -0.02])
+    )
+    assert gaits.point.status[0] == CONVERGED != gaits.point.status[1]
+    found = np.stack([gaits.period, gaits.velocity, gaits.step_length, gaits.normal_impulse, gaits.lift_off])
+    assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, 1]).all()
+    assert float(gaits.period[0]) == pytest.approx(RIGID["period"], abs=1e-7)
+
+
+def test_rolling_gaits_that_cannot_be_are_named():
+    with pytest.raises(ParameterError, match=r"RollingWalker\.gravity"):
+        rolling_gait(RollingWalker(gravity=-9.8))
+    with pytest.raises(ValueError, match="z0 must be finite"):
+        rolling_gait(RollingWalker(), jnp.array([0.2, jnp.nan, -1.0]))
