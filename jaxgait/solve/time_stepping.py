@@ -33,7 +33,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
 from jaxgait import checks
 from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
@@ -216,7 +216,7 @@ class _Stepper(NamedTuple):
 
     def block(self, state: _State) -> _State:
         """Goes on by one block; after an early end nothing changes any more."""
-        index, y, steps = _advanced(self.model, self.t0, self.dt, state.index, state.y, self.steps)
+        index, _y, steps = _advanced(self.model, self.t0, self.dt, state.index, state.y, self.steps)
         codes = self._codes(steps)
         running, ended = state.status == Outcome.COMPLETED, codes != Outcome.COMPLETED
         last = jnp.where(jnp.any(ended), jnp.argmax(ended), self.steps - 1)
@@ -424,7 +424,7 @@ def march(
     reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
 
     def block(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], T]:
-        *carry, steps = _advanced(model, t0, dt, *carry, steps_per_block)
-        return tuple(carry), reduce(steps)
+        index, y, steps = _advanced(model, t0, dt, *carry, steps_per_block)
+        return (index, y), reduce(steps)
 
     return jax.lax.scan(block, (jnp.asarray(0), start), length=blocks)[1]

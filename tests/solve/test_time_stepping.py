@@ -170,7 +170,7 @@ class Ball(Model):
         return Puck(0.0, jnp.asarray(self.height), 0.0, 0.0)
 
     def kinetics(self, y):
-        return Kinetics(lambda f: list(f), [0.0, -9.8])
+        return Kinetics(list, [0.0, -9.8])
 
     def contacts(self, y):
         return Block((0.0, 0.0, 0.0, 0.0), 0.3, self.restitution).contacts(y)

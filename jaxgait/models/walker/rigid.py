@@ -113,7 +113,8 @@ class RigidWalker(RoundFeet, Model):
             jnp.where(slipping & (jnp.abs(v) > STICTION), jnp.abs(v), 0.0)
             for slipping, v in zip(slips, step.slips, strict=True)
         ]
-        friction = sum(jnp.where(slipping, w, 0.0) for slipping, w in zip(slips, step.work[1::2], strict=True))
+        sliding = [jnp.where(slipping, w, 0.0) for slipping, w in zip(slips, step.work[1::2], strict=True)]
+        friction = sliding[0] + sliding[1]
         touching = (normal[0] > 0.0) | (normal[1] > 0.0)
         return {
             "slipped_1": dt * slid[0],

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.walker.expected import RIGID
 from jaxgait import ensemble, simulate
 from jaxgait.models.walker.measures import passing_gait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jaxgait import ensemble, precision, simulate
-from jaxgait.ensembles import zipped
 from jaxgait.measure import Measures
 from jaxgait.models.walker.measures import RIGID_MEASURES
 from jaxgait.models.walker.rigid import SWING, RigidWalker
@@ -92,7 +91,7 @@ def test_samples_totals_and_extremes_are_those_of_the_steps(walks, name):
 
 
 def test_a_fall_is_known_to_the_step_and_nothing_counts_after_it(walks):
-    trajectory, measured, steps, amounts, energy, fell = walks["falls"]
+    trajectory, measured, steps, _amounts, energy, fell = walks["falls"]
     first = fell.argmax()
     assert fell.any() and trajectory.t_end == pytest.approx(steps.t[first], abs=ROUNDING)
     assert measured["fell_at"] == trajectory.t_end and trajectory.steps == first + 1
