@@ -28,7 +28,7 @@ import sys
 import types
 import typing
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -99,7 +99,15 @@ class ParameterInfo(NamedTuple):
 
 
 def parameter(
-    default: Any, *, unit: str, doc: str, bounds: Bounds = "any", source: str = "", plausible: Range | None = None
+    default: Any,
+    *,
+    unit: str,
+    doc: str,
+    bounds: Bounds = "any",
+    source: str = "",
+    plausible: Range | None = None,
+    of: str = "",
+    standard: str = "",
 ) -> Any:
     """Declares a physical parameter of a model: an `equinox.Module` field that knows what it means.
 
@@ -110,12 +118,38 @@ def parameter(
         bounds: "any" finite number, "nonnegative" or "positive".
         source: where the value comes from.
         plausible: lowest and highest value that are no surprise; None: by the rule of this module.
+        of: the part (a field beside this one) of whose default this is a number: once another law is put in that
+            part's place, or another choice is made, this is no parameter any more.
+        standard: name of the law that this is a number of, where another law may be put in place of the number.
     """
-    metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source}
+    metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
     if isinstance(default, np.ndarray):
         return eqx.field(default_factory=default.copy, metadata=metadata)
     return eqx.field(default=default, metadata=metadata)
+
+
+def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] = ()) -> Any:
+    """Declares an exchangeable part of a model: a field whose type says what may be put there; see `jaxgait.parts`.
+
+    Args:
+        default: a module; None: what stands there is made of numbers beside it (see `parameter`), or is nothing.
+        doc: its role in a few words.
+        standard: name of the law that stands there by default, if `default` is None.
+        options: modules to offer in its place, with numbers that suit the model; none: one of every class that fits.
+    """
+    return eqx.field(default=default, metadata={"doc": doc, "standard": standard, "options": tuple(options)})
+
+
+def choice(default: Any, *, doc: str, of: str = "") -> Any:
+    """Declares a static choice of a model, whose type lists the alternatives; see `jaxgait.parts`.
+
+    Args:
+        default: one of them.
+        doc: what is chosen, in a few words.
+        of: see `parameter`.
+    """
+    return eqx.field(default=default, static=True, metadata={"doc": doc, "of": of})
 
 
 def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
@@ -154,11 +188,21 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
     for field in dataclasses.fields(module):
         value = getattr(module, field.name)
         name = prefix + field.name
-        if "unit" in field.metadata:
+        if isinstance(value, eqx.Module):
+            yield from _walk(value, name + ".")
+        elif "unit" in field.metadata and not replaced(module, field):
             m = field.metadata
             yield name, ParameterInfo(value, m["unit"], m["doc"], m["bounds"], m["source"], m["plausible"], m["rank"])
-        elif isinstance(value, eqx.Module):
-            yield from _walk(value, name + ".")
+
+
+def replaced(module: Any, field: dataclasses.Field) -> bool:
+    """Whether a field belongs to the default of a part (see `parameter`) that another one stands in for."""
+    of = field.metadata.get("of")
+    if not of:
+        return False
+    owner = next(f for f in dataclasses.fields(module) if f.name == of)
+    value = getattr(module, of)
+    return isinstance(value, eqx.Module) or (owner.metadata.get("static", False) and value != owner.default)
 
 
 def parameter_info(model: Any, name: str) -> ParameterInfo:
@@ -185,12 +229,9 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
         if field is None or part.startswith("_"):
             break
         value, here = getattr(owner, part), ".".join(parts[: i + 1])
-        if field.metadata.get("static"):
-            return (
-                f"{kind}.{here} is a choice ({value!r}), no parameter: make it with {type(owner).__name__}({part}=...)"
-            )
-        if value is None:
-            return f"{kind} has no {here}: make it with {type(owner).__name__}({part}={_parts_of(field, owner)}(...))"
+        exchanged = _exchanged(owner, field, f"{kind}.{here}", value)
+        if exchanged:
+            return exchanged
         if not isinstance(value, eqx.Module):
             break
         owner = value
@@ -202,6 +243,25 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [n for n in known if n.endswith("." + name)]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_listed(sorted(known))}"
     return f"{kind} has no parameter {name!r}: {hint}"
+
+
+def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
+    """Why a field is a choice, replaced or missing, and so no parameter; empty if it is none of these."""
+    maker, name = type(owner).__name__, field.name
+    if field.metadata.get("static"):
+        return (
+            f"{label} is a choice ({value!r}), no parameter: make it with {maker}({name}=...), or exchange it with "
+            "jaxgait.parts.with_parts"
+        )
+    if replaced(owner, field):
+        of = field.metadata["of"]
+        stands = getattr(owner, of)
+        what = f"a {type(stands).__name__} with its own" if isinstance(stands, eqx.Module) else repr(stands)
+        return f"{label} has no meaning here: {label.removesuffix(name)}{of} is {what}"
+    if value is None:
+        kind, _, here = label.partition(".")
+        return f"{kind} has no {here}: make it with {maker}({name}={_parts_of(field, owner)}(...))"
+    return ""
 
 
 def _listed(names: list[str], most: int = 8) -> str:
@@ -358,35 +418,69 @@ def _level_of_user(frame: types.FrameType | None) -> int:
 
 
 def _check_parts(module: Any, label: str) -> None:
-    """Finds parts of a model that are no modules, such as a number where a group of parameters belongs."""
+    """Finds parts of a model that are no modules, such as a number where a group belongs, and choices there are not."""
     for field in dataclasses.fields(module):
-        value, wanted = getattr(module, field.name), _part_types(type(module)).get(field.name, ())
-        here = f"{label}.{field.name}"
-        if wanted and not isinstance(value, wanted):
-            raise ParameterError(f"{here} must be a {_parts_of(field, module)}(...), got {shown(value)}")
+        value, here = getattr(module, field.name), f"{label}.{field.name}"
+        wrong = misfit(module, field, value)
+        if wrong:
+            raise ParameterError(f"{here} must be {wrong}, got {shown(value)}")
         if isinstance(value, eqx.Module):
             _check_parts(value, here)
 
 
+def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
+    """What a part or a choice of a module must be, if a value is not that; empty if it fits, or is a number."""
+    if field.metadata.get("static"):
+        options = choices(type(owner), field.name)
+        fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
+        return "" if fits else _alternatives([repr(o) for o in options])
+    wanted = part_types(type(owner)).get(field.name, ())
+    number = "unit" in field.metadata and not isinstance(value, eqx.Module | type)  # see `_check_kind`
+    return "" if not wanted or number or isinstance(value, wanted) else f"a {_parts_of(field, owner)}(...)"
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def _parts_of(field: Any, owner: Any) -> str:
-    kinds = [t.__name__ for t in _part_types(type(owner)).get(field.name, ()) if t is not type(None)]
+    kinds = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
     return " or ".join(kinds) or field.name.capitalize()
 
 
 @functools.cache
-def _part_types(kind: type) -> dict[str, tuple[type, ...]]:
-    """The types that fields may have which hold modules, by name."""
-    try:
-        hints = typing.get_type_hints(kind)
-    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
-        return {}
+def part_types(kind: type) -> dict[str, tuple[type, ...]]:
+    """The modules (and None) that the fields of a class may hold, by name of those that may hold a module.
+
+    Args:
+        kind: class of a module.
+    """
     found = {}
-    for name, hint in hints.items():
+    for name, hint in _hints(kind).items():
         options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
         classes = tuple(t for t in options if isinstance(t, type))
-        if len(classes) == len(options) and any(issubclass(t, eqx.Module) for t in classes):
-            found[name] = classes
+        modules = tuple(t for t in classes if issubclass(t, eqx.Module) or t is type(None))
+        if len(classes) == len(options) and any(t is not type(None) for t in modules):
+            found[name] = modules
     return found
+
+
+@functools.cache
+def choices(kind: type, name: str) -> tuple[Any, ...]:
+    """The alternatives of a static choice of a class of modules: of a `Literal` or a flag; none of anything else."""
+    hint = _hints(kind).get(name)
+    if hint is bool:
+        return False, True
+    return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of the fields of a class, by name; none where they cannot be resolved."""
+    try:
+        return typing.get_type_hints(kind)
+    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
+        return {}
 
 
 def check_value(label: str, value: Any, info: ParameterInfo) -> None:

@@ -73,8 +73,8 @@ def scan():
 CALLS = {
     **{type(model).__name__: lambda model=model: of(model) for model in MODELS},
     "elementary": lambda: [f(0.3) for f in (elementary.sincos, elementary.arctan, elementary.arccos)],
-    "contact": lambda: contact.hunt_crossley(1e-3, 0.1, 1e5, 0.3, 1e4),
-    "friction": lambda: friction.falling_coefficient(0.1, 0.8, 0.6, 0.05),
+    "contact": lambda: contact.HuntCrossley(1e5, 0.3, 1e4).force(1e-3, 0.1),
+    "friction": lambda: friction.Stribeck(0.8, 0.6, 0.05).force(0.1, 1.0)[0],
     "linalg": lambda: linalg.solve(MATRIX, [1.0, 1.0 / 3.0]),
     "fourbar": lambda: fourbar.psi_at(KNEE.linkage.bars, 0.5),
     "spatial": turning,

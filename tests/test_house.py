@@ -14,11 +14,12 @@ import jaxgait
 ROOMS = [
     "native",
     "roots",
+    "parameters",
     "mechanics",
     "motion",
     "registry",
-    "parameters",
     "model",
+    "parts",
     "run",
     "measure",
     "solve",

@@ -10,11 +10,13 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
+from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.creeper.artery import CLOSURE, Inflow
 from jaxgait.models.creeper.measures import grip_threshold
-from jaxgait.models.creeper.model import Creeper, Pads
+from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.creeper.pictures import animate
 from jaxgait.parameters import with_parameters
+from jaxgait.parts import with_parts
 from jaxgait.plot.style import BLUE, GREY, RED, axis_label, save, style
 from jaxgait.report import Report
 
@@ -95,7 +97,7 @@ def _slug(name: str) -> str:
 def _other_laws(report: Report) -> None:
     printed = Creeper(inflow=Inflow(backflow="printed"))
     _displacement(report, "printed back-flow", jaxgait.simulate(printed, strides=4, samples=20))
-    memoryless = Creeper(pads=Pads(law="memoryless"))
+    memoryless = with_parts(Creeper(), {"pads.friction": Coulomb(1.0, 5e-5, "tanh")})
     _displacement(report, "memoryless pads", jaxgait.simulate(memoryless, strides=4, samples=20))
 
 

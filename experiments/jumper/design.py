@@ -16,14 +16,15 @@ from scipy.optimize import minimize
 import jaxgait
 from jaxgait import precision
 from jaxgait.ensembles import zipped
+from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
 from jaxgait.model import Variable
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.landing import assess_landing, with_landing
 from jaxgait.models.jumper.measures import fly
 from jaxgait.models.jumper.pictures import film, landings, postures
-from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing
 from jaxgait.parameters import get_parameter, with_parameters
+from jaxgait.parts import with_parts
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.run import Run
@@ -121,7 +122,9 @@ def landing(report: Report, out: pathlib.Path) -> None:
     flexing = with_landing(ARMS_UP, jaxgait.simulate(ARMS_UP, duration=0.36, **once))
     models = {
         "locked legs": ARMS_UP,
-        "locked legs, impact law": eqx.tree_at(lambda m: m.sole, ARMS_UP, Sole(impact=True)),
+        "locked legs, impact law": with_parts(
+            ARMS_UP, {"sole.normal": ImpactHertz(HystereticHertz(ARMS_UP.sole.stiffness))}
+        ),
         "flexing legs": flexing,
     }
     runs = {name: jaxgait.simulate(model, duration=1.5, **once) for name, model in models.items()}

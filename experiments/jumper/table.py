@@ -14,12 +14,13 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import precision
+from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import Jump, assess, lift_off_times, march_incremental, slid
 from jaxgait.models.jumper.pictures import film, film_3d, foot_maps, ground_reaction, sole_map
 from jaxgait.models.jumper.planar import JumperState
-from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper, SpatialState
+from jaxgait.parts import with_parts
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
 from jaxgait.report import Report
 
@@ -125,7 +126,7 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
     model = Jumper()
     runs = {
         "bristle": run(model),
-        "memoryless": run(Jumper(sole=Sole(law="memoryless"))),
+        "memoryless": run(with_parts(model, {"sole.friction": Stribeck(0.9, 0.7, 0.006, 0.006, "algebraic")})),
         "incremental": _incremental(model),
     }
     for name, data in runs.items():

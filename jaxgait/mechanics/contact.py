@@ -1,141 +1,309 @@
-"""Smooth contact and friction laws: one point against one surface.
+"""Normal contact laws: one point against one surface. Each law is a module with its own parameters.
 
-Everywhere `depth` is the penetration in m (positive inside the other body), `rate` its time derivative in m/s,
-`velocity` the sliding velocity in m/s. Normal forces push (>= 0), friction opposes `velocity`. All laws are
-functions of scalars or of equally shaped arrays; none has a switch that automatic differentiation cannot follow.
+    KelvinVoigt(stiffness=1e5, damping=20.0).force(depth, rate)
 
-Switching on at touch-down is smoothed over a depth `1 / steepness` by an *activation*:
+Everywhere `depth` is the penetration in m (positive inside the other body) and `rate` its time derivative in m/s.
+Normal forces push (>= 0). All laws take scalars or equally shaped arrays, and automatic differentiation can follow
+all of them. Friction laws are in `jaxgait.mechanics.friction`.
+
+Switching on at touch-down is smoothed over a depth `1 / steepness` by a *smoothing*:
 
 - ``"tanh"``: ``(1 + tanh s) / 2``, no force in the air beyond a few widths;
 - ``"arctan"``: ``1/2 + arctan(s) / pi``, with a long tail;
 - ``"softplus"``: the depth itself becomes ``softplus(s) / steepness``, the damper is switched by the logistic function.
-
-References: Kelvin-Voigt as used by Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157; Hertz (1881); Hunt and
-Crossley, J. Appl. Mech. 42 (1975) 440; regularised Coulomb friction: Threlfall, Mech. Mach. Theory 13 (1978) 475.
 """
 
 from __future__ import annotations
 
+import abc
 import math
 from typing import Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from jaxgait.mechanics import elementary
-from jaxgait.mechanics.scalars import Real, RealArray
+from jaxgait.mechanics.scalars import Real, RealArray, Scalar
+from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 from jaxgait.roots import bisected
 
-Activation = Literal["tanh", "arctan", "softplus"]
-Regularisation = Literal["arctan", "tanh", "algebraic"]
+Smoothing = Literal["tanh", "arctan", "softplus"]
 
 
 @float64_default
-def step(s: Real, activation: Activation = "tanh") -> RealArray:
+def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
     """Smooth Heaviside step of a number without dimension: 0 far below zero, 1/2 at zero, 1 far above.
 
     Raises:
-        ValueError: for an unknown activation.
+        ValueError: for an unknown smoothing.
     """
-    if activation == "tanh":
+    if smoothing == "tanh":
         return (1.0 + jnp.tanh(s)) / 2.0
-    if activation == "arctan":
+    if smoothing == "arctan":
         return 0.5 + elementary.arctan(s) / math.pi
-    if activation == "softplus":
+    if smoothing == "softplus":
         return jax.nn.sigmoid(s)
-    raise ValueError(f"activation must be 'tanh', 'arctan' or 'softplus', got {activation!r}")
+    raise ValueError(f"smoothing must be 'tanh', 'arctan' or 'softplus', got {smoothing!r}")
 
 
 @float64_default
-def penetration(depth: Real, steepness: Real, activation: Activation = "tanh") -> RealArray:
+def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> RealArray:
     """The depth in m that a contact spring feels: smooth, about `depth` inside and about zero outside.
 
     Args:
         depth: penetration in m.
         steepness: reciprocal of the smoothing depth in 1/m.
-        activation: see the module's docstring.
+        smoothing: see the module's docstring.
     """
-    if activation == "softplus":
+    if smoothing == "softplus":
         return jnp.asarray(elementary.softplus(steepness * depth) / steepness)
-    return depth * step(steepness * depth, activation)
+    return depth * step(steepness * depth, smoothing)
 
 
 @float64_default
-def kelvin_voigt(
-    depth: Real, rate: Real, stiffness: Real, damping: Real, steepness: Real, activation: Activation = "tanh"
-) -> RealArray:
-    """Normal force in N of a spring and a damper in parallel, switched on at touch-down, never pulling.
+class NormalLaw(eqx.Module):
+    """What a normal contact law is: a force at a depth and its rate. A law of your own is a subclass."""
 
-    Args:
-        depth: penetration in m.
-        rate: its rate in m/s.
-        stiffness: spring in N/m.
-        damping: damper in N s/m.
-        steepness: reciprocal of the smoothing depth in 1/m.
-        activation: see the module's docstring.
-    """
-    if activation == "softplus":
-        on = step(steepness * depth, "softplus")
-        return jnp.maximum(stiffness * penetration(depth, steepness, "softplus") + damping * rate * on, 0.0)
-    return jnp.maximum(stiffness * depth + damping * rate, 0.0) * step(steepness * depth, activation)
+    @abc.abstractmethod
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Normal force in N at a penetration in m and its rate in m/s, never pulling."""
 
+    @abc.abstractmethod
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J that is stored at a penetration in m (the smoothing at touch-down aside)."""
 
-@float64_default
-def hertz(
-    depth: Real,
-    rate: Real,
-    stiffness: Real,
-    damping: Real,
-    steepness: Real,
-    activation: Activation = "softplus",
-    exponent: float = 1.5,
-) -> RealArray:
-    """Normal force in N of Hertz's elastic contact with a linear damper: ``k d^n + c d'``, never pulling.
+    @abc.abstractmethod
+    def static_depth(self, force: Real) -> RealArray:
+        """Penetration in m at which the law carries a force in N at rest (the smoothing at touch-down aside)."""
 
-    Args:
-        depth: penetration in m.
-        rate: its rate in m/s.
-        stiffness: Hertz's constant in N/m^exponent.
-        damping: damper in N s/m.
-        steepness: reciprocal of the smoothing depth in 1/m.
-        activation: see the module's docstring.
-        exponent: 3/2 for spheres.
-    """
-    elastic = stiffness * _power(penetration(depth, steepness, activation), exponent)
-    return jnp.maximum(elastic + damping * rate * step(steepness * depth, activation), 0.0)
+    @abc.abstractmethod
+    def engaged(self, depth: Real) -> RealArray:
+        """Smooth switch between 0 (open) and 1 (closed) at a penetration in m, for friction with a memory."""
 
 
 @float64_default
-def hunt_crossley(
-    depth: Real,
-    rate: Real,
-    stiffness: Real,
-    dissipation: Real,
-    steepness: Real,
-    activation: Activation = "softplus",
-    exponent: float = 1.0,
-    tension_width: float = 0.01,
-) -> RealArray:
-    """Normal force in N of Hunt and Crossley: ``k d^n (1 + a d')``, continuous at touch-down, never pulling.
+class NoContact(NormalLaw):
+    """No force at any depth: the ground is switched off."""
 
-    Args:
-        depth: penetration in m.
-        rate: its rate in m/s.
-        stiffness: k in N/m^exponent.
-        dissipation: a in s/m.
-        steepness: reciprocal of the smoothing depth in 1/m.
-        activation: see the module's docstring.
-        exponent: n, 1 for a linear spring, 3/2 for spheres.
-        tension_width: width (no dimension) over which the factor ``1 + a d'`` is kept above zero by a softplus.
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Zero N."""
+        return jnp.zeros_like(depth + rate)
+
+    def energy(self, depth: Real) -> RealArray:
+        """Zero J."""
+        return jnp.zeros_like(jnp.asarray(depth))
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Infinitely deep, in m: nothing is carried."""
+        return jnp.full_like(jnp.asarray(force), jnp.inf)
+
+    def engaged(self, depth: Real) -> RealArray:
+        """Always open: 0."""
+        return jnp.zeros_like(jnp.asarray(depth))
+
+
+@float64_default
+class UnilateralSpring(NormalLaw):
+    """A linear spring without damping or smoothing, which acts on one side only: ``k max(d, 0)``."""
+
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive")
+
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Force in N at a depth in m; the rate does not matter."""
+        return self.stiffness * jnp.maximum(depth, 0.0)
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return 0.5 * self.stiffness * jnp.maximum(depth, 0.0) ** 2
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        return jnp.asarray(force / self.stiffness)
+
+    def engaged(self, depth: Real) -> RealArray:
+        """1 inside, 0 outside."""
+        return jnp.where(jnp.asarray(depth) > 0.0, 1.0, 0.0)
+
+
+@float64_default
+class KelvinVoigt(NormalLaw):
+    """A spring and a damper in parallel: ``max(k d + c d', 0)``, switched on at touch-down.
+
+    Source: as used by Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157.
     """
-    elastic = stiffness * _power(penetration(depth, steepness, activation), exponent)
-    return jnp.asarray(elastic * tension_width * elementary.softplus((1.0 + dissipation * rate) / tension_width))
+
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive")
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative")
+    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive")
+    smoothing: Smoothing = choice("tanh", doc="smoothing at touch-down")
+
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Normal force in N at a depth in m and its rate in m/s."""
+        if self.smoothing == "softplus":
+            elastic = self.stiffness * penetration(depth, self.steepness, "softplus")
+            return jnp.maximum(elastic + self.damping * rate * self.engaged(depth), 0.0)
+        return jnp.maximum(self.stiffness * depth + self.damping * rate, 0.0) * self.engaged(depth)
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return 0.5 * self.stiffness * jnp.maximum(depth, 0.0) ** 2
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        return jnp.asarray(force / self.stiffness)
+
+    def engaged(self, depth: Real) -> RealArray:
+        """The law's own switch, between 0 and 1."""
+        return step(self.steepness * depth, self.smoothing)
+
+
+@float64_default
+class Hertz(NormalLaw):
+    """Hertz's elastic contact with a linear damper: ``max(k d^n + c d', 0)``. Source: Hertz (1881)."""
+
+    stiffness: Scalar = parameter(1e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive")
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative")
+    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive")
+    smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
+    exponent: float = eqx.field(static=True, default=1.5)
+    """n: 3/2 for spheres; the constant's unit is N/m^n."""
+
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Normal force in N at a depth in m and its rate in m/s."""
+        elastic = self.stiffness * _power(penetration(depth, self.steepness, self.smoothing), self.exponent)
+        return jnp.maximum(elastic + self.damping * rate * step(self.steepness * depth, self.smoothing), 0.0)
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
+
+    def engaged(self, depth: Real) -> RealArray:
+        """The law's own switch, between 0 and 1."""
+        return step(self.steepness * depth, self.smoothing)
+
+
+@float64_default
+class HuntCrossley(NormalLaw):
+    """Hunt and Crossley's law: ``k d^n (1 + a d')``, continuous at touch-down.
+
+    `hunt_crossley_dissipation` gives the dissipation of a restitution. Source: Hunt and Crossley, J. Appl. Mech. 42
+    (1975) 440.
+    """
+
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive")
+    dissipation: Scalar = parameter(1.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative")
+    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive")
+    tension_width: Scalar = parameter(
+        0.01, unit="1", doc="width over which the damping factor is kept above zero", bounds="positive"
+    )
+    smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
+    exponent: float = eqx.field(static=True, default=1.0)
+    """n: 1 for a linear spring, 3/2 for spheres; the stiffness' unit is N/m^n."""
+
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Normal force in N at a depth in m and its rate in m/s."""
+        elastic = self.stiffness * _power(penetration(depth, self.steepness, self.smoothing), self.exponent)
+        width = self.tension_width
+        return jnp.asarray(elastic * width * elementary.softplus((1.0 + self.dissipation * rate) / width))
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return self.stiffness * _power(jnp.asarray(depth), self.exponent + 1.0) / (self.exponent + 1.0)
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        if self.exponent == 1.0:
+            return jnp.asarray(force / self.stiffness)
+        return jnp.asarray((force / self.stiffness) ** (1.0 / self.exponent))
+
+    def engaged(self, depth: Real) -> RealArray:
+        """The law's own switch, between 0 and 1."""
+        return step(self.steepness * depth, self.smoothing)
+
+
+@float64_default
+class HystereticHertz(NormalLaw):
+    """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')`` with a dissipation a that gives a restitution.
+
+    Not smoothed: the force and its first derivative vanish at touch-down by themselves. See `hertz_stiffness` and
+    `restitution_dissipation`, from Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
+    """
+
+    stiffness: Scalar = parameter(1.75e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive")
+    restitution: Scalar = parameter(0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative")
+    approach_speed: Scalar = parameter(
+        0.2, unit="m/s", doc="approach speed that restitution refers to", bounds="positive"
+    )
+    engagement_depth: Scalar = parameter(
+        1e-4, unit="m", doc="depth over which friction with a memory is engaged", bounds="positive"
+    )
+
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Normal force in N at a depth in m and its rate in m/s."""
+        dissipation = restitution_dissipation(self.restitution, self.approach_speed)
+        return _hysteretic_hertz(depth, rate, self.stiffness, dissipation)
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return self.stiffness * _power(jnp.asarray(depth), 2.5) / 2.5
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        return jnp.asarray((force / self.stiffness) ** (2.0 / 3.0))
+
+    def engaged(self, depth: Real) -> RealArray:
+        """A smooth step over the engagement depth, between 0 and 1."""
+        s = jnp.clip(depth / self.engagement_depth, 0.0, 1.0)
+        return s * s * (3.0 - 2.0 * s)
+
+
+@float64_default
+class ImpactHertz(eqx.Module):
+    """`HystereticHertz` whose restitution refers to the speed at which the contact came down: it remembers that speed.
+
+    Its state follows the approach speed in the air and is held on the ground. It is no `NormalLaw`: only models that
+    keep this state (the jumper's sole) can have it. Source: Chen, Yan, Jin 2003.
+    """
+
+    steady: HystereticHertz = HystereticHertz()
+    """Stiffness and restitution; its approach speed is the least that counts."""
+    tracking_time: Scalar = parameter(
+        2e-3, unit="s", doc="time within which the memory follows the speed in the air", bounds="positive"
+    )
+
+    def at_rest(self, *shape: int) -> RealArray:
+        """The remembered speeds in m/s of contacts that were never in the air."""
+        return jnp.full(shape, self.steady.approach_speed)
+
+    def force(self, depth: Real, rate: Real, approach: Real) -> RealArray:
+        """Normal force in N at a depth in m and its rate in m/s, having come down with a remembered speed in m/s."""
+        steady = self.steady
+        dissipation = restitution_dissipation(steady.restitution, jnp.maximum(approach, steady.approach_speed))
+        return _hysteretic_hertz(depth, rate, steady.stiffness, dissipation)
+
+    def memory_rate(self, depth: Real, rate: Real, approach: Real) -> RealArray:
+        """Rate of the remembered speed in m/s^2: it follows the speed in the air and is held on the ground."""
+        follows = (jnp.maximum(rate, self.steady.approach_speed) - approach) / self.tracking_time
+        return jnp.where(jnp.asarray(depth) > 0.0, 0.0, follows)
+
+    def static_depth(self, force: Real) -> RealArray:
+        """Depth in m under a force in N."""
+        return self.steady.static_depth(force)
+
+    def engaged(self, depth: Real) -> RealArray:
+        """As in `HystereticHertz`."""
+        return self.steady.engaged(depth)
 
 
 @float64_default
 def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
-    """Dissipation a in s/m with which `hunt_crossley` returns a given restitution e, whatever its k and exponent.
+    """Dissipation a in s/m with which `HuntCrossley` returns a given restitution e, whatever its k and exponent.
 
     A free mass that lands at speed v leaves at e v where, with s = a v, ``ln((1 + s) / (1 - e s)) = s (1 + e)``. Weight
     swallows small rebounds: a body that lands on a spring under its own weight needs less dissipation than this.
@@ -165,21 +333,6 @@ def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
 
 
 @float64_default
-def hysteretic_hertz(depth: Real, rate: Real, stiffness: Real, dissipation: Real) -> RealArray:
-    """Normal force in N of a rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')``, not smoothed at touch-down.
-
-    The force and its first derivative vanish at touch-down by themselves.
-
-    Args:
-        depth: penetration in m.
-        rate: its rate in m/s.
-        stiffness: see `hertz_stiffness`.
-        dissipation: a in s/m, see `restitution_dissipation`.
-    """
-    return stiffness * _power(jnp.asarray(depth), 1.5) * jnp.maximum(1.0 + dissipation * rate, 0.0)
-
-
-@float64_default
 def restitution_dissipation(restitution: Real, approach: Real) -> Real:
     """Factor in s/m of hysteresis damping that gives a restitution: ``3 (1 - e^2) / (4 v)``.
 
@@ -193,73 +346,13 @@ def restitution_dissipation(restitution: Real, approach: Real) -> Real:
     return 0.75 * (1.0 - restitution**2) / approach
 
 
+def _hysteretic_hertz(depth: Real, rate: Real, stiffness: Real, dissipation: Real) -> RealArray:
+    return stiffness * _power(jnp.asarray(depth), 1.5) * jnp.maximum(1.0 + dissipation * rate, 0.0)
+
+
 def _power(depth: RealArray, exponent: float) -> RealArray:
     """Positive part of the depth to a power, with a derivative of zero (not NaN) at and above the surface."""
     if exponent == 1.0:
         return jnp.maximum(depth, 0.0)
     inside = depth > 0.0
     return jnp.where(inside, jnp.where(inside, depth, 1.0) ** exponent, 0.0)
-
-
-@float64_default
-def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "arctan") -> RealArray:
-    """Smooth sign function of a velocity: odd, between -1 and 1.
-
-    Args:
-        velocity: in m/s.
-        slip_velocity: width in m/s of the transition through zero.
-        regularisation: "arctan" (2/pi arctan s), "tanh" or "algebraic" (s / sqrt(1 + s^2)).
-
-    Raises:
-        ValueError: for an unknown regularisation.
-    """
-    s = velocity / slip_velocity
-    if regularisation == "arctan":
-        return (2.0 / math.pi) * elementary.arctan(s)
-    if regularisation == "tanh":
-        return jnp.tanh(s)
-    if regularisation == "algebraic":
-        return s / jnp.sqrt(1.0 + s * s)
-    raise ValueError(f"regularisation must be 'arctan', 'tanh' or 'algebraic', got {regularisation!r}")
-
-
-@float64_default
-def coulomb(
-    velocity: Real, normal: Real, friction: Real, slip_velocity: Real, regularisation: Regularisation = "arctan"
-) -> RealArray:
-    """Regularised Coulomb friction force in N: ``-mu N sign(v)``.
-
-    Args:
-        velocity: sliding velocity in m/s.
-        normal: normal force in N.
-        friction: coefficient mu, no dimension.
-        slip_velocity: width in m/s of the transition from stick to slip.
-        regularisation: see `sign`.
-    """
-    return -friction * normal * sign(velocity, slip_velocity, regularisation)
-
-
-@float64_default
-def stribeck(
-    velocity: Real,
-    normal: Real,
-    static_friction: Real,
-    kinetic_friction: Real,
-    stribeck_velocity: Real,
-    slip_velocity: Real,
-    regularisation: Regularisation = "tanh",
-) -> RealArray:
-    """Friction force in N that falls from static to kinetic with the sliding velocity (Stribeck).
-
-    Args:
-        velocity: sliding velocity in m/s.
-        normal: normal force in N.
-        static_friction: coefficient at small velocity, no dimension.
-        kinetic_friction: coefficient at large velocity, no dimension.
-        stribeck_velocity: velocity in m/s over which it falls (Gaussian).
-        slip_velocity: width in m/s of the transition from stick to slip.
-        regularisation: see `sign`.
-    """
-    falling = jnp.exp(-((velocity / stribeck_velocity) ** 2))
-    friction = kinetic_friction + (static_friction - kinetic_friction) * falling
-    return coulomb(velocity, normal, friction, slip_velocity, regularisation)

@@ -1,141 +1,292 @@
-"""Friction with a memory: elastic bristles that bend before they slip.
+"""Friction laws: one contact that slides on a surface. Each law is a module with its own parameters.
 
-A bristle's deflection `z` (m) is part of the state; the laws return the friction force (N) and the rate of `z` (m/s).
-Memoryless laws are in `jaxgait.mechanics.contact`.
+    Coulomb(coefficient=0.6).force(velocity, normal)[0]
+
+A law takes the relative contact velocity in m/s, the normal force in N (>= 0) and its own memory, and returns the
+friction force in N on the sliding body, which opposes the velocity, and the rate of the memory:
+
+- `Coulomb` and `Stribeck` have no memory (None); their forces are smooth through zero velocity, over `slip_velocity`,
+  so that they creep under a static load;
+- `Bristle` has one, the deflection in m of elastic bristles that bend before they slip: it holds a static load.
+
+These three are `FrictionLaw`: they work in every contact, those that lift off included. `Dahl` holds a load better but
+needs one that never vanishes; `Incremental` is a rule for time steps and no differential equation.
+
+Velocities are components along one tangent, or with ``axes=True`` have the tangential directions as their last axis.
 """
 
 from __future__ import annotations
 
+import abc
+import math
+from typing import ClassVar, Literal
+
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.scalars import Real, RealArray
+from jaxgait.mechanics import elementary
+from jaxgait.mechanics.scalars import Real, RealArray, Scalar
+from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
+
+Regularisation = Literal["arctan", "tanh", "algebraic"]
+_SLOPES: dict[Regularisation, float] = {"arctan": 2.0 / math.pi, "tanh": 1.0, "algebraic": 1.0}
+"""Of `sign` at rest."""
+_SMALL = 1e-12
+"""Speed in m/s below which a direction is not asked for."""
 
 
 @float64_default
-def bristle(
-    velocity: Real, deflection: Real, limit: Real, stiffness: Real, damping: Real, release_time: Real
-) -> tuple[RealArray, RealArray]:
-    """Friction of Dahl's kind with a limit that may change in time: holds a static load without creep.
-
-    With z_s = limit / stiffness the deflection relaxes towards +-z_s while sliding:
-
-        w = v - |v| z / z_s,    z' = w - max(0, |z| / z_s - 1) z / release_time,    f = -(stiffness z + damping limit w)
-
-    When the limit falls (a pad melts), the excess deflection is given back within `release_time`; when it rises (a pad
-    solidifies), no force appears: the bristle starts from what it holds.
+def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "arctan") -> RealArray:
+    """Smooth sign function of a velocity: odd, between -1 and 1.
 
     Args:
-        velocity: sliding velocity in m/s.
-        deflection: of the bristle in m.
-        limit: largest static friction force in N, > 0.
-        stiffness: in N/m.
-        damping: micro-damping per unit limit in s/m.
-        release_time: in s.
+        velocity: in m/s.
+        slip_velocity: width in m/s of the transition through zero.
+        regularisation: "arctan" (2/pi arctan s), "tanh" or "algebraic" (s / sqrt(1 + s^2)).
 
-    Returns:
-        Force in N on the sliding body, and the rate of the deflection in m/s.
+    Raises:
+        ValueError: for an unknown regularisation.
     """
-    velocity, deflection = jnp.asarray(velocity), jnp.asarray(deflection)
-    slip = stiffness * deflection / limit  # z / z_s
-    micro = velocity - jnp.abs(velocity) * slip
-    excess = jnp.maximum(jnp.abs(slip) - 1.0, 0.0)
-    force = -(stiffness * deflection + damping * limit * micro)
-    return force, micro - excess * deflection / release_time
+    s = velocity / slip_velocity
+    if regularisation == "arctan":
+        return (2.0 / math.pi) * elementary.arctan(s)
+    if regularisation == "tanh":
+        return jnp.tanh(s)
+    if regularisation == "algebraic":
+        return s / jnp.sqrt(1.0 + s * s)
+    raise ValueError(f"regularisation must be 'arctan', 'tanh' or 'algebraic', got {regularisation!r}")
 
 
 @float64_default
 def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_velocity: Real) -> RealArray:
-    """Friction coefficient that falls from static to kinetic with the sliding speed (Gaussian, Stribeck)."""
+    """Friction coefficient that falls from static to kinetic with the sliding speed in m/s (Gaussian, Stribeck)."""
     return kinetic + (static - kinetic) * jnp.exp(-((speed / stribeck_velocity) ** 2))
 
 
 @float64_default
-def loaded_bristle(
-    velocity: Float[Array, "... axes"],
-    deflection: Float[Array, "... axes"],
-    normal: Float[Array, ...],
-    coefficient: Float[Array, ...],
-    engaged: Float[Array, ...],
-    stiffness: Real,
-    damping: Real,
-    release_time: Real,
-) -> tuple[Float[Array, "... axes"], Float[Array, "... axes"]]:
-    """Bristle friction whose shear stiffness grows with the load, for contacts that lift off and land (LuGre's kind).
+class FrictionLaw(eqx.Module):
+    """What a friction law for any contact is: a force against the velocity, and a memory if it needs one.
+
+    A law of your own is a subclass. It must give no force without a normal force, and stay finite there.
+    """
+
+    stiff: ClassVar[bool] = True
+    """Whether the law alone makes a model stiff: True for regularised laws, whose slope at rest is steep."""
+
+    @abc.abstractmethod
+    def force(
+        self,
+        velocity: Real,
+        normal: Real,
+        memory: Real | None = None,
+        engaged: Real = 1.0,
+        *,
+        axes: bool = False,
+    ) -> tuple[RealArray, RealArray | None]:
+        """Force in N on the sliding body, and the rate of the law's memory (None without one).
+
+        Args:
+            velocity: relative contact velocity in m/s.
+            normal: normal force in N.
+            memory: the law's own state, as `at_rest` begins it.
+            engaged: smooth switch between 0 (open contact) and 1 (closed), see `NormalLaw.engaged`.
+            axes: whether the last axis of velocity and memory holds the tangential directions.
+        """
+
+    def at_rest(self, *shape: int) -> RealArray | None:
+        """The memory at rest of contacts whose velocities have this shape; None: the law has no memory."""
+        return None
+
+
+@float64_default
+class Coulomb(FrictionLaw):
+    """Regularised Coulomb friction: ``-mu N sign(v)``. Source: Threlfall, Mech. Mach. Theory 13 (1978) 475."""
+
+    coefficient: Scalar = parameter(0.6, unit="1", doc="friction coefficient", bounds="nonnegative")
+    slip_velocity: Scalar = parameter(
+        1e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+    )
+    regularisation: Regularisation = choice("arctan", doc="shape of the transition from stick to slip")
+
+    def force(
+        self,
+        velocity: Real,
+        normal: Real,
+        memory: Real | None = None,
+        engaged: Real = 1.0,
+        *,
+        axes: bool = False,
+    ) -> tuple[RealArray, RealArray | None]:
+        """Force in N; there is no memory. See `FrictionLaw.force`."""
+        return _along(-self.coefficient * normal, velocity, self.slip_velocity, self.regularisation, axes), None
+
+
+@float64_default
+class Stribeck(FrictionLaw):
+    """Regularised friction that falls from static to kinetic with the speed: ``-mu(|v|) N sign(v)``.
+
+    Source: Stribeck's falling characteristic as a Gaussian, after Armstrong-Helouvry, Dupont and Canudas de Wit,
+    Automatica 30 (1994) 1083.
+    """
+
+    static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="nonnegative")
+    kinetic: Scalar = parameter(0.6, unit="1", doc="friction coefficient while sliding", bounds="nonnegative")
+    stribeck_velocity: Scalar = parameter(
+        0.01, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive"
+    )
+    slip_velocity: Scalar = parameter(
+        1e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+    )
+    regularisation: Regularisation = choice("tanh", doc="shape of the transition from stick to slip")
+
+    def force(
+        self,
+        velocity: Real,
+        normal: Real,
+        memory: Real | None = None,
+        engaged: Real = 1.0,
+        *,
+        axes: bool = False,
+    ) -> tuple[RealArray, RealArray | None]:
+        """Force in N; there is no memory. See `FrictionLaw.force`."""
+        speed = length(jnp.asarray(velocity)) if axes else velocity  # the coefficient is even in it
+        coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
+        return _along(-coefficient * normal, velocity, self.slip_velocity, self.regularisation, axes), None
+
+
+@float64_default
+class Bristle(FrictionLaw):
+    """Elastic bristles whose shear stiffness grows with the load, for contacts that lift off and land (LuGre's kind).
+
+    With the coefficient mu(|v|) of `Stribeck`, deflection z and the gate G (1: the contact is closed)
 
         w = v - |v| z sigma0 / mu,    z' = G w - (1 - G) z / release_time,    F = -N (sigma0 z + sigma1 G w)
 
-    Because the stiffness is proportional to the load, nothing becomes stiff when the load vanishes; the gate G lets the
-    bristle go once the contact has opened.
+    Because the stiffness is proportional to the load, nothing becomes stiff when the load vanishes; the gate lets the
+    bristle go once the contact has opened. A static load is held without creep.
 
-    Args:
-        velocity: sliding velocity in m/s, one or two tangential axes last.
-        deflection: of the bristle in m, same axes.
-        normal: force in N.
-        coefficient: friction coefficient mu at this speed.
-        engaged: gate G between 0 (open) and 1 (closed).
-        stiffness: sigma0 per unit load in 1/m; the largest deflection is mu / sigma0.
-        damping: sigma1 per unit load in s/m.
-        release_time: in s, once the contact is open.
-
-    Returns:
-        Force in N on the sliding body, and the rate of the deflection in m/s.
+    Source: Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419, per unit load.
     """
-    speed, gate = length(velocity)[..., None], engaged[..., None]
-    micro = velocity - speed * deflection * (stiffness / coefficient)[..., None]
-    force = -normal[..., None] * (stiffness * deflection + damping * gate * micro)
-    return force, gate * micro - (1.0 - gate) * deflection / release_time
+
+    stiff: ClassVar[bool] = False
+
+    static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="positive")
+    kinetic: Scalar = parameter(0.6, unit="1", doc="friction coefficient while sliding", bounds="positive")
+    stribeck_velocity: Scalar = parameter(
+        0.01, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive"
+    )
+    stiffness: Scalar = parameter(1500.0, unit="1/m", doc="shear stiffness of the bristles per load", bounds="positive")
+    damping: Scalar = parameter(1.0, unit="s/m", doc="shear damping of the bristles per load", bounds="nonnegative")
+    release_time: Scalar = parameter(
+        0.02, unit="s", doc="relaxation time of the bristles of an open contact", bounds="positive"
+    )
+
+    def force(
+        self,
+        velocity: Real,
+        normal: Real,
+        memory: Real | None = None,
+        engaged: Real = 1.0,
+        *,
+        axes: bool = False,
+    ) -> tuple[RealArray, RealArray | None]:
+        """Force in N and the rate in m/s of the deflection `memory` in m. See `FrictionLaw.force`."""
+        velocity, deflection = jnp.asarray(velocity), _kept(memory, type(self))
+        speed = _speed(velocity, axes)
+        coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
+        gate = _spread(jnp.broadcast_to(jnp.asarray(engaged, velocity.dtype), speed.shape), axes)
+        micro = velocity - _spread(speed, axes) * deflection * _spread(self.stiffness / coefficient, axes)
+        force = -_spread(normal, axes) * (self.stiffness * deflection + self.damping * gate * micro)
+        return force, gate * micro - (1.0 - gate) * deflection / self.release_time
+
+    def at_rest(self, *shape: int) -> RealArray | None:
+        """Bristles that are not bent, in m."""
+        return jnp.zeros(shape)
 
 
 @float64_default
-def memoryless(
-    velocity: Float[Array, "... axes"], limit: Float[Array, ...], slip_velocity: Real
-) -> Float[Array, "... axes"]:
-    """Regularised friction force in N along a sliding velocity of one or two axes; creeps under a static load.
+class Dahl(eqx.Module):
+    """Bristles of constant stiffness under a limit that may change in time: holds a static load without creep.
 
-    Args:
-        velocity: in m/s, axes last.
-        limit: mu N in N.
-        slip_velocity: width in m/s of the transition from stick to slip.
+    With the limit mu N and z_s = mu N / stiffness the deflection z relaxes towards +-z_s while sliding:
+
+        w = v - |v| z / z_s,    z' = w - max(0, |z| / z_s - 1) z / release_time,    f = -(stiffness z + damping mu N w)
+
+    When the limit falls (a pad melts), the excess deflection is given back within `release_time`; when it rises (a pad
+    solidifies), no force appears: the bristle starts from what it holds. The limit must not vanish: in contacts that
+    lift off, use `Bristle`.
+
+    Source: Dahl, A solid friction model, Aerospace Corporation TOR-0158(3107-18)-1 (1968).
     """
-    square = jnp.sum(velocity * velocity, axis=-1)
-    return -limit[..., None] * velocity / jnp.sqrt(square + slip_velocity**2)[..., None]
+
+    stiff: ClassVar[bool] = False
+
+    coefficient: Scalar = parameter(1.0, unit="1", doc="friction coefficient", bounds="positive")
+    stiffness: Scalar = parameter(3.2e4, unit="N/m", doc="stiffness of the bristles", bounds="positive")
+    damping: Scalar = parameter(10.0, unit="s/m", doc="damping of the bristles per force", bounds="nonnegative")
+    release_time: Scalar = parameter(2e-3, unit="s", doc="relaxation time of excess deflection", bounds="positive")
+
+    def force(self, velocity: Real, normal: Real, memory: Real | None = None) -> tuple[RealArray, RealArray]:
+        """Force in N on the sliding body, and the rate in m/s of the deflection.
+
+        Args:
+            velocity: relative contact velocity in m/s, along one tangent.
+            normal: normal force in N, > 0.
+            memory: deflection in m.
+        """
+        velocity, deflection = jnp.asarray(velocity), _kept(memory, type(self))
+        limit = self.coefficient * normal
+        slip = self.stiffness * deflection / limit  # z / z_s
+        micro = velocity - jnp.abs(velocity) * slip
+        excess = jnp.maximum(jnp.abs(slip) - 1.0, 0.0)
+        force = -(self.stiffness * deflection + self.damping * limit * micro)
+        return force, micro - excess * deflection / self.release_time
+
+    def at_rest(self, *shape: int) -> RealArray:
+        """Bristles that are not bent, in m."""
+        return jnp.zeros(shape)
 
 
 @float64_default
-def incremental(
-    velocity: Float[Array, "... axes"],
-    deflection: Float[Array, "... axes"],
-    normal: Float[Array, ...],
-    static: Real,
-    coefficient: Float[Array, ...],
-    stiffness: Real,
-    step: Real,
-) -> tuple[Float[Array, "... axes"], Float[Array, "... axes"]]:
-    """One time step of the paper's stick-slip law: a spring of constant stiffness that is cut back when it slips.
+class Incremental(eqx.Module):
+    """Stick and slip by time steps: a spring of constant stiffness that is cut back when it slips.
 
-    Not an ordinary differential equation (the reset depends on the step taken), so it serves for comparison along
-    a given motion only. While sliding it chatters between the kinetic and the static limit.
-
-    Args:
-        velocity: sliding velocity in m/s, axes last.
-        deflection: spring deflection in m at the beginning of the step.
-        normal: force in N.
-        static: friction coefficient at breakaway.
-        coefficient: friction coefficient at this speed while slipping.
-        stiffness: K_T in N/m.
-        step: time step in s.
-
-    Returns:
-        Force in N on the sliding body and the deflection at the end of the step.
+    Not an ordinary differential equation (the reset depends on the step taken). While sliding it chatters between the
+    kinetic and the static limit. Source: Chen, Yan, Jin 2003.
     """
-    trial = deflection + velocity * step
-    sticks = (stiffness * length(trial) < static * normal)[..., None]
-    direction = velocity / jnp.maximum(length(velocity), 1e-12)[..., None]
-    slipping = -(coefficient * normal)[..., None] * direction
-    force = jnp.where(sticks, -stiffness * trial, slipping)
-    return force, jnp.where(sticks, trial, -slipping / stiffness)
+
+    static: Scalar = parameter(0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive")
+    kinetic: Scalar = parameter(0.7, unit="1", doc="friction coefficient while sliding", bounds="positive")
+    stribeck_velocity: Scalar = parameter(
+        0.006, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive"
+    )
+    stiffness: Scalar = parameter(4.3e4, unit="N/m", doc="shear stiffness of a contact", bounds="positive")
+
+    def step(
+        self,
+        velocity: Float[Array, "... axes"],
+        normal: Float[Array, ...],
+        deflection: Float[Array, "... axes"],
+        dt: Real,
+    ) -> tuple[Float[Array, "... axes"], Float[Array, "... axes"]]:
+        """Force in N on the sliding body and the deflection in m at the end of a time step.
+
+        Args:
+            velocity: relative contact velocity in m/s, axes last.
+            normal: normal force in N.
+            deflection: spring deflection in m at the beginning of the step.
+            dt: time step in s.
+        """
+        trial = deflection + velocity * dt
+        speed = length(velocity)
+        coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
+        sticks = (self.stiffness * length(trial) < self.static * normal)[..., None]
+        direction = velocity / jnp.maximum(speed, _SMALL)[..., None]
+        slipping = -(coefficient * normal)[..., None] * direction
+        force = jnp.where(sticks, -self.stiffness * trial, slipping)
+        return force, jnp.where(sticks, trial, -slipping / self.stiffness)
 
 
 @float64_default
@@ -144,3 +295,40 @@ def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
     square = jnp.sum(vectors * vectors, axis=-1)
     moving = square > 0.0
     return jnp.where(moving, jnp.sqrt(jnp.where(moving, square, 1.0)), 0.0)
+
+
+def _along(
+    strength: Real, velocity: Real, slip_velocity: Real, regularisation: Regularisation, axes: bool
+) -> RealArray:
+    """A force in N along the velocity that grows to a strength in N, which may be negative, over the slip velocity."""
+    if not axes:
+        return strength * sign(velocity, slip_velocity, regularisation)
+    velocity, strength = jnp.asarray(velocity), jnp.asarray(strength)
+    if regularisation == "algebraic":
+        square = jnp.sum(velocity * velocity, axis=-1)
+        return strength[..., None] * velocity / jnp.sqrt(square + slip_velocity**2)[..., None]
+    speed = length(velocity)
+    moving = speed > 0.0
+    smooth = sign(speed, slip_velocity, regularisation) / jnp.where(moving, speed, 1.0)
+    per_velocity = jnp.where(moving, smooth, _SLOPES[regularisation] / slip_velocity)
+    return (strength * per_velocity)[..., None] * velocity
+
+
+def _speed(velocity: RealArray, axes: bool) -> RealArray:
+    return length(velocity) if axes else jnp.abs(velocity)
+
+
+def _spread(value: Real, axes: bool) -> RealArray:
+    """A number per contact, to be multiplied with vectors."""
+    return jnp.asarray(value)[..., None] if axes else jnp.asarray(value)
+
+
+def _kept(memory: Real | None, law: type) -> RealArray:
+    """The memory of a law that has one.
+
+    Raises:
+        TypeError: if there is none.
+    """
+    if memory is None:
+        raise TypeError(f"{law.__name__} has a memory: give its deflection in m, {law.__name__}().at_rest() at first")
+    return jnp.asarray(memory)

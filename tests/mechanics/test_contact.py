@@ -1,5 +1,6 @@
-"""Contact and friction laws: limits, no tension, sign of dissipation, continuity of derivatives."""
+"""Normal contact laws: no tension, limits, dissipation, restitution, continuity of derivatives."""
 
+import dataclasses
 import functools
 
 import jax
@@ -9,52 +10,73 @@ import pytest
 import scipy.integrate
 
 from jaxgait.mechanics import contact
+from jaxgait.mechanics.contact import (
+    Hertz,
+    HuntCrossley,
+    HystereticHertz,
+    ImpactHertz,
+    KelvinVoigt,
+    NoContact,
+    UnilateralSpring,
+)
 
-ACTIVATIONS = ["tanh", "arctan", "softplus"]
+SMOOTHINGS = ["tanh", "arctan", "softplus"]
 K, C, STEEP = 1e5, 20.0, 1e6
-NORMAL_LAWS = {
-    "kelvin_voigt": functools.partial(contact.kelvin_voigt, stiffness=K, damping=C, steepness=STEEP),
-    "hertz": functools.partial(contact.hertz, stiffness=K, damping=C, steepness=STEEP),
-    "hunt_crossley": functools.partial(contact.hunt_crossley, stiffness=K, dissipation=5.0, steepness=STEEP),
-}
+SMOOTHED = {KelvinVoigt: KelvinVoigt(K, C, STEEP), Hertz: Hertz(K, C, STEEP), HuntCrossley: HuntCrossley(K, 5.0, STEEP)}
+EVERY = [NoContact(), UnilateralSpring(), *SMOOTHED.values(), Hertz(exponent=1.0), HystereticHertz()]
 DEPTHS = jnp.linspace(-0.02, 0.02, 81)
 RATES = jnp.linspace(-3.0, 3.0, 41)
+KINDS = [(kind, smoothing) for kind in SMOOTHED for smoothing in SMOOTHINGS]
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("law", NORMAL_LAWS)
-def test_normal_force_never_pulls(law, activation):
+def smoothed(kind, smoothing, **changes):
+    return dataclasses.replace(SMOOTHED[kind], smoothing=smoothing, **changes)
+
+
+def named(law):
+    return type(law).__name__
+
+
+@pytest.mark.parametrize("law", [*EVERY, *(smoothed(*kind) for kind in KINDS)], ids=named)
+def test_normal_force_never_pulls_and_damping_dissipates(law):
+    """The part of the force that depends on the rate has the sign of the rate: it takes energy out."""
     depth, rate = jnp.meshgrid(DEPTHS, RATES)
     # The arctan form has a tail of -K/(pi STEEP) = -0.03 N that belongs to the law; the outer clamp removes pulling.
-    assert jnp.all(NORMAL_LAWS[law](depth, rate, activation=activation) >= -1e-12)
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("law", NORMAL_LAWS)
-def test_no_force_in_the_air_and_full_law_inside(law, activation):
-    far = 0.0 if activation != "arctan" else 1.1 * K / (np.pi * STEEP)
-    force = functools.partial(NORMAL_LAWS[law], activation=activation)
-    assert abs(force(-0.01, 0.0)) <= far + 1e-12
-    d, v = 0.01, 0.5
-    full = {"kelvin_voigt": K * d + C * v, "hertz": K * d**1.5 + C * v, "hunt_crossley": K * d * (1 + 5.0 * v)}[law]
-    np.testing.assert_allclose(force(d, v), full, rtol=1e-4)
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("law", NORMAL_LAWS)
-def test_damping_dissipates(law, activation):
-    """The part of the force that depends on the rate has the sign of the rate: it takes energy out."""
-    force = functools.partial(NORMAL_LAWS[law], activation=activation)
+    assert jnp.all(law.force(depth, rate) >= -1e-12)
     depth, rate = jnp.meshgrid(DEPTHS[DEPTHS > 0], RATES)
-    assert jnp.all((force(depth, rate) - force(depth, 0.0 * rate)) * rate >= 0.0)
+    assert jnp.all((law.force(depth, rate) - law.force(depth, 0.0 * rate)) * rate >= 0.0)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("law", NORMAL_LAWS)
-def test_derivatives_are_continuous_through_touch_down(law, activation):
+@pytest.mark.parametrize(("kind", "smoothing"), KINDS)
+def test_no_force_in_the_air_and_full_law_inside(kind, smoothing):
+    far = 0.0 if smoothing != "arctan" else 1.1 * K / (np.pi * STEEP)
+    law = smoothed(kind, smoothing)
+    assert abs(law.force(-0.01, 0.0)) <= far + 1e-12
+    d, v = 0.01, 0.5
+    full = {KelvinVoigt: K * d + C * v, Hertz: K * d**1.5 + C * v, HuntCrossley: K * d * (1 + 5.0 * v)}[kind]
+    np.testing.assert_allclose(law.force(d, v), full, rtol=1e-4)
+
+
+@pytest.mark.parametrize("law", EVERY[1:], ids=named)
+def test_static_depth_and_energy_belong_to_the_force(law):
+    """At the static depth the force is the load; the energy is the work of the force on the way there."""
+    depth = law.static_depth(500.0)
+    np.testing.assert_allclose(law.force(depth, 0.0), 500.0, rtol=1e-6)
+    way = jnp.linspace(0.0, depth, 2001)
+    np.testing.assert_allclose(law.energy(depth), jnp.trapezoid(law.force(way, 0.0 * way), way), rtol=1e-4)
+    np.testing.assert_allclose([law.engaged(-0.01), law.engaged(0.01)], [0.0, 1.0], atol=1e-12)
+
+
+def test_no_contact_carries_nothing():
+    law = NoContact()
+    assert not np.any(law.force(DEPTHS, 0.0 * DEPTHS)) and np.isinf(law.static_depth(1.0))
+    assert float(law.energy(0.01)) == float(law.engaged(0.01)) == 0.0
+
+
+@pytest.mark.parametrize(("kind", "smoothing"), KINDS)
+def test_derivatives_are_continuous_through_touch_down(kind, smoothing):
     """With a smoothing depth of 1 mm the slope changes by little over steps of 0.2 micrometres, and autodiff agrees."""
-    force = functools.partial(NORMAL_LAWS[law], activation=activation, rate=0.05)
-    force = functools.partial(force, steepness=1e3)
+    force = functools.partial(smoothed(kind, smoothing, steepness=1e3).force, rate=0.05)
     grad = jax.vmap(jax.grad(force))
     depth = jnp.arange(-3e-3, 3e-3, 2e-7) + 1e-7  # Hertz's d^1.5 has no second derivative at zero
     slope = grad(depth)
@@ -67,29 +89,16 @@ def test_derivatives_are_continuous_through_touch_down(law, activation):
     np.testing.assert_allclose(slope[pushing], fd[pushing], rtol=2e-5, atol=1e-5 * K)
 
 
-@pytest.mark.parametrize("form", ["arctan", "tanh", "algebraic"])
-def test_friction_opposes_and_saturates(form):
-    v = jnp.linspace(-1.0, 1.0, 201)
-    force = contact.coulomb(v, 100.0, 0.6, 1e-4, form)
-    assert jnp.all(force * v <= 0.0)
-    assert jnp.all(jnp.abs(force) <= 60.0 + 1e-12)
-    np.testing.assert_allclose(contact.coulomb(1.0, 100.0, 0.6, 1e-4, form), -60.0, rtol=1e-4)
-    assert float(contact.coulomb(0.0, 100.0, 0.6, 1e-4, form)) == 0.0
-    slope = {"arctan": 2 / np.pi, "tanh": 1.0, "algebraic": 1.0}[form]
-    np.testing.assert_allclose(jax.grad(contact.sign)(0.0, 1e-4, form), slope / 1e-4, rtol=1e-12)
+@pytest.mark.parametrize("law", EVERY, ids=named)
+def test_derivatives_are_finite_at_touch_down(law):
+    """With respect to depth, rate and every parameter."""
+    slopes = jax.grad(lambda law, d, v: law.force(d, v), argnums=(0, 1, 2))(law, 0.0, 0.1)
+    assert all(np.isfinite(leaf) for leaf in jax.tree.leaves(slopes))
 
 
-def test_stribeck_falls_from_static_to_kinetic():
-    force = functools.partial(contact.stribeck, normal=10.0, static_friction=0.8, kinetic_friction=0.5)
-    force = functools.partial(force, stribeck_velocity=0.1, slip_velocity=1e-4)
-    np.testing.assert_allclose(force(5e-3), -8.0, rtol=5e-3)
-    np.testing.assert_allclose(force(1.0), -5.0, rtol=1e-6)
-
-
-@pytest.mark.parametrize("call", [lambda: contact.step(0.0, "cubic"), lambda: contact.sign(0.0, 1.0, "cubic")])
-def test_unknown_forms_are_named(call):
+def test_unknown_smoothing_is_named():
     with pytest.raises((ValueError, TypeError), match="cubic"):
-        call()
+        contact.step(0.0, "cubic")
 
 
 def test_dissipation_for_a_restitution():
@@ -98,10 +107,10 @@ def test_dissipation_for_a_restitution():
     found = contact.hunt_crossley_dissipation(e, 0.169)
     np.testing.assert_allclose(found, [29.1, 18.3, 12.3, 8.48, 5.77, 3.76, 2.21], rtol=3e-3)
 
+    @jax.jit
     def force(depth, rate, dissipation):
-        return contact.hunt_crossley(depth, rate, 1e4, dissipation, 1e8, exponent=1.5, tension_width=1e-4)
+        return HuntCrossley(1e4, dissipation, 1e8, tension_width=1e-4, exponent=1.5).force(depth, rate)
 
-    force = jax.jit(force)
     for wanted, dissipation in zip(e[::3], found[::3], strict=True):
         run = scipy.integrate.solve_ivp(
             lambda t, y, a=float(dissipation): [y[1], -float(force(y[0], y[1], a))],
@@ -119,3 +128,13 @@ def _leaves(t, y):
 
 
 _leaves.terminal, _leaves.direction = True, -1.0
+
+
+def test_an_impact_is_remembered_until_the_next_one():
+    """In the air the memory follows the approach, on the ground it is held; slow approaches count as a least speed."""
+    law = ImpactHertz(HystereticHertz(approach_speed=0.2))
+    np.testing.assert_array_equal(law.at_rest(2), [0.2, 0.2])
+    assert float(law.memory_rate(-1e-3, 1.0, 0.7)) == pytest.approx(0.3 / 2e-3)
+    assert float(law.memory_rate(1e-3, 1.0, 0.7)) == 0.0
+    assert float(law.force(1e-3, 0.1, 1e-6)) == float(law.steady.force(1e-3, 0.1))
+    assert float(law.force(1e-3, 0.1, 2.0)) < float(law.force(1e-3, 0.1, 0.2))

@@ -1,4 +1,6 @@
-"""The bristle law: holds a load, slips at its limit, gives back what it held when released."""
+"""Friction laws: they oppose motion, saturate and dissipate; bristles hold a load and give it back when released."""
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -6,51 +8,112 @@ import numpy as np
 import pytest
 
 from jaxgait.mechanics import friction
-from jaxgait.mechanics.friction import bristle
+from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, Incremental, Stribeck
 
-STIFFNESS, DAMPING, RELEASE = 3.2e4, 10.0, 2e-3
+STIFFNESS, RELEASE = 3.2e4, 2e-3
 EXACT = 1e-12
+FORMS = ["arctan", "tanh", "algebraic"]
+MEMORYLESS = [kind(regularisation=form) for kind in (Coulomb, Stribeck) for form in FORMS]
 
 
-def law(velocity, deflection, limit=1.6):
-    return bristle(velocity, deflection, limit, STIFFNESS, DAMPING, RELEASE)
+def named(law):
+    return f"{type(law).__name__}-{getattr(law, 'regularisation', '')}"
+
+
+def dahl(velocity, deflection, limit=1.6):
+    return Dahl(1.0, STIFFNESS, 10.0, RELEASE).force(velocity, limit, deflection)
+
+
+@pytest.mark.parametrize("law", MEMORYLESS, ids=named)
+def test_friction_opposes_and_saturates(law):
+    v = jnp.linspace(-1.0, 1.0, 201)
+    force, memory_rate = law.force(v, 100.0)
+    static = getattr(law, "static", 0.6)
+    assert memory_rate is None and law.at_rest() is None
+    assert jnp.all(force * v <= 0.0)
+    assert jnp.all(jnp.abs(force) <= 100.0 * static + 1e-12)
+    np.testing.assert_allclose(law.force(1.0, 100.0)[0], -60.0, rtol=1e-4)
+    assert float(law.force(0.0, 100.0)[0]) == 0.0
+    slope = {"arctan": 2 / np.pi, "tanh": 1.0, "algebraic": 1.0}[law.regularisation]
+    found = jax.grad(lambda v: law.force(v, 100.0)[0])(0.0)
+    np.testing.assert_allclose(found, -100.0 * static * slope / law.slip_velocity, rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", [*MEMORYLESS, Bristle()], ids=named)
+def test_in_the_plane_friction_is_against_the_velocity(law):
+    """Along a direction it is what it is along a line; at rest its slope is finite and the same in all directions."""
+    speed, normal = jnp.array([3e-5, 0.2]), jnp.array([20.0, 30.0])
+    direction = jnp.array([[0.6, -0.8]])
+    bend = None if law.at_rest() is None else 1e-4 * jnp.ones(2)
+    line, _ = law.force(speed, normal, bend)
+    plane, _ = law.force(
+        speed[:, None] * direction, normal, None if bend is None else bend[:, None] * direction, axes=True
+    )
+    np.testing.assert_allclose(plane, line[:, None] * direction, rtol=1e-12)
+    still = law.at_rest(1, 2)
+    slopes = jax.jacfwd(lambda v: law.force(v[None], jnp.ones(1), still, axes=True)[0][0])(jnp.zeros(2))
+    assert np.isfinite(slopes).all() and slopes[0, 0] == slopes[1, 1] < 0.0
+    np.testing.assert_array_equal(slopes[[0, 1], [1, 0]], 0.0)
+
+
+@pytest.mark.parametrize("law", [*MEMORYLESS, Bristle()], ids=named)
+def test_without_load_there_is_no_force(law):
+    force, _ = law.force(0.3, 0.0, law.at_rest(), 0.0)
+    assert float(force) == 0.0
+
+
+def test_stribeck_falls_from_static_to_kinetic():
+    law = Stribeck(0.8, 0.5, stribeck_velocity=0.1, slip_velocity=1e-4)
+    np.testing.assert_allclose(law.force(5e-3, 10.0)[0], -8.0, rtol=5e-3)
+    np.testing.assert_allclose(law.force(1.0, 10.0)[0], -5.0, rtol=1e-6)
+
+
+def test_unknown_regularisation_is_named():
+    with pytest.raises((ValueError, TypeError), match="cubic"):
+        friction.sign(0.0, 1.0, "cubic")
+
+
+def test_a_missing_memory_is_named():
+    with pytest.raises(TypeError, match=r"Bristle has a memory.*Bristle\(\).at_rest\(\)"):
+        Bristle().force(0.1, 10.0)
 
 
 def test_steady_sliding_force_is_the_limit():
     for v in (-0.3, 1e-4, 0.02):
-        force, rate = law(v, np.sign(v) * 1.6 / STIFFNESS)
+        force, rate = dahl(v, np.sign(v) * 1.6 / STIFFNESS)
         assert float(force) == pytest.approx(-np.sign(v) * 1.6, rel=EXACT)
         assert abs(float(rate)) < EXACT
 
 
 def test_a_static_load_is_held_without_creep():
-    force, rate = law(0.0, 0.9 * 1.6 / STIFFNESS)
+    force, rate = dahl(0.0, 0.9 * 1.6 / STIFFNESS)
     assert float(force) == pytest.approx(-0.9 * 1.6, rel=EXACT)
     assert float(rate) == 0.0
 
 
 def test_a_melting_pad_gives_its_excess_back():
     held = 1.6 / STIFFNESS
-    _, rate = law(0.0, held, limit=0.1)
+    _, rate = dahl(0.0, held, limit=0.1)
     assert float(rate) == pytest.approx(-15.0 * held / RELEASE, rel=EXACT)
 
 
 def test_solidifying_adds_no_force():
-    assert float(law(0.0, 1e-6, limit=1.6)[0]) == float(law(0.0, 1e-6, limit=0.1)[0])
+    assert float(dahl(0.0, 1e-6, limit=1.6)[0]) == float(dahl(0.0, 1e-6, limit=0.1)[0])
 
 
 def test_small_motions_are_a_spring_and_a_damper():
-    stiffness = jax.grad(lambda z: law(0.0, z)[0])(0.0)
-    damping = jax.grad(lambda v: law(v, 0.0)[0])(0.0)
+    stiffness = jax.grad(lambda z: dahl(0.0, z)[0])(0.0)
+    damping = jax.grad(lambda v: dahl(v, 0.0)[0])(0.0)
     np.testing.assert_allclose([stiffness, damping], [-STIFFNESS, -16.0], rtol=EXACT)
 
 
-def test_friction_never_feeds_energy_over_a_closed_cycle():
+@pytest.mark.parametrize("law", [Dahl(stiffness=STIFFNESS), Bristle(stiffness=2e4)], ids=named)
+def test_friction_never_feeds_energy_over_a_closed_cycle(law):
     t = jnp.linspace(0.0, 2.0, 200_001)
     v = 0.01 * jnp.cos(2.0 * jnp.pi * t)
 
     def step(z, v):
-        force, rate = law(v, z)
+        force, rate = law.force(v, 1.6, z)
         return z + 1e-5 * rate, force * v
 
     _, power = jax.jit(lambda: jax.lax.scan(step, 0.0, v))()
@@ -59,47 +122,45 @@ def test_friction_never_feeds_energy_over_a_closed_cycle():
 
 def test_loaded_bristle_sticks_below_its_limit_and_slips_at_it():
     """Steady sliding: the force is mu N whatever the speed; a small deflection holds like a spring."""
-    velocity, normal, mu = jnp.array([[0.3, 0.4]]), jnp.array([20.0]), jnp.array([0.7])
+    law = Bristle(0.7, 0.7)
+    velocity, normal = jnp.array([[0.3, 0.4]]), jnp.array([20.0])
     steady = 0.7 / 1500.0 * velocity / 0.5
-    force, rate = friction.loaded_bristle(velocity, steady, normal, mu, jnp.ones(1), 1500.0, 1.0, 0.02)
+    force, rate = law.force(velocity, normal, steady, axes=True)
     np.testing.assert_allclose(rate, 0.0, atol=1e-15)
     np.testing.assert_allclose(force, [[-0.7 * 20.0 * 0.6, -0.7 * 20.0 * 0.8]], rtol=1e-12)
-    held, rate = friction.loaded_bristle(0.0 * velocity, steady / 2, normal, mu, jnp.ones(1), 1500.0, 1.0, 0.02)
+    held, rate = law.force(0.0 * velocity, normal, steady / 2, axes=True)
     np.testing.assert_allclose(held, force / 2, rtol=1e-12)
     np.testing.assert_allclose(rate, 0.0, atol=1e-15)
 
 
 def test_open_contact_lets_the_bristle_go():
     z = jnp.array([[1e-4, 0.0]])
-    closed = jnp.zeros(1)
-    force, rate = friction.loaded_bristle(z, z, closed, jnp.array([0.7]), closed, 1500.0, 1.0, 0.02)
+    force, rate = Bristle().force(z, jnp.zeros(1), z, jnp.zeros(1), axes=True)
     np.testing.assert_array_equal(force, 0.0)
     np.testing.assert_allclose(rate, -z / 0.02, rtol=1e-12)
 
 
-def test_friction_laws_have_finite_gradients_at_rest():
-    def force(v):
-        return friction.loaded_bristle(v, 0.0 * v, jnp.ones(1), jnp.ones(1), jnp.ones(1), 1500.0, 1.0, 0.02)[0].sum()
-
-    assert np.isfinite(jax.grad(force)(jnp.zeros((1, 2)))).all()
-    assert np.isfinite(jax.grad(lambda v: friction.memoryless(v, jnp.ones(1), 0.006).sum())(jnp.zeros((1, 2)))).all()
-
-
 def test_incremental_and_bristle_laws_agree_in_slip():
     """A contact pushed under constant load slides at the kinetic limit, or between both limits."""
-    normal, stiffness, step = jnp.array([28.6]), 4.3e4, 1e-5
+    normal, step = jnp.array([28.6]), 1e-5
     z, spring = jnp.zeros((1, 1)), jnp.zeros((1, 1))
-    sigma = stiffness / 28.6
+    incremental = Incremental()
+    bristle = Bristle(0.9, 0.7, 0.006, stiffness=incremental.stiffness / 28.6, damping=0.0)
 
     @jax.jit
     def advance(t, z, spring):
         v = jnp.full((1, 1), 0.2 * jnp.cos(40.0 * t))
-        mu = friction.falling_coefficient(friction.length(v), 0.9, 0.7, 0.006)
-        smooth, rate = friction.loaded_bristle(v, z, normal, mu, jnp.ones(1), sigma, 0.0, 0.02)
-        stepped, spring = friction.incremental(v, spring, normal, 0.9, mu, stiffness, step)
+        smooth, rate = bristle.force(v, normal, z, axes=True)
+        stepped, spring = incremental.step(v, normal, spring, step)
         return z + step * rate, spring, smooth[0, 0], stepped[0, 0]
 
     for k in range(3000):
         z, spring, smooth, stepped = advance(k * step, z, spring)
     assert float(smooth) == pytest.approx(-0.7 * 28.6, rel=0.05)
     assert -0.9 * 28.6 <= float(stepped) <= -0.7 * 28.6  # its reset makes it chatter between both coefficients
+
+
+def test_every_parameter_of_every_law_has_a_finite_gradient_at_rest():
+    for law in [*MEMORYLESS, Bristle(), dataclasses.replace(Bristle(), damping=0.0)]:
+        slopes = jax.grad(lambda law: law.force(0.0, 10.0, law.at_rest())[0])(law)
+        assert all(np.isfinite(leaf) for leaf in jax.tree.leaves(slopes))

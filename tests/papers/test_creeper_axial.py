@@ -8,6 +8,7 @@ import pytest
 from experiments.creeper.axial import CASES
 from experiments.creeper.expected import ACTUATOR_FORCE, DISPLACEMENT, GRIP, SWEPT, THRESHOLD
 from jaxgait import simulate
+from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.creeper.artery import Inflow
 from jaxgait.models.creeper.measures import grip_threshold, performance
 from jaxgait.models.creeper.model import Creeper, Pads
@@ -88,7 +89,7 @@ def test_memoryless_pads():
     @jax.jit
     @jax.vmap
     def run(slip_velocity):
-        return performance(Creeper(pads=Pads(law="memoryless", slip_velocity=slip_velocity)))
+        return performance(Creeper(pads=Pads(friction=Coulomb(1.0, slip_velocity, "tanh"))))
 
     steps = run(jnp.array([5e-5, 2e-5])).steps * 1e3
     np.testing.assert_allclose(steps[0], [5.9876, 5.9924, 5.9929, 5.9923], atol=DIGITS)

@@ -9,9 +9,11 @@ import pytest
 from experiments.jumper.expected import END, HISTORIES, JUMP, LIFT_OFFS
 from experiments.jumper.table import PROFILES, histories
 from jaxgait import precision, simulate
+from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.jumper.anthropometry import segments
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import assess, lift_off_times, march_incremental, slid
+from jaxgait.models.jumper.sole import Sole
 from jaxgait.parameters import ParameterError, with_parameters
 
 WEIGHT = 70.0 * 9.81
@@ -146,7 +148,7 @@ def test_impulses_and_works_balance():
 
 
 def test_memoryless_friction_agrees_in_height():
-    model = Jumper(sole=Jumper().sole.__class__(law="memoryless"))
+    model = Jumper(sole=Sole(friction=Stribeck(0.9, 0.7, 0.006, 0.006, "algebraic")))
     run = simulate(model, samples=1200, solver=diffrax.Dopri8())
     jump = assess(run.time.values, {k: run[k].values for k in run}, WEIGHT)
     assert float(jump.take_off) == pytest.approx(0.32607, abs=2e-4)

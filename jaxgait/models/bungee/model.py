@@ -24,7 +24,9 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxgait.mechanics.contact import Hertz, KelvinVoigt, NormalLaw, UnilateralSpring
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.parameters import part
 
 __all__ = ["Bungee", "BungeeState"]
 
@@ -42,7 +44,7 @@ class Bungee(Model):
     """A jumper on an elastic rope; see the module's docstring for the picture and the equation."""
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
-    stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope stiffness", bounds="positive", source=_PAPER)
+    stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope stiffness", bounds="positive", source=_PAPER, of="rope")
     rope_length: Scalar = parameter(
         30.0, unit="m", doc="unstretched length of the rope", bounds="positive", source=_PAPER
     )
@@ -57,6 +59,12 @@ class Bungee(Model):
     )
     gravity: Scalar = parameter(
         10.0, unit="m/s^2", doc="gravitational acceleration (10, not 9.81)", bounds="positive", source=_PAPER
+    )
+    rope: NormalLaw | None = part(
+        None,
+        doc="law of the rope's tension over its stretch",
+        standard="UnilateralSpring",
+        options=(UnilateralSpring(20.0), KelvinVoigt(20.0, 20.0, 1e3), Hertz(4.0, 0.0, 1e3)),
     )
 
     measures: ClassVar[str] = "jaxgait.models.bungee.measures:MEASURES"
@@ -73,6 +81,11 @@ class Bungee(Model):
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-10, atol=1e-10, first_step=1e-2)
 
     @property
+    def rope_law(self) -> NormalLaw:
+        """The law of the rope's tension in N over its stretch x in m."""
+        return self.rope or UnilateralSpring(self.stiffness)
+
+    @property
     def duration(self) -> float:
         """100 s: the fall and the settling."""
         return 100.0
@@ -87,9 +100,8 @@ class Bungee(Model):
 
     def outputs(self, t: Scalar, y: BungeeState) -> dict[str, Array]:
         """Height, rope force, acceleration, drag power and energy (see `variables`)."""
-        stretch = jnp.maximum(y.x, 0.0)
         kinetic = 0.5 * self.mass * y.v**2
-        potential = 0.5 * self.stiffness * stretch**2 - self.mass * self.gravity * (y.x + self.rope_length)
+        potential = self.rope_law.energy(y.x) - self.mass * self.gravity * (y.x + self.rope_length)
         return {
             "height": self.ground - y.x,
             "rope_force": self._rope_force(y),
@@ -102,7 +114,7 @@ class Bungee(Model):
         return self.gravity + (self._drag(y) - self._rope_force(y)) / self.mass
 
     def _rope_force(self, y: BungeeState) -> Array:
-        return self.stiffness * jnp.maximum(y.x, 0.0)
+        return self.rope_law.force(y.x, y.v)
 
     def _drag(self, y: BungeeState) -> Array:
         return -(self.linear_drag + self.quadratic_drag * jnp.abs(y.v)) * y.v

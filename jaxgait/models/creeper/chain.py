@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.contact import coulomb
+from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, kinematics, prismatic, screws, universal
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.formulations import operators as soa
@@ -218,7 +218,7 @@ class CreeperChain(eqx.Module):
         robot = self.robot
         axes, along = ops.R[:, :, 0], jnp.einsum("ni,ni->n", ops.R[:, :, 0], ops.V[:, 3:])
         front, rear = robot.fluid_forces(robot.inflow(t), along[0], along[3])
-        drag = coulomb(jnp.stack([along[0], along[3]]), robot.pads.limit(0.0), 1.0, self.drag_width, "tanh")
+        drag, _ = Coulomb(1.0, self.drag_width, "tanh").force(jnp.stack([along[0], along[3]]), robot.pads.limit(0.0))
         front = front + jnp.where(extending, drag[0], 0.0)
         rear = rear + jnp.where(extending, 0.0, drag[1])
         forces = jnp.zeros_like(ops.V)

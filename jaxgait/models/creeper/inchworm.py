@@ -28,11 +28,11 @@ __all__ = ["Inchworm", "InchwormState"]
 
 
 class InchwormState(NamedTuple):
-    """Rear unit: position x in m, velocity v in m/s; bristle deflections of all pads in m, from the front."""
+    """Rear unit: position x in m, velocity v in m/s; bristle deflections of all pads in m from the front, if any."""
 
     x: Scalar
     v: Scalar
-    z: Float[Array, " units"]
+    z: Float[Array, " units"] | None = None
 
 
 class _Forces(NamedTuple):
@@ -40,7 +40,7 @@ class _Forces(NamedTuple):
     """Of each unit, relative to the rear unit."""
     load: Float[Array, " units"]
     """Blood and wall on each unit, N."""
-    rate: Float[Array, " units"]
+    rate: Float[Array, " units"] | None
 
 
 class Inchworm(Model):
@@ -64,7 +64,11 @@ class Inchworm(Model):
         "positions": Variable("m", "positions of the units' front faces, from the front", ("unit",)),
         "actuator_force": Variable("N", "force of each actuator on the unit ahead, from the front", ("actuator",)),
     }
-    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
+
+    @property
+    def numerics(self) -> Numerics:
+        """Those of the robot of two units."""
+        return self.robot.numerics
 
     @property
     def labels(self) -> Mapping[str, Sequence[int]]:
@@ -88,7 +92,7 @@ class Inchworm(Model):
 
     def initial_state(self) -> InchwormState:
         """At rest, pads undeflected."""
-        return InchwormState(jnp.zeros(()), jnp.zeros(()), jnp.zeros(self.units))
+        return InchwormState(jnp.zeros(()), jnp.zeros(()), self.robot.pads.friction_law.at_rest(self.units))
 
     def vector_field(self, t: Scalar, y: InchwormState) -> InchwormState:
         """Velocity, acceleration and bristle rates."""
@@ -106,12 +110,12 @@ class Inchworm(Model):
     def _forces(self, t: Scalar, y: InchwormState) -> _Forces:
         robot, gait = self.robot, self.gait
         span = gait.period / self.units
-        start = span * jnp.arange(self.units, dtype=y.z.dtype)
+        start = span * jnp.arange(self.units, dtype=jnp.result_type(y.v))
         move = jax.vmap(gait.move, (0, None))(jnp.mod(t, gait.period) - start, span)
         way = Stroke(*(part - part[-1] for part in move))
         v = y.v + way.speed
         coil = jax.vmap(gait.grip, (0, None))(jnp.mod(t - gait.coil_delay, gait.period) - start, span)
-        friction, rate = jax.vmap(robot.pads.friction)(coil, v, y.z)
+        friction, rate = jax.vmap(robot.pads.force)(coil, v, y.z)
         u = robot.inflow(t)
         place = np.arange(self.units)
         exposed = jnp.where(u < 0.0, place == 0, (u > 0.0) & (place == self.units - 1))

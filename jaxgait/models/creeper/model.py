@@ -9,8 +9,8 @@ r"""The creeping robot of two units in an artery, moving along its axis (layer 1
                          x
 
 The stroke s(t) is prescribed: the rear pad holds while the front unit is pushed out, then the front pad holds while the
-rear unit is pulled in. The unknown is the rear unit's position x (its front face), velocity v, and the bristle
-deflections z of both pads:
+rear unit is pulled in. The unknown is the rear unit's position x (its front face), velocity v, and, if the pads'
+friction law has them, the bristle deflections z of both pads:
 
     (m_f + m_r) v' = F_f(v + s') + F_r(v) + f_f(v + s', z_f) + f_r(v, z_r) - m_f s''
 
@@ -25,19 +25,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from jaxgait.mechanics.contact import coulomb
 from jaxgait.mechanics.elementary import cos, sin
-from jaxgait.mechanics.friction import bristle
+from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.artery import Blood, Inflow
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
 __all__ = ["Creeper", "CreeperState", "Gait", "Pads", "Stroke"]
@@ -147,31 +146,40 @@ class Pads(eqx.Module):
         0.8, unit="1", doc="friction coefficient of a solid pad", bounds="positive", source=_CHOSEN
     )
     stiffness: Scalar = parameter(
-        3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=_CHOSEN
+        3.2e4, unit="N/m", doc="bristle stiffness of a pad", bounds="positive", source=_CHOSEN, of="friction"
     )
     damping: Scalar = parameter(
-        10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=_CHOSEN
+        10.0, unit="s/m", doc="bristle damping of a pad, per force", bounds="nonnegative", source=_CHOSEN, of="friction"
     )
     melting_time: Scalar = parameter(
-        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=_CHOSEN
+        2e-3, unit="s", doc="relaxation time of a pad that lets go", bounds="positive", source=_CHOSEN, of="friction"
     )
-    slip_velocity: Scalar = parameter(
-        5e-5, unit="m/s", doc="slip velocity at which the memoryless law saturates", bounds="positive", source=_CHOSEN
+    friction: Dahl | FrictionLaw | None = part(
+        None,
+        doc="law of the pads' friction; its coefficient is a share of the pad's limit",
+        standard="Dahl",
+        options=(
+            Dahl(),
+            Coulomb(1.0, 5e-5, "tanh"),
+            Stribeck(1.0, 0.8, 1e-3, 5e-5),
+            Bristle(1.0, 1.0, stiffness=2e4, damping=10.0, release_time=2e-3),
+        ),
     )
-    law: Literal["bristle", "memoryless"] = eqx.field(static=True, default="bristle")
-    """"bristle" holds a static load; "memoryless" creeps under it, by about `slip_velocity`."""
+    """`Dahl` and `Bristle` hold a static load; `Coulomb` and `Stribeck` creep under it at about their slip velocity."""
+
+    @property
+    def friction_law(self) -> Dahl | FrictionLaw:
+        """The law of friction."""
+        return self.friction or Dahl(1.0, self.stiffness, self.damping, self.melting_time)
 
     def limit(self, coil: Scalar) -> Float[Array, ""]:
         """Largest friction force in N at a coil activation in [0, 1]."""
         friction = self.friction_low + (self.friction_high - self.friction_low) * coil
         return jnp.asarray(friction * self.normal_force)
 
-    def friction(self, coil: Scalar, v: Scalar, z: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Force in N on a unit sliding at `v` with bristle deflection `z`, and the rate of `z` in m/s."""
-        limit = self.limit(coil)
-        if self.law == "memoryless":
-            return coulomb(v, limit, 1.0, self.slip_velocity, "tanh"), jnp.zeros_like(z)
-        return bristle(v, z, limit, self.stiffness, self.damping, self.melting_time)
+    def force(self, coil: Scalar, v: Scalar, z: Array | None) -> tuple[Array, Array | None]:
+        """Force in N on a unit sliding at `v` in m/s, and the rate of the friction law's memory `z`, if it has one."""
+        return self.friction_law.force(v, self.limit(coil), z)
 
     def validate(self) -> None:
         """Rejects pads that hold less when solid than when liquid.
@@ -188,12 +196,15 @@ class Pads(eqx.Module):
 
 
 class CreeperState(NamedTuple):
-    """Rear unit: position x of its front face in m, velocity v in m/s; bristle deflections of both pads in m."""
+    """Rear unit: position x of its front face in m, velocity v in m/s; bristle deflections in m of both pads, if any.
+
+    None where the pads' friction law has no memory.
+    """
 
     x: Scalar
     v: Scalar
-    z_front: Scalar
-    z_rear: Scalar
+    z_front: Scalar | None = None
+    z_rear: Scalar | None = None
 
 
 class _Forces(NamedTuple):
@@ -204,8 +215,8 @@ class _Forces(NamedTuple):
     fluid_rear: Array
     friction_front: Array
     friction_rear: Array
-    rate_front: Array
-    rate_rear: Array
+    rate_front: Array | None
+    rate_rear: Array | None
 
 
 class Creeper(Model):
@@ -250,7 +261,7 @@ class Creeper(Model):
     @property
     def numerics(self) -> Numerics:
         """Explicit for bristles, whose rate |v| / z_s is 4e3 1/s while creeping; implicit for memoryless pads."""
-        stiff = self.pads.law == "memoryless"
+        stiff = self.pads.friction is not None and self.pads.friction.stiff
         return Numerics(stiff=stiff, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
 
     @property
@@ -265,8 +276,8 @@ class Creeper(Model):
 
     def initial_state(self) -> CreeperState:
         """At rest, pads undeflected."""
-        zero = jnp.zeros(())
-        return CreeperState(zero, zero, zero, zero)
+        zero, memory = jnp.zeros(()), self.pads.friction_law.at_rest()
+        return CreeperState(zero, zero, memory, memory)
 
     def vector_field(self, t: Scalar, y: CreeperState) -> CreeperState:
         """Velocity, acceleration and bristle rates."""
@@ -309,8 +320,8 @@ class Creeper(Model):
         coil_front, coil_rear = self.gait.coils(t)
         v_front = y.v + stroke.speed
         fluid = self.fluid_forces(self.inflow(t), v_front, y.v)
-        friction_front, rate_front = self.pads.friction(coil_front, v_front, y.z_front)
-        friction_rear, rate_rear = self.pads.friction(coil_rear, y.v, y.z_rear)
+        friction_front, rate_front = self.pads.force(coil_front, v_front, y.z_front)
+        friction_rear, rate_rear = self.pads.force(coil_rear, y.v, y.z_rear)
         return _Forces(stroke, coil_front, coil_rear, *fluid, friction_front, friction_rear, rate_front, rate_rear)
 
     def _acceleration(self, f: _Forces) -> Array:

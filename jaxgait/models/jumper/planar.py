@@ -50,7 +50,8 @@ REST = 1e-6
 class JumperState(NamedTuple):
     """Ankle position (x, z) in m, pitch of the foot in rad, their rates, and one bristle deflection in m per row.
 
-    With `Sole.impact` also the speed in m/s at which each row came down last.
+    With `ImpactHertz` also the speed in m/s at which each row came down last; with friction that has no memory, no
+    bristles.
     """
 
     x: Scalar
@@ -59,7 +60,7 @@ class JumperState(NamedTuple):
     vx: Scalar
     vz: Scalar
     spin: Scalar
-    bristle: Float[Array, " rows"]
+    bristle: Float[Array, " rows"] | None = None
     approach: Float[Array, " rows"] | None = None
 
 
@@ -232,10 +233,11 @@ class PlanarJumper(Model):
         depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
         # material point at the contact: from the stud's centre straight down to the ground
         slip = y.vx + y.spin * (arm_z - (y.z + arm_z))
+        bristle = None if y.bristle is None else y.bristle[:, None]
         if dt is None:
-            studs = sole.forces(depth, rate, slip[:, None], y.bristle[:, None], y.approach)
+            studs = sole.forces(depth, rate, slip[:, None], bristle, y.approach)
         else:
-            studs = sole.step(depth, rate, slip[:, None], y.bristle[:, None], dt)
+            studs = sole.step(depth, rate, slip[:, None], bristle, dt, y.approach)
         return Contact(depth, rate, y.x + arm_x, slip, studs)
 
     def _wrench(self, y: JumperState, contact: Contact) -> tuple[Vec, Scalar]:
@@ -252,8 +254,8 @@ class PlanarJumper(Model):
     def _rates(self, t: Scalar, y: JumperState, contact: Contact) -> JumperState:
         force, moment = self._wrench(y, contact)
         a, angular = base_acceleration(self.tree(), self.motion(t, y), force, moment, self.gravity)
-        studs = contact.studs
-        return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, studs.bristle_rate[:, 0], studs.approach_rate)
+        rate, approach_rate = contact.studs.bristle_rate, contact.studs.approach_rate
+        return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, None if rate is None else rate[:, 0], approach_rate)
 
     def incremental_step(self, t: Scalar, y: JumperState, dt: Scalar) -> tuple[JumperState, Contact]:
         """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
@@ -271,15 +273,15 @@ class PlanarJumper(Model):
         contact = self.contact(y, dt)
         change = self._rates(t, y, contact)
         vx, vz, spin = y.vx + dt * change.vx, y.vz + dt * change.vz, y.spin + dt * change.spin
-        bristle = y.bristle + dt * change.bristle
-        return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle), contact
+        bristle, approach = jax.tree.map(lambda a, b: a + dt * b, y[6:], change[6:])
+        return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle, approach), contact
 
     def initial_state(self) -> JumperState:
         """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving; or NaN."""
         tree, studs, rows = self.tree(), self.studs_per_row, len(self.sole.rows)
         frozen = whole(tree, self.posed(self._crouch(self.crouch_ankle()), *_resting())).com
         weight = jnp.sum(tree.mass) * self.gravity
-        equal = (weight / (studs * rows * self.sole.stiffness)) ** (2.0 / 3.0)
+        equal = self.sole.normal_law.static_depth(weight / (studs * rows))
         flat = jnp.stack([self.sole.drop - equal, jnp.zeros(())])
         tolerance = float(jnp.finfo(flat.dtype).eps) ** 0.5  # one step further it is rounding: convergence is quadratic
         return self._standing(root(_unbalanced, flat, (self, frozen, weight), tolerance=tolerance).x)
@@ -287,8 +289,7 @@ class PlanarJumper(Model):
     def _standing(self, pose: Float[Array, 2]) -> JumperState:
         """At rest at this ankle height and foot pitch."""
         zero, rows = jnp.zeros(()), len(self.sole.rows)
-        approach = jnp.full(rows, self.sole.approach_speed) if self.sole.impact else None
-        return JumperState(zero, pose[0], pose[1], zero, zero, zero, jnp.zeros(rows), approach)
+        return JumperState(zero, pose[0], pose[1], zero, zero, zero, *self.sole.memories(rows))
 
     # --- what can be observed ------------------------------------------------------------------------------------
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.contact import hertz_stiffness, hysteretic_hertz, restitution_dissipation
-from jaxgait.mechanics.friction import falling_coefficient, incremental, length, loaded_bristle, memoryless
+from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz, NormalLaw, hertz_stiffness
+from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Incremental, Stribeck
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
 _CHOSEN = "chosen"
 _PAPER = "Chen, Yan, Jin 2003"
-
-GATE_DEPTH = 1e-4
-"""Compression in m over which a stud's bristle is engaged."""
-
-TRACKING_TIME = 2e-3
-"""Time in s within which a lifted stud's memory of its approach speed follows it."""
 
 
 class StudForces(NamedTuple):
@@ -32,30 +26,39 @@ class StudForces(NamedTuple):
     """N, upward."""
     tangential: Float[Array, "... axes"]
     """N."""
-    bristle_rate: Float[Array, "... axes"]
-    """Rate of the bristles in m/s."""
+    bristle_rate: Float[Array, "... axes"] | None
+    """Rate of the bristles in m/s, if the friction law has them."""
     approach_rate: Float[Array, ...] | None = None
-    """Rate of the remembered approach speeds in m/s^2 (impact law only)."""
+    """Rate of the remembered approach speeds in m/s^2 (`ImpactHertz` only)."""
 
 
 @float64_default
 class Sole(eqx.Module):
     """Rows of hemispheres under each foot, and the laws of their contact with the ground."""
 
-    modulus: Scalar = parameter(10e6, unit="Pa", doc="Young's modulus of the studs", bounds="positive", source=_CHOSEN)
-    poisson: Scalar = parameter(0.49, unit="1", doc="Poisson's ratio", bounds="nonnegative", source=_CHOSEN)
+    modulus: Scalar = parameter(
+        10e6, unit="Pa", doc="Young's modulus of the studs", bounds="positive", source=_CHOSEN, of="normal"
+    )
+    poisson: Scalar = parameter(
+        0.49, unit="1", doc="Poisson's ratio", bounds="nonnegative", source=_CHOSEN, of="normal"
+    )
     radius: Scalar = parameter(0.010, unit="m", doc="radius of a stud", bounds="positive", source=_CHOSEN)
     restitution: Scalar = parameter(
-        0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative", source=_CHOSEN
+        0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative", source=_CHOSEN, of="normal"
     )
     approach_speed: Scalar = parameter(
-        0.2, unit="m/s", doc="least approach speed that restitution refers to", bounds="positive", source=_CHOSEN
+        0.2,
+        unit="m/s",
+        doc="least approach speed that restitution refers to",
+        bounds="positive",
+        source=_CHOSEN,
+        of="normal",
     )
     static_friction: Scalar = parameter(
-        0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive", source=_CHOSEN
+        0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive", source=_CHOSEN, of="friction"
     )
     kinetic_friction: Scalar = parameter(
-        0.7, unit="1", doc="friction coefficient while sliding", bounds="positive", source=_CHOSEN
+        0.7, unit="1", doc="friction coefficient while sliding", bounds="positive", source=_CHOSEN, of="friction"
     )
     stribeck_velocity: Scalar = parameter(
         0.006,
@@ -63,21 +66,39 @@ class Sole(eqx.Module):
         doc="slip velocity of the change from static to kinetic friction",
         bounds="positive",
         source=_PAPER,
+        of="friction",
     )
     bristle_stiffness: Scalar = parameter(
-        1500.0, unit="1/m", doc="shear stiffness of the bristles per load", bounds="positive", source=_CHOSEN
+        1500.0,
+        unit="1/m",
+        doc="shear stiffness of the bristles per load",
+        bounds="positive",
+        source=_CHOSEN,
+        of="friction",
     )
     bristle_damping: Scalar = parameter(
-        1.0, unit="s/m", doc="shear damping of the bristles per load", bounds="nonnegative", source=_CHOSEN
+        1.0,
+        unit="s/m",
+        doc="shear damping of the bristles per load",
+        bounds="nonnegative",
+        source=_CHOSEN,
+        of="friction",
     )
     release_time: Scalar = parameter(
-        0.02, unit="s", doc="relaxation time of the bristles of a lifted stud", bounds="positive", source=_CHOSEN
+        0.02,
+        unit="s",
+        doc="relaxation time of the bristles of a lifted stud",
+        bounds="positive",
+        source=_CHOSEN,
+        of="friction",
     )
     shear_stiffness: Scalar = parameter(
-        4.3e4, unit="N/m", doc="shear stiffness of a stud in the incremental law", bounds="positive", source=_CHOSEN
-    )
-    slip_velocity: Scalar = parameter(
-        0.006, unit="m/s", doc="slip velocity at which the memoryless law saturates", bounds="positive", source=_CHOSEN
+        4.3e4,
+        unit="N/m",
+        doc="shear stiffness of a stud in the incremental law",
+        bounds="positive",
+        source=_CHOSEN,
+        of="friction",
     )
     drop: Scalar = parameter(
         0.068, unit="m", doc="height of the ankle above the stud tips", bounds="positive", source=_CHOSEN
@@ -91,47 +112,80 @@ class Sole(eqx.Module):
     columns: tuple[Scalar, ...] = parameter(
         (-0.030, 0.030), unit="m", doc="positions of the columns of studs left of the foot's midline", source=_CHOSEN
     )
-    law: Literal["bristle", "memoryless"] = eqx.field(static=True, default="bristle")
-    """"bristle" holds a static load; "memoryless" creeps under it."""
-    impact: bool = eqx.field(static=True, default=False)
-    """Whether restitution refers to the speed at which each row came down (the paper's law) instead of to
-    `approach_speed`; rows then remember that speed, see `approach_rate`."""
+    normal: NormalLaw | ImpactHertz | None = part(
+        None,
+        doc="law of a stud's normal force",
+        standard="HystereticHertz",
+        options=(HystereticHertz(), ImpactHertz()),
+    )
+    friction: FrictionLaw | Incremental | None = part(
+        None,
+        doc="law of a stud's friction",
+        standard="Bristle",
+        options=(
+            Bristle(0.9, 0.7, 0.006),
+            Coulomb(0.7, 0.006, "algebraic"),
+            Stribeck(0.9, 0.7, 0.006, 0.006, "algebraic"),
+            Incremental(),
+        ),
+    )
 
     @property
     def stiffness(self) -> Scalar:
-        """Hertz's constant in N/m^1.5 of one stud."""
+        """Hertz's constant in N/m^1.5 of one stud by default."""
         return hertz_stiffness(self.modulus, self.poisson, self.radius)
+
+    @property
+    def normal_law(self) -> NormalLaw | ImpactHertz:
+        """The law of the normal force."""
+        return self.normal or HystereticHertz(self.stiffness, self.restitution, self.approach_speed)
+
+    @property
+    def friction_law(self) -> FrictionLaw | Incremental:
+        """The law of friction."""
+        return self.friction or Bristle(
+            self.static_friction,
+            self.kinetic_friction,
+            self.stribeck_velocity,
+            self.bristle_stiffness,
+            self.bristle_damping,
+            self.release_time,
+        )
+
+    @property
+    def stepped_law(self) -> Incremental:
+        """The law of friction for time steps; by default that of the numbers here.
+
+        Raises:
+            ParameterError: if another law stands in its place.
+        """
+        if isinstance(self.friction, Incremental):
+            return self.friction
+        if self.friction is not None:
+            raise ParameterError(f"time steps need sole.friction to be Incremental(...), got {self.friction!r}")
+        return Incremental(self.static_friction, self.kinetic_friction, self.stribeck_velocity, self.shear_stiffness)
 
     @property
     def row_places(self) -> Float[Array, " rows"]:
         """Places of the rows ahead of the ankle in m."""
         return jnp.stack([jnp.asarray(x, dtype=float) for x in self.rows])
 
-    def normal(
-        self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...] | None = None
-    ) -> Float[Array, ...]:
-        """Normal force in N of one stud.
+    def memories(self, *shape: int) -> tuple[Float[Array, ...] | None, Float[Array, ...] | None]:
+        """Bristles in m and remembered approach speeds in m/s at rest, as far as the laws have them.
 
         Args:
-            depth: compression in m.
-            rate: its rate in m/s.
-            approach: speed in m/s at which it came down; `approach_speed` if None or slower.
+            shape: of the studs' sliding velocities; that of the studs is its first number.
         """
-        speed = self.approach_speed if approach is None else jnp.maximum(approach, self.approach_speed)
-        return hysteretic_hertz(depth, rate, self.stiffness, restitution_dissipation(self.restitution, speed))
-
-    def approach_rate(
-        self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...]
-    ) -> Float[Array, ...]:
-        """Rate of the remembered approach speed in m/s^2: it follows the speed in the air and is held on the ground."""
-        return jnp.where(depth > 0.0, 0.0, (jnp.maximum(rate, self.approach_speed) - approach) / TRACKING_TIME)
+        law, normal = self.friction_law, self.normal_law
+        bristle = jnp.zeros(shape) if isinstance(law, Incremental) else law.at_rest(*shape)
+        return bristle, normal.at_rest(shape[0]) if isinstance(normal, ImpactHertz) else None
 
     def forces(
         self,
         depth: Float[Array, ...],
         rate: Float[Array, ...],
         velocity: Float[Array, "... axes"],
-        bristle: Float[Array, "... axes"],
+        bristle: Float[Array, "... axes"] | None,
         approach: Float[Array, ...] | None = None,
     ) -> StudForces:
         """Forces on single studs.
@@ -140,48 +194,45 @@ class Sole(eqx.Module):
             depth: compression in m.
             rate: its rate in m/s.
             velocity: sliding velocity of the foot's material at the contact, one or two axes, m/s.
-            bristle: deflections in m.
-            approach: remembered approach speeds in m/s, for the impact law.
+            bristle: deflections in m, if the friction law has them.
+            approach: remembered approach speeds in m/s, for `ImpactHertz`.
+
+        Raises:
+            ParameterError: for a friction law that needs time steps.
         """
-        normal = self.normal(depth, rate, approach)
-        held = None if approach is None else self.approach_rate(depth, rate, approach)
-        coefficient = self._coefficient(velocity)
-        if self.law == "memoryless":
-            tangential = memoryless(velocity, coefficient * normal, self.slip_velocity)
-            return StudForces(normal, tangential, jnp.zeros_like(bristle), held)
-        s = jnp.clip(depth / GATE_DEPTH, 0.0, 1.0)
-        tangential, rates = loaded_bristle(
-            velocity,
-            bristle,
-            normal,
-            coefficient,
-            s * s * (3.0 - 2.0 * s),
-            self.bristle_stiffness,
-            self.bristle_damping,
-            self.release_time,
-        )
-        return StudForces(normal, tangential, rates, held)
+        law = self.friction_law
+        if isinstance(law, Incremental):
+            raise ParameterError("sole.friction is Incremental, which needs time steps: run it by `incremental_step`")
+        normal, approach_rate = self._normal(depth, rate, approach)
+        engaged = 1.0 if bristle is None else self.normal_law.engaged(depth)
+        tangential, bristle_rate = law.force(velocity, normal, bristle, engaged, axes=True)
+        return StudForces(normal, tangential, bristle_rate, approach_rate)
 
     def step(
         self,
         depth: Float[Array, ...],
         rate: Float[Array, ...],
         velocity: Float[Array, "... axes"],
-        deflection: Float[Array, "... axes"],
+        deflection: Float[Array, "... axes"] | None,
         dt: Scalar,
+        approach: Float[Array, ...] | None = None,
     ) -> StudForces:
         """Forces by the paper's incremental friction law, which needs time steps (of `dt` in s); see `forces`."""
-        normal = self.normal(depth, rate)
-        coefficient = self._coefficient(velocity)
-        force, after = incremental(
-            velocity, deflection, normal, self.static_friction, coefficient, self.shear_stiffness, dt
-        )
-        return StudForces(normal, force, (after - deflection) / dt)
+        law = self.stepped_law
+        assert deflection is not None
+        normal, approach_rate = self._normal(depth, rate, approach)
+        force, after = law.step(velocity, normal, deflection, dt)
+        return StudForces(normal, force, (after - deflection) / dt, approach_rate)
 
-    def _coefficient(self, velocity: Float[Array, "... axes"]) -> Float[Array, ...]:
-        return falling_coefficient(
-            length(velocity), self.static_friction, self.kinetic_friction, self.stribeck_velocity
-        )
+    def _normal(
+        self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...] | None
+    ) -> tuple[Float[Array, ...], Float[Array, ...] | None]:
+        """Normal force in N, and the rate of the remembered approach speeds in m/s^2 if the law has them."""
+        law = self.normal_law
+        if not isinstance(law, ImpactHertz):
+            return law.force(depth, rate), None
+        assert approach is not None
+        return law.force(depth, rate, approach), law.memory_rate(depth, rate, approach)
 
     def validate(self) -> None:
         """Rejects an impossible rubber or friction.
@@ -189,12 +240,11 @@ class Sole(eqx.Module):
         Raises:
             ParameterError: naming the parameter and what would be right.
         """
-        for name, upper in (("poisson", 0.5), ("restitution", 1.0)):
+        own = {"poisson": 0.5, "restitution": 1.0} if self.normal is None else {}
+        for name, upper in own.items():
             worst = float(np.max(np.asarray(getattr(self, name), dtype=float)))
             if worst > upper:
                 raise ParameterError(f"sole.{name} must be at most {upper:g}, got {worst:g}")
         gap = np.asarray(self.static_friction, dtype=float) - np.asarray(self.kinetic_friction, dtype=float)
-        if np.min(gap) < 0.0:
+        if self.friction is None and np.min(gap) < 0.0:
             raise ParameterError("sole.static_friction must not be below sole.kinetic_friction")
-        if self.law not in ("bristle", "memoryless"):
-            raise ParameterError(f"sole.law must be 'bristle' or 'memoryless', got {self.law!r}")

@@ -38,7 +38,8 @@ class SpatialState(NamedTuple):
 
     pose: Float[Array, 7]
     twist: Float[Array, 6]
-    bristle: Float[Array, "studs 2"]
+    bristle: Float[Array, "studs 2"] | None = None
+    approach: Float[Array, " studs"] | None = None
 
 
 class Ground(NamedTuple):
@@ -63,6 +64,7 @@ class SpatialJumper(Model):
         "pose": Variable("m, 1", "position and quaternion of the lower trunk", ("pose_component",)),
         "twist": Variable("rad/s, m/s", "twist of the lower trunk, own axes", ("twist_component",)),
         "bristle": Variable("m", "shear deflection of the studs", ("stud", "tangent")),
+        "approach": Variable("m/s", "approach speed of each stud at touch-down", ("stud",)),
         "com": Variable("m", "position of the centre of mass", ("axis",)),
         "com_velocity": Variable("m/s", "velocity of the centre of mass", ("axis",)),
         "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
@@ -161,7 +163,7 @@ class SpatialJumper(Model):
 
     # --- equations of motion -------------------------------------------------------------------------------------
 
-    def ground(self, tree: spatial.Tree, motion: spatial.Motion, bristle: Float[Array, "studs 2"]) -> Ground:
+    def ground(self, tree: spatial.Tree, motion: spatial.Motion, y: SpatialState) -> Ground:
         """Compression, sliding and forces of all studs."""
         points = self._studs(tree)
         centre, velocity = spatial.point_motion(motion, points)
@@ -171,13 +173,13 @@ class SpatialJumper(Model):
         slip = velocity[:, :2] + jnp.stack([omega[:, 1] * lever, -omega[:, 0] * lever], axis=1)
         depth = self.plane.sole.radius - centre[:, 2]
         place = centre.at[:, 2].set(0.0)
-        return Ground(depth, place, slip, self.plane.sole.forces(depth, -velocity[:, 2], slip, bristle))
+        return Ground(depth, place, slip, self.plane.sole.forces(depth, -velocity[:, 2], slip, y.bristle, y.approach))
 
     def _solve(self, t: Scalar, y: SpatialState) -> tuple[spatial.Tree, spatial.Motion, Ground, spatial.Accelerations]:
         tree = self.tree()
         q, v, a = self.coordinates(t, y)
         motion = spatial.kinematics(tree, q, v)
-        ground = self.ground(tree, motion, y.bristle)
+        ground = self.ground(tree, motion, y)
         force = jnp.concatenate([ground.studs.tangential, ground.studs.normal[:, None]], axis=1)
         wrenches = spatial.point_wrenches(motion, self._studs(tree), ground.place, force)
         driven = [False] * 6 + [True] * (tree.nv - 6)
@@ -188,7 +190,7 @@ class SpatialJumper(Model):
         """Rates of pose, twist and bristles."""
         _, _, ground, found = self._solve(t, y)
         pose = spatial.free().rate(y.pose / _unit(y.pose), y.twist)
-        return SpatialState(pose, found.vdot[:6], ground.studs.bristle_rate)
+        return SpatialState(pose, found.vdot[:6], ground.studs.bristle_rate, ground.studs.approach_rate)
 
     def initial_state(self) -> SpatialState:
         """The planar model's static crouch, seen from the lower trunk."""
@@ -198,7 +200,7 @@ class SpatialJumper(Model):
         hip = trunk.origin.place
         studs = 2 * len(self.plane.sole.rows) * len(self.plane.sole.columns)
         place = jnp.stack([hip.x, jnp.zeros(()), hip.z])
-        return SpatialState(jnp.concatenate([place, turn]), jnp.zeros(6), jnp.zeros((studs, 2)))
+        return SpatialState(jnp.concatenate([place, turn]), jnp.zeros(6), *self.plane.sole.memories(studs, 2))
 
     # --- what can be observed ------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ EXPERIMENTS = ("knee", "knee-gaits")
 
 __getattr__ = lazy(
     __name__,
-    model="KneeState Prosthesis SocketState parameter_set with_drive",
-    parts="Ankle Damper Ground Linkage Lock Masses Segments Socket",
+    model="BristleState KneeState Prosthesis SocketState parameter_set with_drive",
+    parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",
     measures="MEASURES curves",
     pictures="animate ground_forces knee_curves save_animation scan_lines scan_maps spectra",
 )

@@ -27,7 +27,7 @@ Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -37,7 +37,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxgait import precision
-from jaxgait.mechanics import contact, fourbar
+from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.fourbar import Closure
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
 from jaxgait.mechanics.planar import Vec, added, bolted, cross, down, forward
@@ -57,7 +57,7 @@ from jaxgait.models.prosthesis.parts import (
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
 from jaxgait.native import kept
-from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.parameters import ParameterError, part, with_parameters
 from jaxgait.precision import float64_default
 
 
@@ -81,6 +81,24 @@ class SocketState(NamedTuple):
     socket_y: Scalar
     socket_x_rate: Scalar
     socket_y_rate: Scalar
+
+
+class BristleState(NamedTuple):
+    """The state of a leg whose ground has friction with a memory: that of `KneeState` or `SocketState`, and the memory.
+
+    The friction law says in which unit the memory is: deflections in m for `Bristle`.
+    """
+
+    theta_b: Scalar
+    beta_1: Scalar
+    theta_b_rate: Scalar
+    beta_1_rate: Scalar
+    socket_x: Scalar | None
+    socket_y: Scalar | None
+    socket_x_rate: Scalar | None
+    socket_y_rate: Scalar | None
+    heel_bristle: Scalar
+    toe_bristle: Scalar
 
 
 class Leg(NamedTuple):
@@ -120,8 +138,8 @@ class Prosthesis(Model):
     ground: Ground = Ground()
     lock: Lock = Lock()
     damper: Damper = Damper()
-    ankle: Ankle = Ankle()
-    socket: Socket | None = None
+    ankle: Ankle = part(Ankle(), doc="spring and damper of the ankle")
+    socket: Socket | None = part(None, doc="give between the measured hip path and the leg")
     gravity: Scalar = parameter(
         9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=CHOSEN
     )
@@ -135,8 +153,6 @@ class Prosthesis(Model):
         1.0, unit="1", doc="ratio of the cadence to the measured one", bounds="positive", source="chosen"
     )
     drive: GaitDrive = eqx.field(default_factory=reference_gait)
-    activation: contact.Activation = eqx.field(static=True, default="tanh")
-    """Smoothing of ground contact and lock: "tanh" or "arctan" (see `mechanics.contact`)."""
 
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-5, max_step=0.01)
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
@@ -158,6 +174,8 @@ class Prosthesis(Model):
         "socket_y": Variable("m", "vertical displacement in the socket"),
         "socket_x_rate": Variable("m/s", "rate of socket_x"),
         "socket_y_rate": Variable("m/s", "rate of socket_y"),
+        "heel_bristle": Variable("m", "deflection of the friction's bristle under the heel"),
+        "toe_bristle": Variable("m", "deflection of the friction's bristle under the toe"),
         "knee_angle": Variable("rad", "knee flexion"),
         "measured_knee_angle": Variable("rad", "measured knee flexion"),
         "thigh_angle": Variable("rad", "thigh angle, forward"),
@@ -216,8 +234,15 @@ class Prosthesis(Model):
         thigh = hip.thigh.value
         foot = thigh + fourbar.shank_angle(self.linkage.bars, knee) + hip.ankle.value
         zero = jnp.zeros_like(psi)
-        state = KneeState(thigh + psi, foot, zero, zero)
-        return state if self.socket is None else SocketState(*state, zero, zero, zero, zero)
+        free = KneeState(thigh + psi, foot, zero, zero)
+        law = self.ground.friction_law
+        return self._state(free, (zero,) * 4, (law.at_rest(), law.at_rest()))
+
+    def _state(self, free: Sequence[Scalar], socket: Sequence[Scalar], memories: Sequence[Array | None]) -> State:
+        """The state, or its rate, of its components: what the socket or the friction law does not have is left out."""
+        if memories[0] is not None:
+            return BristleState(*free, *(socket if self.socket is not None else (None,) * 4), *memories)
+        return KneeState(*free) if self.socket is None else SocketState(*free, *socket)
 
     # --- kinematics ---------------------------------------------------------------------------------------------------
 
@@ -282,39 +307,22 @@ class Prosthesis(Model):
 
     # --- forces -------------------------------------------------------------------------------------------------------
 
-    def ground_force(self, point: Point) -> Vec:
-        """Friction and normal force in N of the ground on the heel or the toe (section 1.2 of the paper)."""
-        g = self.ground
-        depth, rate = -point.position.y, -point.velocity.y
-        normal = contact.kelvin_voigt(depth, rate, g.stiffness, g.damping, g.steepness, self.activation)
-        return Vec(contact.coulomb(point.velocity.x, normal, g.friction, 1.0 / g.slip_rate), normal)
+    def ground_force(self, point: Point, memory: Array | None = None) -> tuple[Vec, Array | None]:
+        """Friction and normal force in N of the ground on heel or toe, and the rate of the friction law's memory."""
+        return self.ground.force(-point.position.y, -point.velocity.y, point.velocity.x, memory)
 
     def lock_torque(self, psi: Scalar, psi_rate: Scalar) -> Scalar:
         """Torque in N m of the knee lock on the thigh, its opposite on link BC, at the link's angle to the thigh."""
-        lock = self.lock
-        depth = lock.arm * (psi - fourbar.psi_at(self.linkage.bars, 0.0))
-        args = (lock.stiffness, lock.damping, lock.steepness, self.activation)
-        return lock.arm * contact.kelvin_voigt(depth, lock.arm * psi_rate, *args)
+        return self.lock.torque(psi - fourbar.psi_at(self.linkage.bars, 0.0), psi_rate)
 
     def cylinder(self, AD: Vec, rate: Scalar) -> tuple[Scalar, Scalar]:
-        """Length in m of the hydraulic cylinder and its torque in N m on link AD (equations 10 and 11).
+        """Length in m of the hydraulic cylinder and its torque in N m on link AD (see `Damper.torque`).
 
         Args:
             AD: direction of the link in the thigh frame.
             rate: angular velocity of the link against the thigh in rad/s.
         """
-        d = self.damper
-        arm = added(AD, bolted(d.thigh_tilt - self.linkage.gamma1))  # cos and sin of theta1 + eps are (y, -x)
-        product = d.thigh_arm * d.link_arm
-        length = jnp.sqrt(d.thigh_arm**2 + d.link_arm**2 - 2.0 * product * arm.y)
-        gain = -product * arm.x / length
-        return length, -gain * (d.k * (length - d.rest_length) + d.c * gain * rate)
-
-    def ankle_torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
-        """Torque in N m of the ankle on the foot, and its opposite on the shank, at an ankle angle in rad and rate."""
-        if self.ankle.damps == "deviation":
-            rate = rate - target.rate
-        return -self.ankle.stiffness * (angle - target.value) - self.ankle.damping * rate
+        return self.damper.torque(AD, rate, self.linkage.gamma1)
 
     def torques(self, leg: Leg, y: State) -> Torques:
         """The torques of lock, cylinder and ankle at a state."""
@@ -322,19 +330,15 @@ class Prosthesis(Model):
         shank = thigh.value + fourbar.shank_angle(self.linkage.bars, leg.knee)
         length, cylinder = self.cylinder(leg.knee.AD, leg.link_AD.rate - thigh.rate)
         lock = self.lock_torque(y.theta_b - thigh.value, y.theta_b_rate - thigh.rate)
-        ankle = self.ankle_torque(y.beta_1 - shank, y.beta_1_rate - leg.shank.rate, leg.hip.ankle)
+        ankle = self.ankle.torque(y.beta_1 - shank, y.beta_1_rate - leg.shank.rate, leg.hip.ankle)
         return Torques(lock, cylinder, ankle, length)
 
     def _socket_forces(self, leg: Leg, y: State) -> tuple[Scalar, ...]:
-        """Force in N of the socket on the leg, forward and upward: towards the path, less what the trunk pushes."""
-        s = self.socket
-        if s is None:
+        """Force in N of the socket on the leg, forward and upward."""
+        if self.socket is None:
             return ()
-        push = Vec(0.0, 0.0) if leg.hip.load is None else s.load_share * leg.hip.load
-        return (
-            -s.stiffness_x * y.socket_x - s.damping_x * y.socket_x_rate - push.x,
-            -s.stiffness_y * y.socket_y - s.damping_y * y.socket_y_rate - push.y,
-        )
+        at, rate = Vec(y.socket_x, y.socket_y), Vec(y.socket_x_rate, y.socket_y_rate)
+        return tuple(self.socket.force(at, rate, leg.hip.load))
 
     def _applied(self, leg: Leg, y: State) -> list[Scalar]:
         """Generalised forces of lock, cylinder, ankle and socket for the speeds (thetaB', beta1', socket)."""
@@ -344,26 +348,33 @@ class Prosthesis(Model):
 
     # --- the model ----------------------------------------------------------------------------------------------------
 
-    def _accelerations(self, leg: Leg, y: State) -> tuple[list[Any], dict[str, Body], list[Force]]:
+    def _ground_forces(self, leg: Leg, y: State) -> tuple[list[Force], list[Array | None]]:
+        """Forces of the ground on heel and toe, and the rates of the friction's memory there."""
+        memories = (getattr(y, "heel_bristle", None), getattr(y, "toe_bristle", None))
+        points = (leg.points["heel"], leg.points["toe"])
+        found = [self.ground_force(p, memory) for p, memory in zip(points, memories, strict=True)]
+        forces = [Force(f, p.partial_velocities) for p, (f, _) in zip(points, found, strict=True)]
+        return forces, [rate for _, rate in found]
+
+    def _accelerations(self, leg: Leg, y: State, forces: list[Force]) -> tuple[list[Any], dict[str, Body]]:
         bodies = self.bodies(leg)
         # A prescribed hip leaves nothing to solve for the thigh and the upper bar.
         moving = list(bodies.values())[0 if self.socket is not None else 2 :]
-        contacts = [leg.points["heel"], leg.points["toe"]]
-        forces = [Force(self.ground_force(p), p.partial_velocities) for p in contacts]
-        return accelerations(moving, self.gravity, forces, self._applied(leg, y)), bodies, forces
+        return accelerations(moving, self.gravity, forces, self._applied(leg, y)), bodies
 
     def vector_field(self, t: Scalar, y: State) -> State:
         """Time derivative of the state (equations 17 to 22 of the paper in minimal coordinates)."""
-        rates, _, _ = self._accelerations(self.leg(t, y), y)
-        if self.socket is None:
-            return KneeState(y.theta_b_rate, y.beta_1_rate, *rates)
-        theta, beta, x, up = rates
-        return SocketState(y.theta_b_rate, y.beta_1_rate, theta, beta, y.socket_x_rate, y.socket_y_rate, x, up)
+        leg = self.leg(t, y)
+        forces, memory_rates = self._ground_forces(leg, y)
+        (theta, beta, *socket), _ = self._accelerations(leg, y, forces)
+        socket = () if self.socket is None else (y.socket_x_rate, y.socket_y_rate, *socket)
+        return self._state((y.theta_b_rate, y.beta_1_rate, theta, beta), socket, memory_rates)
 
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
         """Angles, instantaneous centre, forces and torques, hip reactions and points; see `variables`."""
         leg = self.leg(t, y)
-        rates, bodies, forces = self._accelerations(leg, y)
+        forces, _ = self._ground_forces(leg, y)
+        rates, bodies = self._accelerations(leg, y, forces)
         bars, thigh = self.linkage.bars, leg.hip.thigh.value
         shank = fourbar.shank_angle(bars, leg.knee)
         centre = fourbar.instantaneous_centre(leg.knee)
@@ -445,8 +456,6 @@ class Prosthesis(Model):
                 f"Prosthesis.socket.load_share needs a measured ground reaction, which the drive {self.drive.name!r} "
                 "lacks: set it to 0, or give the stride the columns ground_x_N and ground_y_N"
             )
-        if self.activation not in ("tanh", "arctan", "softplus"):
-            raise ParameterError(f"activation must be 'tanh', 'arctan' or 'softplus', got {self.activation!r}")
 
 
 LANDING_SHARE = 0.1

@@ -7,12 +7,18 @@ sequence of subharmonic windows, R1 is a cross-check that folds at weak damping.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array
 
+from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw, Smoothing
 from jaxgait.mechanics.fourbar import FourBar
+from jaxgait.mechanics.friction import Coulomb, FrictionLaw
+from jaxgait.mechanics.planar import Vec, added, bolted
 from jaxgait.model import Scalar, parameter
+from jaxgait.motion.drive import Jet
+from jaxgait.parameters import choice, part
 from jaxgait.precision import float64_default
 
 PAPER, CHOSEN = "paper", "reconstructed (set R2)"
@@ -84,33 +90,93 @@ class Masses(eqx.Module):
     )
 
 
+@float64_default
 class Ground(eqx.Module):
-    """Foot-ground contact (section 1.2 of the paper): Kelvin-Voigt with Coulomb friction, both smoothed."""
+    """Foot-ground contact: Kelvin-Voigt with Coulomb friction (section 1.2 of the paper), or other laws.
 
-    stiffness: Scalar = parameter(1e5, unit="N/m", doc="ground stiffness K_N", bounds="positive", source=PAPER)
-    damping: Scalar = parameter(20.0, unit="N s/m", doc="ground damping chi_N", bounds="nonnegative", source=PAPER)
-    friction: Scalar = parameter(
-        0.6, unit="1", doc="friction coefficient of the ground", bounds="nonnegative", source=PAPER
+    `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))` puts another law in the place of the paper's
+    numbers.
+    """
+
+    stiffness: Scalar = parameter(
+        1e5, unit="N/m", doc="ground stiffness K_N", bounds="positive", source=PAPER, of="normal"
+    )
+    damping: Scalar = parameter(
+        20.0, unit="N s/m", doc="ground damping chi_N", bounds="nonnegative", source=PAPER, of="normal"
+    )
+    friction: Scalar | FrictionLaw = parameter(
+        0.6,
+        unit="1",
+        doc="friction coefficient of the ground",
+        bounds="nonnegative",
+        source=PAPER,
+        standard="Coulomb",
     )
     steepness: Scalar = parameter(
-        1e6, unit="1/m", doc="reciprocal touch-down depth C1", bounds="positive", source=PAPER
+        1e6, unit="1/m", doc="reciprocal touch-down depth C1", bounds="positive", source=PAPER, of="normal"
     )
-    slip_rate: Scalar = parameter(1e4, unit="s/m", doc="reciprocal slip velocity C2", bounds="positive", source=PAPER)
+    slip_rate: Scalar = parameter(
+        1e4, unit="s/m", doc="reciprocal slip velocity C2", bounds="positive", source=PAPER, of="friction"
+    )
+    smoothing: Smoothing = choice("tanh", doc="smoothing at touch-down", of="normal")
+    normal: NormalLaw | None = part(None, doc="law of the ground's normal force", standard="KelvinVoigt")
+
+    @property
+    def normal_law(self) -> NormalLaw:
+        """The law of the normal force."""
+        return self.normal or KelvinVoigt(self.stiffness, self.damping, self.steepness, self.smoothing)
+
+    @property
+    def friction_law(self) -> FrictionLaw:
+        """The law of friction."""
+        if isinstance(self.friction, FrictionLaw):
+            return self.friction
+        return Coulomb(self.friction, 1.0 / self.slip_rate, "arctan")
+
+    def force(self, depth: Scalar, rate: Scalar, slip: Scalar, memory: Array | None = None) -> tuple[Vec, Array | None]:
+        """Friction and normal force in N on a point of the foot, and the rate of the friction law's memory.
+
+        Args:
+            depth: how deep the point is in the ground, in m.
+            rate: its rate in m/s.
+            slip: velocity of the point along the ground in m/s.
+            memory: of the friction law, if it has one.
+        """
+        normal_law = self.normal_law
+        normal = normal_law.force(depth, rate)
+        engaged = 1.0 if memory is None else normal_law.engaged(depth)
+        friction, memory_rate = self.friction_law.force(slip, normal, memory, engaged)
+        return Vec(friction, normal), memory_rate
 
 
+@float64_default
 class Lock(eqx.Module):
     """Unilateral stop between AB and BC that keeps the straight knee from overextending."""
 
     stiffness: Scalar = parameter(
-        7.5e4, unit="N/m", doc="stiffness of the lock K_c", bounds="nonnegative", source=PAPER
+        7.5e4, unit="N/m", doc="stiffness of the lock K_c", bounds="nonnegative", source=PAPER, of="normal"
     )
-    damping: Scalar = parameter(20.0, unit="N s/m", doc="damping of the lock C_c", bounds="nonnegative", source=PAPER)
+    damping: Scalar = parameter(
+        20.0, unit="N s/m", doc="damping of the lock C_c", bounds="nonnegative", source=PAPER, of="normal"
+    )
     arm: Scalar = parameter(0.01, unit="m", doc="distance of the stop from B, d", bounds="positive", source=PAPER)
     steepness: Scalar = parameter(
-        1e6, unit="1/m", doc="reciprocal engagement depth of the lock C3", bounds="positive", source=PAPER
+        1e6, unit="1/m", doc="reciprocal engagement depth of the lock C3", bounds="positive", source=PAPER, of="normal"
     )
+    smoothing: Smoothing = choice("tanh", doc="smoothing where the lock engages", of="normal")
+    normal: NormalLaw | None = part(None, doc="law of the lock's stop", standard="KelvinVoigt")
+
+    @property
+    def normal_law(self) -> NormalLaw:
+        """The law of the stop."""
+        return self.normal or KelvinVoigt(self.stiffness, self.damping, self.steepness, self.smoothing)
+
+    def torque(self, angle: Scalar, rate: Scalar) -> Scalar:
+        """Torque in N m on the thigh, its opposite on link BC, at an overextension in rad and its rate in rad/s."""
+        return self.arm * self.normal_law.force(self.arm * angle, self.arm * rate)
 
 
+@float64_default
 class Damper(eqx.Module):
     """Hydraulic cylinder with a spring, from the thigh body to link AD."""
 
@@ -135,9 +201,28 @@ class Damper(eqx.Module):
         source=CHOSEN,
     )
 
+    def force(self, length: Scalar, rate: Scalar) -> Scalar:
+        """Force in N with which the cylinder pulls its ends together, at a length in m and its rate in m/s."""
+        return self.k * (length - self.rest_length) + self.c * rate
 
+    def torque(self, AD: Vec, rate: Scalar, gamma1: Scalar) -> tuple[Scalar, Scalar]:
+        """Length in m of the cylinder and its torque in N m on link AD (equations 10 and 11).
+
+        Args:
+            AD: direction of the link in the thigh frame.
+            rate: angular velocity of the link against the thigh in rad/s.
+            gamma1: angle of the bar AB against the thigh axis in rad.
+        """
+        arm = added(AD, bolted(self.thigh_tilt - gamma1))  # cos and sin of theta1 + eps are (y, -x)
+        product = self.thigh_arm * self.link_arm
+        length = jnp.sqrt(self.thigh_arm**2 + self.link_arm**2 - 2.0 * product * arm.y)
+        gain = -product * arm.x / length
+        return length, -gain * self.force(length, gain * rate)
+
+
+@float64_default
 class Ankle(eqx.Module):
-    """Torsional spring and damper towards the measured ankle angle."""
+    """Torsional spring towards the measured ankle angle, and a damper of the deviation from it."""
 
     stiffness: Scalar = parameter(
         10.0, unit="N m/rad", doc="rotational stiffness of the ankle", bounds="nonnegative", source=PAPER
@@ -145,10 +230,28 @@ class Ankle(eqx.Module):
     damping: Scalar = parameter(
         0.2, unit="N m s/rad", doc="rotational damping of the ankle", bounds="nonnegative", source=PAPER
     )
-    damps: Literal["deviation", "joint"] = eqx.field(static=True, default="deviation")
-    """What the damper resists: the rate of the deviation from the measured angle, or of the ankle joint itself."""
+
+    def torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
+        """Torque in N m on the foot, its opposite on the shank.
+
+        Args:
+            angle: of the ankle in rad.
+            rate: its rate in rad/s.
+            target: the measured angle.
+        """
+        return -self.stiffness * (angle - target.value) - self.damping * (rate - target.rate)
 
 
+@float64_default
+class JointDampedAnkle(Ankle):
+    """An ankle whose damper resists the turning of the joint itself, not of the deviation from the measured angle."""
+
+    def torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
+        """Torque in N m on the foot; see `Ankle.torque`."""
+        return -self.stiffness * (angle - target.value) - self.damping * rate
+
+
+@float64_default
 class Socket(eqx.Module):
     """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
 
@@ -176,6 +279,20 @@ class Socket(eqx.Module):
     load_share: Scalar = parameter(
         1.0, unit="1", doc="share of the measured ground reaction that the trunk pushes with", source="chosen"
     )
+
+    def force(self, displacement: Vec, rate: Vec, load: Vec | None) -> Vec:
+        """Force in N on the leg, forward and upward: towards the path, less what the trunk pushes.
+
+        Args:
+            displacement: of the hip in the socket in m.
+            rate: its rate in m/s.
+            load: measured ground reaction in N, if any.
+        """
+        push = Vec(0.0, 0.0) if load is None else self.load_share * load
+        return Vec(
+            -self.stiffness_x * displacement.x - self.damping_x * rate.x - push.x,
+            -self.stiffness_y * displacement.y - self.damping_y * rate.y - push.y,
+        )
 
 
 SETS: dict[str, dict[str, float]] = {

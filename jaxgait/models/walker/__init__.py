@@ -7,7 +7,7 @@ EXPERIMENTS = ("walker",)
 
 __getattr__ = lazy(
     __name__,
-    smooth="RoundFeet Walker WalkerState",
+    smooth="BristledState RoundFeet Walker WalkerState",
     rigid="RigidWalker RollingState RollingWalker",
     measures="GAIT MEASURES RIGID_MEASURES passing_gait rolling_gait",
     pictures="animate branches phase_portrait",

@@ -26,7 +26,7 @@ Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765; mass mat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -34,12 +34,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait.mechanics import contact, elementary
+from jaxgait.mechanics import elementary
+from jaxgait.mechanics.contact import HuntCrossley, NormalLaw
+from jaxgait.mechanics.friction import Coulomb, FrictionLaw
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import ParameterError, check, choice, part
 from jaxgait.precision import float64_default
 
-__all__ = ["Foot", "Generalised", "Inertia", "RoundFeet", "Walker", "WalkerStart", "WalkerState"]
+__all__ = ["BristledState", "Foot", "Generalised", "Inertia", "RoundFeet", "Walker", "WalkerStart", "WalkerState"]
 
 _PAPER = "Duan et al. 2011, section 3"
 FALL_HEIGHT = 0.5
@@ -59,6 +61,21 @@ class WalkerState(NamedTuple):
     vy: Scalar
     omega_1: Scalar
     omega_2: Scalar
+
+
+class BristledState(NamedTuple):
+    """`WalkerState` with the memory of the friction on both feet: deflections in m for `Bristle`."""
+
+    x: Scalar
+    y: Scalar
+    theta_1: Scalar
+    theta_2: Scalar
+    vx: Scalar
+    vy: Scalar
+    omega_1: Scalar
+    omega_2: Scalar
+    bristle_1: Scalar
+    bristle_2: Scalar
 
 
 class Generalised(NamedTuple):
@@ -196,7 +213,7 @@ class RoundFeet(eqx.Module):
         (s1, c1), (s2, c2) = elementary.sincos(theta_1), elementary.sincos(theta_2)
         return Inertia(2.0 * self.mass, self.leg_inertia, a * c1, a * s1, a * c2, a * s2)
 
-    def forces(self, inertia: Inertia, y: WalkerState) -> Generalised:
+    def forces(self, inertia: Inertia, y: WalkerState | BristledState) -> Generalised:
         """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``."""
         weight = 2.0 * self.mass * self.gravity
         sg, cg = elementary.sincos(self.slope)
@@ -208,28 +225,28 @@ class RoundFeet(eqx.Module):
             -self.gravity * (inertia.sin_2 * cg - inertia.cos_2 * sg),
         )
 
-    def feet(self, y: WalkerState) -> tuple[Foot, Foot]:
+    def feet(self, y: WalkerState | BristledState) -> tuple[Foot, Foot]:
         """Both feet against the ground."""
         return self.foot(y, y.theta_1, y.omega_1), self.foot(y, y.theta_2, y.omega_2)
 
-    def foot(self, y: WalkerState, theta: Scalar, omega: Scalar) -> Foot:
+    def foot(self, y: WalkerState | BristledState, theta: Scalar, omega: Scalar) -> Foot:
         """One foot against the ground: leg angle in rad, leg rate in rad/s."""
         sin, cos = elementary.sincos(theta)
         normal_arm = self.shank * sin
         tangent_arm = self.shank * cos + self.foot_radius
         return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
 
-    def energies(self, y: WalkerState) -> tuple[Scalar, Scalar]:
+    def energies(self, y: WalkerState | BristledState) -> tuple[Scalar, Scalar]:
         """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes."""
         inertia = self.inertia_at(y.theta_1, y.theta_2)
-        u = Generalised(*y[4:])
+        u = Generalised(*y[4:8])
         kinetic = 0.5 * sum(p * v for p, v in zip(inertia.times(u), u, strict=True))
         sg, cg = elementary.sincos(self.slope)
         along = 2.0 * self.mass * y.x + inertia.sin_1 + inertia.sin_2
         normal = 2.0 * self.mass * y.y - inertia.cos_1 - inertia.cos_2
         return kinetic, self.gravity * (normal * cg - along * sg)
 
-    def observables(self, y: WalkerState) -> dict[str, Scalar]:
+    def observables(self, y: WalkerState | BristledState) -> dict[str, Scalar]:
         """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J."""
         foot_1, foot_2 = self.feet(y)
         kinetic, potential = self.energies(y)
@@ -243,11 +260,11 @@ class RoundFeet(eqx.Module):
             "energy": kinetic + potential,
         }
 
-    def fell(self, y: WalkerState) -> Bool[Array, ""]:
+    def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
         """Whether the walker lies rather than walks."""
         return self.balance(y) < 0.0
 
-    def balance(self, y: WalkerState) -> Scalar:
+    def balance(self, y: WalkerState | BristledState) -> Scalar:
         """Falls through zero when the walker falls: hip height beyond `FALL_HEIGHT`, leg angles beyond `FALL_ANGLE`."""
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
@@ -278,16 +295,21 @@ class Walker(RoundFeet, Model):
 
     The defaults walk with the period of the rigid walker to 0.03 %. Softer ground is cheaper and less exact: the static
     sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: 50 s/m behaves as plastic.
+    Other laws of contact go into `normal` and `friction`.
     """
 
-    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER)
-    stiffness: Scalar = parameter(1e6, unit="N/m", doc="contact stiffness", bounds="positive")
-    dissipation: Scalar = parameter(50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative")
+    friction: Scalar | FrictionLaw = parameter(
+        0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER, standard="Coulomb"
+    )
+    stiffness: Scalar = parameter(1e6, unit="N/m", doc="contact stiffness", bounds="positive", of="normal")
+    dissipation: Scalar = parameter(
+        50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", of="normal"
+    )
     smoothing_depth: Scalar = parameter(
-        1e-6, unit="m", doc="depth over which contact sets in", plausible=(1e-9, 1e-2), bounds="positive"
+        1e-6, unit="m", doc="depth over which contact sets in", plausible=(1e-9, 1e-2), bounds="positive", of="normal"
     )
     slip_velocity: Scalar = parameter(
-        3e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+        3e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive", of="friction"
     )
     clearance_angle: Scalar = parameter(
         0.15,
@@ -295,15 +317,22 @@ class Walker(RoundFeet, Model):
         doc="angle by which a swing foot must be ahead to land",
         plausible=(0.0, 1.6),
         bounds="positive",
+        of="scuffs",
     )
-    clearance_width: Scalar = parameter(0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive")
+    clearance_width: Scalar = parameter(
+        0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive", of="scuffs"
+    )
     swing_rate: Scalar = parameter(
-        0.1, unit="rad/s", doc="angular velocity over which swinging forward sets in", bounds="positive"
+        0.1, unit="rad/s", doc="angular velocity over which swinging forward sets in", bounds="positive", of="scuffs"
     )
+    normal: NormalLaw | None = part(None, doc="law of the ground's normal force", standard="HuntCrossley")
+    scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         **OBSERVABLES,
+        "bristle_1": Variable("m", "deflection of the friction's bristle under foot 1"),
+        "bristle_2": Variable("m", "deflection of the friction's bristle under foot 2"),
         "normal_1": Variable("N", "normal force on foot 1"),
         "normal_2": Variable("N", "normal force on foot 2"),
         "tangent_1": Variable("N", "friction force on foot 1"),
@@ -319,24 +348,39 @@ class Walker(RoundFeet, Model):
         return 10.0
 
     @property
+    def normal_law(self) -> NormalLaw:
+        """The law of the normal force."""
+        return self.normal or HuntCrossley(self.stiffness, self.dissipation, 1.0 / self.smoothing_depth)
+
+    @property
+    def friction_law(self) -> FrictionLaw:
+        """The law of friction."""
+        if isinstance(self.friction, FrictionLaw):
+            return self.friction
+        return Coulomb(self.friction, self.slip_velocity, "tanh")
+
+    @property
     def sinkage(self) -> Scalar:
         """Depth in m to which a foot sinks under the whole weight, at rest."""
-        return 2.0 * self.mass * self.gravity / self.stiffness
+        return self.normal_law.static_depth(2.0 * self.mass * self.gravity)
 
-    def initial_state(self) -> WalkerState:
-        """The paper's start unless `start` says otherwise."""
-        return self.start.state()
+    def initial_state(self) -> WalkerState | BristledState:
+        """The paper's start unless `start` says otherwise; the memory of friction, if it has one, at rest."""
+        start, memory = self.start.state(), self.friction_law.at_rest()
+        return start if memory is None else BristledState(*start, memory, memory)
 
-    def vector_field(self, t: Scalar, y: WalkerState) -> WalkerState:
-        """Velocities and accelerations."""
+    def vector_field(self, t: Scalar, y: WalkerState | BristledState) -> WalkerState | BristledState:
+        """Velocities and accelerations, and the rates of friction's memory if it has one."""
         del t
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         feet = self.feet(y)
-        load = self._generalised(feet, self.contact_forces(y, feet))
+        forces, memory_rates = self._contacts(y, feet)
+        load = self._generalised(feet, forces)
         total = Generalised(*(h + f for h, f in zip(self.forces(inertia, y), load, strict=True)))
-        return WalkerState(y.vx, y.vy, y.omega_1, y.omega_2, *inertia.solve(total))
+        rates = (y.vx, y.vy, y.omega_1, y.omega_2, *inertia.solve(total))
+        return WalkerState(*rates) if memory_rates[0] is None else BristledState(*rates, *memory_rates)
 
-    def outputs(self, t: Scalar, y: WalkerState) -> dict[str, Array]:
+    def outputs(self, t: Scalar, y: WalkerState | BristledState) -> dict[str, Array]:
         """Gaps, slips, energies, contact forces and their powers (see `variables`)."""
         del t
         feet = self.feet(y)
@@ -351,24 +395,40 @@ class Walker(RoundFeet, Model):
             "friction_power": t1 * feet[0].slip + t2 * feet[1].slip,
         }
 
-    def terminations(self) -> Mapping[str, Callable[[Scalar, WalkerState], Bool[Array, ""]]]:
+    def terminations(self) -> Mapping[str, Callable[[Scalar, Any], Bool[Array, ""]]]:
         """The walker may fall."""
         return {"fell": lambda t, y: self.fell(y)}
 
-    def contact_forces(self, y: WalkerState, feet: tuple[Foot, Foot]) -> tuple[tuple[Scalar, Scalar], ...]:
+    def contact_forces(
+        self, y: WalkerState | BristledState, feet: tuple[Foot, Foot]
+    ) -> tuple[tuple[Scalar, Scalar], ...]:
         """Normal and tangential force in N on each foot."""
-        lead = y.theta_1 - y.theta_2
-        rates_and_leads = ((y.omega_1, lead), (y.omega_2, -lead))
-        return tuple(self._foot_force(foot, *rl) for foot, rl in zip(feet, rates_and_leads, strict=True))
+        return self._contacts(y, feet)[0]
 
-    def _foot_force(self, foot: Foot, omega: Scalar, lead: Scalar) -> tuple[Scalar, Scalar]:
-        normal = self._gate(omega, lead) * contact.hunt_crossley(
-            -foot.gap, -foot.gap_rate, self.stiffness, self.dissipation, 1.0 / self.smoothing_depth
-        )
-        return normal, contact.coulomb(foot.slip, normal, self.friction, self.slip_velocity, "tanh")
+    def _contacts(
+        self, y: WalkerState | BristledState, feet: tuple[Foot, Foot]
+    ) -> tuple[tuple[tuple[Scalar, Scalar], ...], list[Array | None]]:
+        """Normal and tangential force in N on each foot, and the rates of friction's memory there."""
+        lead = y.theta_1 - y.theta_2
+        memories = (getattr(y, "bristle_1", None), getattr(y, "bristle_2", None))
+        states = zip(feet, (y.omega_1, y.omega_2), (lead, -lead), memories, strict=True)
+        found = [self._foot_force(*state) for state in states]
+        return tuple((normal, tangent) for normal, tangent, _ in found), [rate for _, _, rate in found]
+
+    def _foot_force(
+        self, foot: Foot, omega: Scalar, lead: Scalar, memory: Array | None
+    ) -> tuple[Scalar, Scalar, Array | None]:
+        """Normal and friction force in N on a foot, and the rate of friction's memory."""
+        law, gate = self.normal_law, self._gate(omega, lead)
+        normal = gate * law.force(-foot.gap, -foot.gap_rate)
+        engaged = 1.0 if memory is None else gate * law.engaged(-foot.gap)
+        tangent, memory_rate = self.friction_law.force(foot.slip, normal, memory, engaged)
+        return normal, tangent, memory_rate
 
     def _gate(self, omega: Scalar, lead: Scalar) -> Scalar:
         """Nearly 0 for a foot that swings forward and is not yet ahead of the other one, nearly 1 otherwise."""
+        if self.scuffs:
+            return 1.0
         behind = jax.nn.sigmoid((self.clearance_angle - lead) / self.clearance_width)
         return 1.0 - behind * jax.nn.sigmoid(omega / self.swing_rate)
 

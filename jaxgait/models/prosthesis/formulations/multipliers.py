@@ -20,7 +20,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics import contact, fourbar
+from jaxgait.mechanics import fourbar
+from jaxgait.mechanics.friction import FrictionLaw
 from jaxgait.mechanics.planar import down
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis.formulations.lagrange import constrained_accelerations
@@ -226,16 +227,15 @@ class ProsthesisMultipliers(Model):
         lock = leg.lock_torque(y.theta_b - q[2], y.theta_b_rate - qd[2])
         _, tau = leg.cylinder(down(y.theta_a - q[2]), y.theta_a_rate - qd[2])
         target = leg.hip(t).ankle
-        ankle = leg.ankle_torque(y.beta_1 - y.alpha_11, y.beta_1_rate - y.alpha_11_rate, target)
+        ankle = leg.ankle.torque(y.beta_1 - y.alpha_11, y.beta_1_rate - y.alpha_11_rate, target)
         zero = jnp.zeros_like(tau)
         Q = jnp.stack([zero, zero, lock - tau, -ankle, tau, -lock, ankle])
-        g = leg.ground
         for foot in ("heel", "toe"):
             J = jacobian(table[foot], q)
             v = J @ qd
             depth = -(q[1] + jnp.sum(vectors(table[foot], q)[:, 1]))
-            normal = contact.kelvin_voigt(depth, -v[1], g.stiffness, g.damping, g.steepness, leg.activation)
-            Q = Q + J.T @ jnp.stack([contact.coulomb(v[0], normal, g.friction, 1.0 / g.slip_rate), normal])
+            force, _ = leg.ground.force(depth, -v[1], v[0])
+            Q = Q + J.T @ jnp.stack(list(force))
         return Q
 
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
@@ -260,7 +260,7 @@ class ProsthesisMultipliers(Model):
         return q, qd, jnp.stack([jnp.asarray(j.acceleration) for j in driven])
 
     def validate(self) -> None:
-        """Rejects what `Prosthesis` rejects, and a socket (which only the minimal form has).
+        """Rejects what `Prosthesis` rejects, a socket and friction with a memory (which only the minimal form has).
 
         Raises:
             ParameterError: naming what is wrong.
@@ -269,6 +269,8 @@ class ProsthesisMultipliers(Model):
         self.leg.validate()
         if self.leg.socket is not None:
             raise ValueError("ProsthesisMultipliers has no compliant socket: use Prosthesis")
+        if isinstance(friction := self.leg.ground.friction, FrictionLaw) and friction.at_rest() is not None:
+            raise ValueError("ProsthesisMultipliers has no state for friction with a memory: use Prosthesis")
 
     def terminations(self) -> Mapping[str, Any]:
         """The linkage folds where A, C and D come into one line, as it does in `Prosthesis`."""

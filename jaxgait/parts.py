@@ -1,0 +1,187 @@
+"""The exchangeable parts and choices of a model, by dotted name: what stands there, what may stand there instead.
+
+    parts(model)                                            # {"ground.friction": Part(...), ...}
+    with_parts(model, {"ground.friction": Stribeck(static=0.9)})  # another law, not another model
+    with_parts(model, {"ground.friction": "Stribeck", "ground.smoothing": "arctan"})   # alternatives by name
+
+A part is a module, such as a law with its own parameters: once `Stribeck` stands there, `ground.friction.static` is a
+parameter of the model. Models declare parts and choices with `jaxgait.parameters.part` and `choice`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+
+from jaxgait.checks import shown
+from jaxgait.parameters import (
+    ParameterError,
+    choices,
+    is_real,
+    misfit,
+    parameters,
+    part_types,
+    replaced,
+    with_parameters,
+)
+
+M = TypeVar("M")
+
+
+class Part(NamedTuple):
+    """One exchangeable part or choice of a model."""
+
+    value: Any
+    """What stands there: a module, None, a number of which the default law is made, or a choice."""
+    present: str
+    """The name of what stands there."""
+    options: Mapping[str, Any]
+    """What may stand there, by name."""
+    doc: str
+
+
+def parts(model: Any) -> dict[str, Part]:
+    """Lists what can be exchanged in a model, nested modules included, by dotted name.
+
+    Raises:
+        ParameterError: for something that is no model.
+    """
+    parameters(model)  # raises for what is no model
+    return dict(_walk(model, ""))
+
+
+def with_parts(model: M, values: Mapping[str, Any]) -> M:
+    """Returns a copy of the model with some parts or choices replaced, addressed by dotted names.
+
+    Args:
+        model: the model.
+        values: by name a module that fits there, the name of an alternative (see `parts`), or a choice. None or a
+            number brings back the default of a part that is made of numbers.
+
+    Raises:
+        ParameterError: for an unknown name, with the nearest valid ones, and for what does not fit there, saying what
+            would.
+    """
+    if not isinstance(values, Mapping):
+        raise ParameterError(f"give a dict of parts by name, got {shown(values)}")
+    for name, value in values.items():
+        model = _with_part(model, name, value)
+    return model
+
+
+def _walk(module: Any, prefix: str) -> Iterator[tuple[str, Part]]:
+    for field in dataclasses.fields(module):
+        value, options = getattr(module, field.name), _options(module, field)
+        if field.name.startswith("_") or replaced(module, field):
+            continue
+        if len(options) > 1:
+            doc = field.metadata.get("doc", "")
+            yield prefix + field.name, Part(value, _present(field, value), options, doc)
+        if isinstance(value, eqx.Module):
+            yield from _walk(value, prefix + field.name + ".")
+
+
+def _options(owner: Any, field: dataclasses.Field) -> dict[str, Any]:
+    """What may stand in a field, by name."""
+    if field.metadata.get("static"):
+        return {str(option): option for option in choices(type(owner), field.name)}
+    offered = {type(option).__name__: option for option in field.metadata.get("options", ())}
+    wanted = part_types(type(owner)).get(field.name, ())
+    found = offered or {cls.__name__: cls for kind in wanted for cls in _concrete(kind)}
+    if type(None) in wanted and not field.metadata.get("standard"):
+        found = {"none": None, **found}
+    return found
+
+
+def _concrete(kind: type) -> Iterator[type]:
+    """A class and its subclasses, as far as they can be made without arguments."""
+    if issubclass(kind, eqx.Module) and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
+        yield kind
+    if issubclass(kind, eqx.Module):
+        for subclass in kind.__subclasses__():
+            yield from _concrete(subclass)
+
+
+def _present(field: dataclasses.Field, value: Any) -> str:
+    if isinstance(value, eqx.Module):
+        return type(value).__name__
+    if field.metadata.get("static"):
+        return str(value)
+    return field.metadata.get("standard") or ("none" if value is None else shown(value))
+
+
+def _with_part(model: M, name: str, value: Any) -> M:
+    owners, leaf = _owners(model, name)
+    owner = owners[-1]
+    field = next(f for f in dataclasses.fields(owner) if f.name == leaf)
+    new = _meant(model, name, owner, field, value)
+    if "unit" in field.metadata and is_real(new) and not isinstance(getattr(owner, leaf), eqx.Module):
+        return with_parameters(model, {name: new})
+    for holder, step in zip(reversed(owners), reversed(name.split(".")), strict=True):
+        new = _replaced(holder, step, new)
+    return new
+
+
+def _owners(model: Any, name: str) -> tuple[list[Any], str]:
+    """The modules on the way to a part, the model first, and the field's name in the last of them.
+
+    Raises:
+        ParameterError: for a name that leads nowhere.
+    """
+    known = parts(model)
+    if not isinstance(name, str):
+        raise ParameterError(f"parts are addressed by dotted names, such as 'ground.friction', got {shown(name)}")
+    owners, steps = [model], name.split(".")
+    for i, step in enumerate(steps):
+        here = {f.name for f in dataclasses.fields(owners[-1])}
+        value = getattr(owners[-1], step, None) if step in here and not step.startswith("_") else None
+        last = i == len(steps) - 1
+        if step not in here or step.startswith("_") or (not last and not isinstance(value, eqx.Module)):
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known) or 'none'}"
+            raise ParameterError(f"{type(model).__name__} has no part {name!r}: {hint}")
+        if not last:
+            owners.append(value)
+    return owners, steps[-1]
+
+
+def _meant(model: Any, name: str, owner: Any, field: dataclasses.Field, value: Any) -> Any:
+    """The module or choice that a user means, held against what fits.
+
+    Raises:
+        ParameterError: saying what would fit.
+    """
+    label, options = f"{type(model).__name__}.{name}", _options(owner, field)
+    if isinstance(value, str) and not field.metadata.get("static"):
+        by_name = {option.lower(): option for option in options}
+        if value.lower() not in by_name:
+            raise ParameterError(f"{label} must be one of {', '.join(options)}, got {value!r}")
+        value = options[by_name[value.lower()]]
+        value = value() if isinstance(value, type) else value
+    if isinstance(value, type):
+        raise ParameterError(f"{label}: give an instance, {value.__name__}(...), not the class")
+    modules = part_types(type(owner)).get(field.name)
+    if "unit" in field.metadata and not modules:
+        raise ParameterError(f"{label} is a parameter, no part: set it with with_parameters")
+    if not modules and not field.metadata.get("static"):
+        raise ParameterError(f"{label} is no part that can be exchanged; those are {', '.join(parts(model)) or 'none'}")
+    wrong = misfit(owner, field, value)
+    if "unit" in field.metadata and not isinstance(value, eqx.Module) and not is_real(value):
+        wrong = f"a number in {field.metadata['unit']} or a module"
+    if wrong:
+        offered = f" (one of {', '.join(options)})" if options else ""
+        raise ParameterError(f"{label} must be {wrong}{offered}, got {shown(value)}")
+    return value
+
+
+def _replaced(module: Any, name: str, value: Any) -> Any:
+    """A copy of a module with one field replaced, static or not, whatever its constructor asks for."""
+    copy = object.__new__(type(module))
+    for field in dataclasses.fields(module):
+        object.__setattr__(copy, field.name, value if field.name == name else getattr(module, field.name))
+    return copy
