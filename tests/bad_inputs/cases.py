@@ -145,7 +145,7 @@ MODELS = {
         (
             "with_parameters(with_parts(Prosthesis(), {'ground.friction': 'Stribeck'}), {'ground.slip_rate': 1e4})",
             "ParameterError",
-            "has no meaning here: ground.friction is a Stribeck",
+            "has no meaning here: Prosthesis.ground.friction is a Stribeck",
         ),
         ("with_parts(Prosthesis(), {'ground.frict': Stribeck()})", "ParameterError", "did you mean 'ground.friction'"),
         (
