@@ -229,8 +229,8 @@ def test_the_initial_state_presets_arrays_and_choices(tmp_path):
     cli.main(f"run bungee --initial x=-20 v=1 --duration 1 --samples 4 --atol 1e-8 --max-step 0.1 --out {out}".split())
     data = xr.load_dataset(out, engine="h5netcdf")
     assert data.x[0] == -20 and data.v[0] == 1 and data.attrs["atol"] == 1e-8 and data.attrs["max_step_s"] == 0.1
-    knee = commands.mechanism(request("knee", preset="R1", set=("ankle.damps=joint",)))
-    assert knee.linkage.l_AE == 0.019 and knee.ankle.damps == "joint"
+    knee = commands.mechanism(request("knee", preset="R1", set=("lock.smoothing=arctan",)))
+    assert knee.linkage.l_AE == 0.019 and knee.lock.smoothing == "arctan"
     jumper = commands.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
     assert jumper.sole.rows == (0.01, 0.02)
 

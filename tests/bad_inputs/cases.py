@@ -702,7 +702,11 @@ COMMANDS = {
         ("run bungee --set mass=60 mass=70", 2, "--set names mass twice"),
         ("run bungee --set mass=60 --set ground=70", 2, "--set is given twice: give it once, with all its values"),
         ("run knee --set damper=3", 2, "is a group of parameters"),
-        ("run knee --set ground.smoothing=both", 2, "ground.smoothing must be one of tanh, arctan, softplus, got 'both'"),
+        (
+            "run knee --set ground.smoothing=both",
+            2,
+            "ground.smoothing must be one of tanh, arctan, softplus, got 'both'",
+        ),
         ("run knee --preset R9", 2, "no parameter set 'R9': there are R1, R2, R3"),
         ("run bungee --preset R1", 2, "Bungee has no parameter set 'R1': it has none"),
         ("run jumper --set sole.rows=0.1,x", 2, "sole.rows (in m): 'x' is not a number"),
