@@ -15,10 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import checks
-from jaxgait.ensembles.batch import personal
+from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, check_members, grid
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.parts import parts, with_parts
 from jaxgait.precision import float64_default
 
 M = TypeVar("M")
@@ -28,16 +29,28 @@ _BOX = "--over wants name=low:high"
 
 
 def changed(model: M, texts: Sequence[str]) -> M:
-    """A model with parameters and choices from texts such as "damper.k=2e4", "sole.rows=0.1,0.2", "law=memoryless".
+    """A model with parameters, choices and parts from texts: "damper.k=2e4", "sole.rows=0.1,0.2", "friction=Stribeck".
 
     Raises:
         ParameterError: for anything else, unknown names, names given twice, and values that are not what is asked for.
     """
     found = _each(texts, "--set", "--set wants name=value", lambda name, text: text)
+    laws = {n for n in parts(model) if n not in choices(model)}
+    exchanged = {n: text for n, text in found.items() if n in laws and not _is_number(text)}
+    model = with_parts(model, exchanged)  # first, for these bring parameters and choices of their own
     chosen = {name: text for name, text in found.items() if name in choices(model)}
     for name, text in chosen.items():
         model = _with_choice(model, name, name.split("."), text)
-    return with_parameters(model, {n: _setting(model, n, text) for n, text in found.items() if n not in chosen})
+    numbers = {n: text for n, text in found.items() if n not in exchanged and n not in chosen}
+    return with_parameters(model, {n: _setting(model, n, text) for n, text in numbers.items()})
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def choices(model: Any, prefix: str = "") -> dict[str, Any]:
@@ -88,7 +101,7 @@ def starting(model: Model, values: Mapping[str, Any]) -> Any:
     """
     if values:
         check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
-    return personal(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
+    return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
 def axes(texts: Sequence[str]) -> dict[str, np.ndarray]:

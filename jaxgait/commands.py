@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import pathlib
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from jaxgait.measure import Measure, Measures, known
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.parts import parts
 from jaxgait.run import Sampling, state_variables
 from jaxgait.solve.schemes import schemes
 
@@ -215,7 +215,7 @@ def listing(model: Model) -> str:
     """What a model has, one a line, with units."""
     sections = {
         "": _parameters(model),
-        "choices": _choices(model),
+        "parts and choices (--set)": _choices(model),
         "parameter sets (--preset)": list(model.presets),
         "initial state": _start(model),
         "states and outputs": _variables(model),
@@ -236,12 +236,9 @@ def _parameters(model: Model) -> list[str]:
 
 
 def _choices(model: Model) -> list[str]:
-    rows = []
-    for name, value in typed.choices(model).items():
-        *path, last = name.split(".")
-        others = typed.alternatives(type(functools.reduce(getattr, path, model)), last)
-        rows.append(f"{name:28} {value!s:>24}" + (f" of {', '.join(map(str, others))}" if others else ""))
-    return rows
+    found = {n: (p.present, f"of {', '.join(p.options)}", p.doc) for n, p in parts(model).items()}
+    found |= {n: (str(value), "", "") for n, value in typed.choices(model).items() if n not in found}
+    return [f"{n:28} {' '.join([f'{present:>24}', *filter(None, rest)])}" for n, (present, *rest) in found.items()]
 
 
 def _start(model: Model) -> list[str]:

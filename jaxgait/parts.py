@@ -160,7 +160,8 @@ def _meant(model: Any, name: str, owner: Any, field: dataclasses.Field, value: A
     if isinstance(value, str) and not field.metadata.get("static"):
         by_name = {option.lower(): option for option in options}
         if value.lower() not in by_name:
-            raise ParameterError(f"{label} must be one of {', '.join(options)}, got {value!r}")
+            number = f"a number in {field.metadata['unit']}, or " if "unit" in field.metadata else ""
+            raise ParameterError(f"{label} must be {number}one of {', '.join(options) or 'none'}, got {value!r}")
         value = options[by_name[value.lower()]]
         value = value() if isinstance(value, type) else value
     if isinstance(value, type):
