@@ -106,7 +106,7 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
 
 
 def free_memory() -> int:
-    """Memory of this machine in bytes that can be had without swapping, `UNKNOWN_MEMORY` where the platform does not report it."""
+    """Memory of this machine in bytes that is free without swapping, `UNKNOWN_MEMORY` where it is not reported."""
     try:
         found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     except OSError:

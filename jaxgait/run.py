@@ -192,6 +192,17 @@ class Run:
             raise KeyError(f"a run of {type(self.model).__name__} has no {name!r}: {hint}")
         return found[name]
 
+    @property
+    def events(self) -> Events:
+        """What happened during the run.
+
+        Raises:
+            ValueError: if the scheme detects no events.
+        """
+        if self.trajectory.events is None:
+            raise ValueError(f"{type(self.model).__name__} was run by a scheme that detects no events")
+        return self.trajectory.events
+
     def outputs(self) -> dict[str, Array]:
         """All outputs of the model by name, with the leading axis `ts`; NaN after an early end."""
         return self.once(_outputs)

@@ -21,7 +21,7 @@ from jaxgait.model import Model, State
 from jaxgait.native import compiled, native
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
-from jaxgait.run import Run, Sampling, state_variables
+from jaxgait.run import Run, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme
 from jaxgait.solve.smooth import ASSURED
 
@@ -52,7 +52,7 @@ class Job:
 
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """One trajectory with its results, grouped as "outcome", "observed", "gradient" and "trajectory"."""
+    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
         return _results(model, values, job)
     theta = {n: values[n] if n in values else _own_value(model, n) for n in job.gradient}
@@ -84,7 +84,14 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
     }
     observed = {} if job.observe is None else _observed(job.observe, run)
     histories = {"time": trajectory.ts, **state_variables(run.ys), **run.outputs()} if job.trajectories else {}
-    return {"outcome": outcome, "observed": observed, "trajectory": histories}
+    return {"outcome": outcome, "observed": observed, "trajectory": histories, "events": _events(trajectory, job)}
+
+
+def _events(trajectory: Trajectory, job: Job) -> dict[str, Array]:
+    """Times and kinds of the events, if trajectories are kept."""
+    if trajectory.events is None or not job.trajectories:
+        return {}
+    return {"event_time": trajectory.events.t, "event_kind": trajectory.events.kind}
 
 
 def _observed(observe: Observe, run: Run) -> dict[str, Array]:

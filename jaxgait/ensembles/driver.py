@@ -111,9 +111,9 @@ def ensemble(
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
         `rejected_steps`, `first_status` and `retries` (how often it was run again), what `observe` returned, and with
-        `trajectories` the time histories along `time` (along `sample`, if the members' times differ). Where float32
-        failed for some members, `promoted` marks those computed in float64, and the attribute `precision`
-        says how many there are.
+        `trajectories` the time histories along `time` (along `sample`, if the members' times differ) and the events.
+        Where float32 failed for some members, `promoted` marks those computed in float64, and the attribute
+        `precision` says how many there are.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.

@@ -17,17 +17,26 @@ from jaxgait.ensembles.plan import Plan, failures
 from jaxgait.model import Variable
 from jaxgait.parameters import parameters
 from jaxgait.run import Sampling
-from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
+from jaxgait.solve.dataset import event_names, extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
 
-_OUTCOME = {
-    "status": ("1", "how the trajectory ended"),
-    "first_status": ("1", "how its first attempt ended"),
-    "retries": ("1", "how often it was run again"),
-    "t_end": ("s", "last time reached"),
-    "steps": ("1", "accepted steps"),
-    "rejected_steps": ("1", "rejected steps"),
+_FIXED = {
+    "status": Variable("1", "how the trajectory ended"),
+    "first_status": Variable("1", "how its first attempt ended"),
+    "retries": Variable("1", "how often it was run again"),
+    "t_end": Variable("s", "last time reached"),
+    "steps": Variable("1", "accepted steps"),
+    "rejected_steps": Variable("1", "rejected steps"),
+    "time": Variable("s", "time"),
+    "event_time": Variable("s", "time of the event"),
 }
+"""What every ensemble has."""
+
+_DERIVED = (
+    ("_gradient", "{} per unit of the parameter", "gradient of {}"),
+    ("_end", "{}", "{}, at the end"),
+)
+"""Endings of names, with what they make of unit and long name."""
 
 
 class Description(NamedTuple):
@@ -47,7 +56,7 @@ def descriptions(plan: Plan) -> dict[str, Description]:
         found.pop("time")
     result = {}
     for name, (group, shape, dtype) in found.items():
-        first = (("time" if shared else "sample"),) if group == "trajectory" else ()
+        first = {"trajectory": ("time" if shared else "sample",), "events": ("event",)}.get(group, ())
         last = ("parameter",) if group == "gradient" else ()
         stem, count = name.removesuffix("_gradient" if last else "_end"), len(shape) - len(first) - len(last)
         own = extra_dims(_known(plan), stem, count)
@@ -143,21 +152,17 @@ def failed(data: xr.Dataset) -> xr.Dataset:
 
 
 def _attributes(plan: Plan, name: str) -> dict[str, Any]:
-    known = _known(plan)
-    if name in _OUTCOME:
-        unit, long_name = _OUTCOME[name]
-        return {"units": unit, "long_name": long_name}
-    if name == "time":
-        return {"units": "s", "long_name": "time"}
+    """Unit and long name of a result: its own, or derived from those of what it was made of."""
+    known = {**_FIXED, **_known(plan)}
+    if name == "event_kind":
+        names = dict(enumerate(event_names(plan.model)))
+        return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
     if name in known:
         return {"units": known[name].unit, "long_name": known[name].long_name}
-    measure = name.removesuffix("_gradient")
-    if measure != name and measure in known:
-        unit, long_name, *_ = known[measure]
-        return {"units": f"{unit} per unit of the parameter", "long_name": f"gradient of {long_name}"}
-    stem = name.removesuffix("_end")
-    if stem != name and stem in known:
-        return {"units": known[stem].unit, "long_name": f"{known[stem].long_name}, at the end"}
+    for ending, unit, long_name in _DERIVED:
+        stem = name.removesuffix(ending)
+        if stem != name and stem in known:
+            return {"units": unit.format(known[stem].unit), "long_name": long_name.format(known[stem].long_name)}
     return {}
 
 

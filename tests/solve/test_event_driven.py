@@ -103,6 +103,14 @@ def test_members_end_each_in_its_own_way_and_extremes_are_over_all_steps():
     np.testing.assert_allclose(found.lowest, [0.0, np.nan, 0.0], atol=EXACT)
 
 
+def test_ensembles_keep_events_beside_trajectories():
+    found = ensemble(Bouncing(), {"height": [1.0, 0.5]}, samples=5, trajectories=True, max_events=20)
+    for i, height in enumerate((1.0, 0.5)):
+        expected = closed_form((9.8, 0.8, height), 2.0)[1]
+        np.testing.assert_allclose(found.event_time[i, : len(expected)], expected, atol=EXACT)
+    assert found.event_kind.attrs["legend"] == '{"0": "bounce", "1": "ceiling"}'
+
+
 def _height_at(mode):
     model, time = Bouncing(), 1.7
     sampling = Sampling.of(model, None, time, 3)

@@ -30,8 +30,7 @@ class _Steps(NamedTuple):
 
 def _steps(run: Run) -> _Steps:
     """The steps that count; the first half of a walk is its transient."""
-    events = run.trajectory.events
-    assert events is not None
+    events = run.events
     counts = (events.kind == HEEL_STRIKE) & (events.t >= 0.5 * run.ts[-1])
     order = jnp.cumsum(counts)
     steps = jnp.maximum(order[-1] - 1, 0) // 2 * 2
@@ -57,9 +56,7 @@ def _velocity(run: Run) -> Float[Array, ""]:
 
 
 def _heel_strikes(run: Run) -> Int[Array, ""]:
-    events = run.trajectory.events
-    assert events is not None
-    return jnp.sum(events.kind == HEEL_STRIKE)
+    return jnp.sum(run.events.kind == HEEL_STRIKE)
 
 
 def _fell_at(run: Run) -> Float[Array, ""]:
