@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from jaxgait import arguments, console
+from jaxgait import arguments
 from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
 
@@ -103,13 +103,6 @@ def test_choices_and_arrays():
 def test_settings_that_are_none(text, message):
     with pytest.raises(ValueError, match=message):
         arguments.changed(Chosen(), [text])
-
-
-def test_an_option_is_given_once():
-    console.once(["scan", "bungee", "--over", "mass=1:2:3", "stiffness=1,2", "--duration", "-1"])
-    for again in (["--over", "stiffness=1,2"], ["--over=stiffness=1,2"]):
-        with pytest.raises(ValueError, match="--over is given twice"):
-            console.once(["scan", "bungee", "--over", "mass=1:2:3", *again])
 
 
 def test_files_to_write_are_checked_before_the_work(tmp_path):

@@ -2,14 +2,12 @@
 
 import json
 import re
-import types
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import cli, commands, registry
-from jaxgait.commands import possible_measures
+from jaxgait import cli, registry
 from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.registry import model, models
@@ -55,16 +53,6 @@ def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, ca
     cli.main(["view", str(out), "--out", str(map_)])
     assert map_.stat().st_size > 5000
     assert "4  completed" in capsys.readouterr().out
-
-
-def test_measures_that_the_sampling_forbids_are_named(capsys):
-    found = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
-    assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
-    assert "order" not in [m.name for m in found.members]
-    said = capsys.readouterr().err
-    assert said.startswith("jaxgait: left out: order (needs 20 strides or more") and said.count("\n") == 1
-    assert said.endswith("runs are of 3 strides of 100 samples\n")
-    assert possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
 
 
 def test_motion_lists_sources(capsys):
@@ -176,42 +164,6 @@ def test_models_are_found_by_class_name():
         _ = models.Unicycle
 
 
-def request(model, **given):
-    return types.SimpleNamespace(**{"model": model, "preset": None, "motion": None, "set": (), "initial": ()} | given)
-
-
-def test_a_setting_replaces_the_default_of_a_search():
-    chosen = commands.mechanism(
-        request("knee", set=("ground.steepness=2e4",)), {"ground.steepness": 1e4, "damper.c": 8e2}
-    )
-    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2
-
-
-def test_the_search_that_a_model_brings_and_what_replaces_it():
-    goals = {"maximize": None, "minimize": None}
-    own = commands.search(request(commands.searched_model(), **goals), {}, {"strides": None, "rtol": None})
-    assert own.arguments == {
-        "maximize": "rho",
-        "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
-        "strides": 12,
-        "rtol": 1e-5,
-        "initial": {},
-    }
-    assert own.model.ground.steepness == 1e4
-    other = commands.search(
-        request("knee", **goals | {"minimize": "peak_flexion"}, initial=("beta_1=0.3",)),
-        {"damper.k": (1e4, 2e4)},
-        {"duration": 2.0, "rtol": 1e-4},
-    )
-    assert other.arguments == {
-        "minimize": "peak_flexion",
-        "over": {"damper.k": (1e4, 2e4)},
-        "duration": 2.0,
-        "rtol": 1e-4,
-        "initial": {"beta_1": 0.3},
-    }
-
-
 def test_a_search_for_the_smallest(tmp_path):
     found = tmp_path / "found.json"
     cli.main(
@@ -224,15 +176,11 @@ def test_a_search_for_the_smallest(tmp_path):
     assert record["best"]["stiffness"] < record["start"]["stiffness"][0]
 
 
-def test_the_initial_state_presets_arrays_and_choices(tmp_path):
+def test_the_initial_state_and_the_steps(tmp_path):
     out = tmp_path / "run.nc"
     cli.main(f"run bungee --initial x=-20 v=1 --duration 1 --samples 4 --atol 1e-8 --max-step 0.1 --out {out}".split())
     data = xr.load_dataset(out, engine="h5netcdf")
     assert data.x[0] == -20 and data.v[0] == 1 and data.attrs["atol"] == 1e-8 and data.attrs["max_step_s"] == 0.1
-    knee = commands.mechanism(request("knee", preset="R1", set=("lock.smoothing=arctan",)))
-    assert knee.linkage.l_AE == 0.019 and knee.lock.smoothing == "arctan"
-    jumper = commands.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
-    assert jumper.sole.rows == (0.01, 0.02)
 
 
 def test_a_scan_over_and_from_initial_states(tmp_path):

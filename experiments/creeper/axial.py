@@ -17,6 +17,7 @@ from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.creeper.pictures import animate
 from jaxgait.parameters import with_parameters
 from jaxgait.parts import with_parts
+from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, GREY, RED, axis_label, save, style
 from jaxgait.report import Report
 
@@ -136,8 +137,8 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
     report.figure("figure-4", "still liquid: largest distance from the rigid theory", "mm", worst, paper=CURVE)
 
 
-def film(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
+def moving(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
     """The robot in the vessel over two cycles."""
     part = run.isel(time=slice(0, 2 * SAMPLES + 1))
-    path = animate(Creeper(), part, out / "creeper.gif", fps=16, every=20)
+    path = film.save(animate(part, Creeper(), every=20), out / "creeper.gif", fps=16)
     report.picture(path, "The robot against the pulse: solid pads grip, arrows show the flow profile.")

@@ -30,7 +30,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         for scan in (scans.speed_scans, scans.force_envelope, scans.more_units):
             scan(report, out, False)
             bar.update()
-        axial.film(report, out, default)
+        axial.moving(report, out, default)
         bar.update()
     report.write(out)
     return report

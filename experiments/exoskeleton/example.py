@@ -14,6 +14,7 @@ from jaxgait import simulate
 from jaxgait.models.exoskeleton import pictures
 from jaxgait.models.exoskeleton.measures import histories, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
+from jaxgait.plot import film
 from jaxgait.plot.style import save
 from jaxgait.report import Report
 from jaxgait.solve.smooth import Smooth, integrate
@@ -113,7 +114,7 @@ def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.D
         "Ground reaction and centre of pressure in one step.",
     )
     report.picture(save(pictures.kinogram(walk), out / "kinogram.png"), "Kinogram of four steps (Figure 9).")
-    report.picture(pictures.animation(walk, out / "walk.gif"), "The walk in real time.")
+    report.picture(film.save(pictures.animate(walk), out / "walk.gif", dpi=70), "The walk in real time.")
 
 
 def _table(data: xr.Dataset) -> str:

@@ -21,10 +21,11 @@ from jaxgait.model import Variable
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.landing import assess_landing, with_landing
 from jaxgait.models.jumper.measures import fly
-from jaxgait.models.jumper.pictures import film, landings, postures
+from jaxgait.models.jumper.pictures import animate, landings, postures
 from jaxgait.models.jumper.swing import Swing
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.parts import with_parts
+from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.run import Run
@@ -156,8 +157,8 @@ def landing(report: Report, out: pathlib.Path) -> None:
     film_run = run.sel(time=slice(0.3, 1.2)).isel(time=slice(None, None, 200))
     com = np.stack([film_run.com_x, film_run.com_z], axis=1)
     force = np.stack([film_run.cop_x, film_run.grf_x / WEIGHT, film_run.grf_z / WEIGHT], axis=1)
-    film(out / "landing.gif", film_run.time.values, stick_figures(flexing, film_run), com, force, fps=25)
-    report.picture(out / "landing.gif", "The same as a film (half speed).")
+    moving = animate(film_run.time.values, stick_figures(flexing, film_run), com, force)
+    report.picture(film.save(moving, out / "landing.gif", fps=25), "The same as a film (half speed).")
     _mistimed(report, out, flexing)
 
 

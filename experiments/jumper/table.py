@@ -17,10 +17,11 @@ from jaxgait import precision
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import Jump, assess, lift_off_times, march_incremental, slid
-from jaxgait.models.jumper.pictures import film, film_3d, foot_maps, ground_reaction, sole_map
+from jaxgait.models.jumper.pictures import animate, foot_maps, ground_reaction, sole_map
 from jaxgait.models.jumper.planar import JumperState
 from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper, SpatialState
 from jaxgait.parts import with_parts
+from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
 from jaxgait.report import Report
 
@@ -177,10 +178,10 @@ def films(report: Report, out: pathlib.Path) -> None:
     frames = stick_figures(Jumper(), plane)
     force = np.stack([plane.cop_x, plane.grf_x / WEIGHT, plane.grf_z / WEIGHT], axis=1)
     com = np.stack([plane.com_x, plane.com_z], axis=1)
-    film(out / "jump.gif", plane.time.values, frames, com, force)
-    film_3d(out / "jump_3d.gif", space.time.values, stick_figures(SpatialJumper(), space))
-    report.picture(out / "jump.gif", "The sequenced jump in the plane (quarter speed).")
-    report.picture(out / "jump_3d.gif", "The fifteen bodies in space (quarter speed).")
+    path = film.save(animate(plane.time.values, frames, com, force), out / "jump.gif")
+    report.picture(path, "The sequenced jump in the plane (quarter speed).")
+    path = film.save(animate(space.time.values, stick_figures(SpatialJumper(), space)), out / "jump_3d.gif")
+    report.picture(path, "The fifteen bodies in space (quarter speed).")
     sole = Jumper().sole
     grid = [(x, y + side * HIP_ASIDE) for side in (1.0, -1.0) for x in sole.rows for y in sole.columns]
     runs = {"both legs together": space, "left limbs 20 ms late": lame}

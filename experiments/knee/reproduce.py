@@ -21,6 +21,7 @@ from jaxgait.analysis import gait
 from jaxgait.models.prosthesis import pictures
 from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, reference_gait
+from jaxgait.plot import film
 from jaxgait.plot.style import save
 from jaxgait.report import Report
 
@@ -151,9 +152,8 @@ def _pictures(
     )
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
-    film = pictures.animate(one_run(one, 4), period)
     report.picture(
-        pictures.save_animation(film, out / "walk.gif"),
+        film.save(pictures.animate(one_run(one, 4), period), out / "walk.gif", fps=25),
         "One stride of set R2, k = 18000 N/m (half speed). The contact is a spring of 100 kN/m: the load presses the "
         "foot into it (orange)",
     )

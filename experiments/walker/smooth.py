@@ -17,6 +17,7 @@ from jaxgait.models.walker.pictures import animate, contact_strip
 from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.parameters import with_parameters
+from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.solve.time_stepping import march
@@ -67,11 +68,11 @@ def animation(report: Report, out: pathlib.Path) -> None:
     """Two time-stepped walkers from the paper's start: one on rough ground, one on ground that is too slippery."""
     per_frame = round(FRAME / 1e-4)
     walker, frictions = precision.cast(RigidWalker()), (float(RigidWalker().friction), SLIPPERY)
-    film = jax.jit(jax.vmap(lambda mu: march(with_parameters(walker, {"friction": mu}), 1e-4, FRAMES, per_frame).y))
-    states = film(jnp.array(frictions))
+    walking = jax.jit(jax.vmap(lambda mu: march(with_parameters(walker, {"friction": mu}), 1e-4, FRAMES, per_frame).y))
+    states = walking(jnp.array(frictions))
     titles = (f"friction {frictions[0]:g}: it walks", f"friction {frictions[1]:g}: it slips and falls")
     walks = {title: jax.tree.map(lambda a, i=i: a[i], states) for i, title in enumerate(titles)}
-    path = animate(out / "walker.gif", RigidWalker(), walks, frame_step=FRAME)
+    path = film.save(animate(walks, RigidWalker(), frame_step=FRAME), out / "walker.gif", dpi=70)
     report.picture(
         path, "The time-stepped walker from the paper's start, at half speed, on rough and on slippery ground"
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
@@ -86,16 +84,12 @@ def _draw_flow(ax: Axes, flow: float, pipe: float, window: tuple[float, float]) 
             ax.annotate("", (root + _PROFILE * flow * speed, level), (root, level), arrowprops=arrow)
 
 
-def animate(
-    robot: Creeper, run: xr.Dataset, path: pathlib.Path | str, *, fps: int = 20, every: int = 1
-) -> pathlib.Path:
-    """Writes a GIF of the robot in the vessel above the histories of its front end, flow and actuator force.
+def animate(run: xr.Dataset, robot: Creeper, *, every: int = 1) -> FuncAnimation:
+    """The robot in the vessel above the histories of its front end, flow and actuator force; see `jaxgait.plot.film`.
 
     Args:
-        robot: the model that was run.
         run: Dataset of `simulate`.
-        path: file to write.
-        fps: frames per second of the film.
+        robot: the model that was run.
         every: use every so many samples of the run.
     """
     left = _MM * (float(run.x.min()) - robot.length) - 4.0
@@ -107,7 +101,8 @@ def animate(
         def draw(frame: int) -> list:
             sample = run.isel(time=frame * every)
             top.clear()
-            draw_robot(top, robot, sample, window)
+            with style():  # of what is drawn anew
+                draw_robot(top, robot, sample, window)
             flow = round(float(sample.flow), 2) + 0.0  # no minus before a zero
             top.set_title(f"t = {float(sample.time):.2f} s   flow {flow:+.2f} m/s   red pad: gripping")
             for cursor in cursors:
@@ -117,10 +112,7 @@ def animate(
         draw(0)
         figure.canvas.draw()
         figure.set_layout_engine("none")  # laid out once: a layout per frame takes most of the time
-        film = FuncAnimation(figure, draw, frames=len(range(0, run.sizes["time"], every)))
-        film.save(str(path), writer=PillowWriter(fps=fps), dpi=80)
-        plt.close(figure)
-    return pathlib.Path(path)
+    return FuncAnimation(figure, draw, frames=len(range(0, run.sizes["time"], every)))
 
 
 def _draw_histories(middle: Axes, bottom: Axes, run: xr.Dataset) -> list:

@@ -11,5 +11,5 @@ __getattr__ = lazy(
     formulations="Chain",
     walking="WalkingGait",
     measures="histories step_figures",
-    pictures="actuator_curves animation ground_reaction kinogram",
+    pictures="actuator_curves animate ground_reaction kinogram",
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -110,12 +109,11 @@ def leg_handles() -> list[Line2D]:
     return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
 
 
-def animation(data: xr.Dataset, path: pathlib.Path, *, fps: int = 20) -> pathlib.Path:
-    """Writes a GIF of the walk, seen from the side, in real time.
+def animate(data: xr.Dataset, *, fps: int = 20) -> FuncAnimation:
+    """The walk, seen from the side, in real time; see `jaxgait.plot.film`.
 
     Args:
         data: histories of the mode "gait".
-        path: where to.
         fps: frames per second.
     """
     picks = np.searchsorted(data.time, np.arange(0, float(data.time[-1]), 1 / fps))
@@ -137,9 +135,7 @@ def animation(data: xr.Dataset, path: pathlib.Path, *, fps: int = 20) -> pathlib
             ax.set_title(f"t = {float(data.time[i]):.2f} s", loc="left")
             return lines
 
-        FuncAnimation(figure, draw, frames=len(picks)).save(path, writer=PillowWriter(fps=fps), dpi=70)
-        plt.close(figure)
-    return path
+    return FuncAnimation(figure, draw, frames=len(picks), interval=1000.0 / fps)
 
 
 def _reach(data: xr.Dataset) -> tuple[float, float]:

@@ -15,5 +15,5 @@ __getattr__ = lazy(
     swing="Swing",
     landing="Absorption assess_landing with_landing",
     measures="MEASURES assess fly march_incremental",
-    pictures="film film_3d foot_maps ground_reaction landings postures sole_map",
+    pictures="animate foot_maps ground_reaction landings postures sole_map",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -25,6 +24,8 @@ PARTS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
 """Colours of the bars of a stick figure in the plane: legs, trunk and head, arms."""
 BODY_WEIGHT = 0.25
 """Length in m of the arrow of one body weight in a film."""
+FPS = 20
+"""Frames per second of a film."""
 
 
 def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
@@ -146,24 +147,31 @@ def foot_maps(
     return figure
 
 
-def film(
-    path: pathlib.Path,
+def animate(
     time: Float[np.ndarray, " frames"],
-    bodies: Float[np.ndarray, "frames bars 2 2"],
-    com: Float[np.ndarray, "frames 2"],
-    force: Float[np.ndarray, "frames 3"],
-    fps: int = 20,
-) -> pathlib.Path:
-    """Film of a stick figure in the sagittal plane, with its centre of mass and the ground reaction as an arrow.
+    bodies: Float[np.ndarray, "frames bars 2 axes"],
+    com: Float[np.ndarray, "frames 2"] | None = None,
+    force: Float[np.ndarray, "frames 3"] | None = None,
+) -> FuncAnimation:
+    """A stick figure in the sagittal plane or in space, by its number of axes; see `jaxgait.plot.film`.
+
+    In the plane with the path of its centre of mass and the ground reaction as an arrow; in space the left limbs are
+    orange, the right ones blue, the trunk black.
 
     Args:
-        path: GIF file.
         time: of the frames in s.
-        bodies: joint and far end of each bar, (x, z) in m.
-        com: centre of mass in m.
-        force: where the ground reaction acts (x in m) and its components in body weights.
-        fps: frames per second of the film.
+        bodies: joint and far end of each bar, (x, z) or (x, y, z) in m.
+        com: centre of mass in m, in the plane.
+        force: where the ground reaction acts (x in m) and its components in body weights, in the plane.
     """
+    if bodies.shape[-1] == 3:
+        return _in_space(time, bodies)
+    nothing = np.full((len(time), 2), np.nan)
+    none = np.zeros((len(time), 3))
+    return _in_the_plane(time, bodies, nothing if com is None else com, none if force is None else force)
+
+
+def _in_the_plane(time: np.ndarray, bodies: np.ndarray, com: np.ndarray, force: np.ndarray) -> FuncAnimation:
     with style():
         figure, axis = plt.subplots(figsize=(3.6, 5.0))
         axis.set(
@@ -193,18 +201,10 @@ def film(
             title.set_text(f"t = {time[frame]:.2f} s")
             return [*lines, trail, arrow, title]
 
-        FuncAnimation(figure, draw, frames=len(time)).save(path, writer=PillowWriter(fps=fps), dpi=80)
-        plt.close(figure)
-    return path
+    return FuncAnimation(figure, draw, frames=len(time), interval=1000.0 / FPS)
 
 
-def film_3d(
-    path: pathlib.Path,
-    time: Float[np.ndarray, " frames"],
-    bodies: Float[np.ndarray, "frames bodies 2 3"],
-    fps: int = 20,
-) -> pathlib.Path:
-    """Film of a stick figure in space; the left limbs are orange, the right ones blue, the trunk black."""
+def _in_space(time: np.ndarray, bodies: np.ndarray) -> FuncAnimation:
     with style():
         figure = plt.figure(figsize=(4.0, 5.0))
         axis = figure.add_subplot(projection="3d")
@@ -237,9 +237,7 @@ def film_3d(
             title.set_text(f"t = {time[frame]:.2f} s")
             return [*lines, *across, title]
 
-        FuncAnimation(figure, draw, frames=len(time)).save(path, writer=PillowWriter(fps=fps), dpi=80)
-        plt.close(figure)
-    return path
+    return FuncAnimation(figure, draw, frames=len(time), interval=1000.0 / FPS)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:

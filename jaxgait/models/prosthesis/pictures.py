@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
@@ -292,7 +291,10 @@ def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Fi
 
 
 def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stride: int = 50) -> FuncAnimation:
-    """The walking leg with its linkage over the last strides; in a notebook, show `animation.to_jshtml()`."""
+    """The walking leg with its linkage over the last strides.
+
+    `jaxgait.plot.film.save` writes it; in a notebook, show its `to_jshtml()`.
+    """
     count = run.sizes["time"]
     per_stride = round(period / float(run.time[1] - run.time[0]))
     frames = np.linspace(
@@ -316,7 +318,7 @@ def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stri
             close.set_data(xs, ys)
         (x, _), (kx, ky) = here["H"], here["A"]
         ax.set_xlim(x - 0.75, x + 0.75)
-        ax.set_title(f"knee {round(np.degrees(float(run.knee_angle[frame]))) + 0:d} deg")
+        ax.set_title(f"knee {round(np.degrees(float(run.knee_angle[frame]))) + 0:d} deg", fontsize=12)
         zoom.set(xlim=(kx - 0.16, kx + 0.12), ylim=(ky - 0.2, ky + 0.1))
         return [*lines, *near]
 
@@ -333,11 +335,3 @@ def _ground(ax: Axes, depth: float) -> None:
     ax.text(
         0.02, 0.02, f"orange: contact layer, {1e3 * depth:.0f} mm", transform=ax.transAxes, fontsize=7, color="white"
     )
-
-
-def save_animation(animation: FuncAnimation, path: pathlib.Path | str, fps: int = 25) -> pathlib.Path:
-    """Writes an animation as a GIF and returns its path."""
-    path = pathlib.Path(path)
-    animation.save(str(path), writer=PillowWriter(fps=fps), dpi=80)
-    plt.close(animation._fig)  # type: ignore[attr-defined]
-    return path

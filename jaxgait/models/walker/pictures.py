@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
@@ -37,17 +36,13 @@ def leg_outline(walker: RoundFeet, x: float, y: float, theta: float) -> tuple[np
     return np.stack([hip, sole]), arc
 
 
-def animate(
-    path: pathlib.Path, walker: RoundFeet, walks: Mapping[str, WalkerState], *, frame_step: float, dpi: int = 70
-) -> pathlib.Path:
-    """Walkers side by side as a GIF, on their slope beside a level line, with the camera at the hip.
+def animate(walks: Mapping[str, WalkerState], walker: RoundFeet, *, frame_step: float) -> FuncAnimation:
+    """Walkers side by side, on their slope beside a level line, with the camera at the hip, at half speed.
 
     Args:
-        path: file to write.
-        walker: its geometry, and the slope.
         walks: title -> states at equally spaced times, all equally many; a walker that has fallen stays where it is.
+        walker: its geometry, and the slope.
         frame_step: time in s between them.
-        dpi: resolution.
     """
     slope = float(walker.slope)
     with style():
@@ -73,10 +68,8 @@ def animate(
         draw(0)
         figure.canvas.draw()
         figure.set_layout_engine("none")  # laid out once: else the panels shake with the width of the numbers
-        movie = FuncAnimation(figure, draw, frames=states[0].shape[1], blit=False)
-        movie.save(path, writer=PillowWriter(fps=round(0.5 / frame_step)), dpi=dpi)
-        plt.close(figure)
-    return path
+    interval = 1000.0 / round(0.5 / frame_step)
+    return FuncAnimation(figure, draw, frames=states[0].shape[1], interval=interval, blit=False)
 
 
 def _until_it_falls(walker: RoundFeet, states: np.ndarray) -> np.ndarray:

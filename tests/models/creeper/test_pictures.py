@@ -10,6 +10,7 @@ from PIL import Image
 
 from jaxgait.models.creeper import pictures
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.plot import film
 from jaxgait.plot.style import RED
 
 NAMES = ("x", "tip", "coil_rear", "coil_front", "flow", "actuator_force")
@@ -38,6 +39,6 @@ def test_pads_that_grip_are_solid_and_touch_the_wall(run):
 
 
 def test_a_film_has_a_frame_for_every_sample_that_is_used(run, tmp_path):
-    path = pictures.animate(Creeper(), run, tmp_path / "robot.gif", fps=10, every=2)
-    with Image.open(path) as film:
-        assert film.n_frames == 3 and film.info["duration"] == 100
+    path = film.save(pictures.animate(run, Creeper(), every=2), tmp_path / "robot.gif", fps=10)
+    with Image.open(path) as image:
+        assert image.n_frames == 3 and image.info["duration"] == 100

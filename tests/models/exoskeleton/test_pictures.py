@@ -7,6 +7,7 @@ from PIL import Image
 from jaxgait.models.exoskeleton import pictures
 from jaxgait.models.exoskeleton.measures import histories
 from jaxgait.models.exoskeleton.model import five_links
+from jaxgait.plot import film
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,6 @@ def test_legs_keep_their_colours_when_roles_change(walk):
 
 
 def test_animation_is_in_real_time(walk, tmp_path):
-    path = pictures.animation(walk, tmp_path / "walk.gif", fps=5)
+    path = film.save(pictures.animate(walk, fps=5), tmp_path / "walk.gif")
     with Image.open(path) as image:
         assert image.n_frames == 9 and image.info["duration"] == 200

@@ -1,0 +1,61 @@
+"""What the commands make of what is typed, without running it."""
+
+import types
+
+from jaxgait import commands
+from jaxgait.commands import possible_measures
+from jaxgait.registry import model
+
+
+def request(model, **given):
+    return types.SimpleNamespace(**{"model": model, "preset": None, "motion": None, "set": (), "initial": ()} | given)
+
+
+def test_a_setting_replaces_the_default_of_a_search():
+    chosen = commands.mechanism(
+        request("knee", set=("ground.steepness=2e4",)), {"ground.steepness": 1e4, "damper.c": 8e2}
+    )
+    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2
+
+
+def test_the_search_that_a_model_brings_and_what_replaces_it():
+    goals = {"maximize": None, "minimize": None}
+    own = commands.search(request(commands.searched_model(), **goals), {}, {"strides": None, "rtol": None})
+    assert own.arguments == {
+        "maximize": "rho",
+        "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
+        "strides": 12,
+        "rtol": 1e-5,
+        "initial": {},
+    }
+    assert own.model.ground.steepness == 1e4
+    other = commands.search(
+        request("knee", **goals | {"minimize": "peak_flexion"}, initial=("beta_1=0.3",)),
+        {"damper.k": (1e4, 2e4)},
+        {"duration": 2.0, "rtol": 1e-4},
+    )
+    assert other.arguments == {
+        "minimize": "peak_flexion",
+        "over": {"damper.k": (1e4, 2e4)},
+        "duration": 2.0,
+        "rtol": 1e-4,
+        "initial": {"beta_1": 0.3},
+    }
+
+
+def test_presets_arrays_and_choices():
+    knee = commands.mechanism(request("knee", preset="R1", set=("lock.smoothing=arctan", "ankle=JointDampedAnkle")))
+    assert knee.linkage.l_AE == 0.019 and knee.lock.smoothing == "arctan"
+    assert type(knee.ankle).__name__ == "JointDampedAnkle"
+    jumper = commands.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
+    assert jumper.sole.rows == (0.01, 0.02)
+
+
+def test_measures_that_the_sampling_forbids_are_named(capsys):
+    found = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
+    assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
+    assert "order" not in [m.name for m in found.members]
+    said = capsys.readouterr().err
+    assert said.startswith("jaxgait: left out: order (needs 20 strides or more") and said.count("\n") == 1
+    assert said.endswith("runs are of 3 strides of 100 samples\n")
+    assert possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None
