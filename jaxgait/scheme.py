@@ -39,6 +39,8 @@ class Scheme(abc.ABC):
     """What that asks for, in words."""
     no_gradient: ClassVar[str] = ""
     """Why derivatives do not go through, and what does instead; empty: they do."""
+    free_start: ClassVar[bool] = True
+    """Whether a run may start from another state than the model's own."""
 
     @classmethod
     def suits(cls, model: Any) -> bool:
@@ -106,6 +108,21 @@ class Scheme(abc.ABC):
         """Name and options as plain values, for records."""
         fields = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         return {"scheme": type(self).__name__, **fields}
+
+    def check_start(self, model: Model, asked: str) -> None:
+        """Finds out whether a run may start where the user asks.
+
+        Args:
+            model: what moves.
+            asked: the argument or the name that asks.
+
+        Raises:
+            ValueError: if its motion says where it starts.
+        """
+        if not self.free_start:
+            raise ValueError(
+                f"{type(model).__name__} moves as prescribed, its start is that of the motion: leave out {asked}"
+            )
 
     def check_gradient(self, model: Model) -> None:
         """Finds out whether derivatives go through.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
 import time
 
@@ -28,9 +27,9 @@ UNITS = (2, 4, 8, 22)  # 4, 10, 22 and 64 bodies
 
 def figure_5(report: Report, out: pathlib.Path) -> None:
     """Drive force over one cycle in three variants, and with a soft front unit."""
-    t = np.arange(2001) * 5e-4
-    with precision.use("float64"):
-        forces = {name: np.asarray(_drive_force(t, name)) for name in MANOEUVRES}
+    runs = {name: jaxgait.simulate(CreeperChain(manoeuvre=name), samples=2000) for name in MANOEUVRES}
+    t = runs["steer"].time.to_numpy()
+    forces = {n: np.stack([run[f"drive_{axis}"] for axis in "xyz"], axis=1) for n, run in runs.items()}
     for name, force in forces.items():
         found = {
             "largest along x": force[:, 0].max(),
@@ -57,11 +56,6 @@ def figure_5(report: Report, out: pathlib.Path) -> None:
     )
     report.data(out / "drive.nc", data)
     _draw(report, out, t, forces, soft)
-
-
-@functools.partial(jax.jit, static_argnums=1)
-def _drive_force(times: np.ndarray, manoeuvre: Manoeuvre) -> jax.Array:
-    return jax.vmap(lambda t: CreeperChain().drive_force(t, manoeuvre))(times)
 
 
 def _draw(report: Report, out: pathlib.Path, t: np.ndarray, forces: dict[str, np.ndarray], soft: xr.Dataset) -> None:

@@ -32,7 +32,7 @@ from jaxgait.ensembles.workers import run_blocks
 from jaxgait.measure import Measure, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
-from jaxgait.parameters import ParameterError, check_single
+from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import Sampling
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_equations
@@ -244,6 +244,8 @@ def make_plan(
     chosen, reference = (scheme_for(model, scheme, precision=p, **wanted).in_mode(mode) for p in (precision, "float64"))
     if gradient:
         chosen.check_gradient(model)
+    for name in sorted({*chosen_members.values, *gradient} - {*parameters(model)}):
+        chosen.check_start(model, name)
     check_equations(model)
     looked_at = Sampling.of(model, **sampling)
     whole_job = Job(

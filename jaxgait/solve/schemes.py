@@ -11,10 +11,11 @@ from jaxgait.model import Model
 from jaxgait.precision import Precision
 from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.prescribed import Prescribed
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.time_stepping import TimeStepping
 
-SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping)
+SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Prescribed)
 """All of them; the first that suits a model is its default."""
 
 
@@ -84,9 +85,8 @@ def _check_options(model: Model, kind: type[Scheme], options: dict[str, Any]) ->
     known = [f.name for f in dataclasses.fields(kind)]
     for name in options:
         if name not in known:
-            raise ValueError(
-                f"{type(model).__name__} moves by {kind.__name__}, which takes {_listed(known, 'and')}, not {name}"
-            )
+            takes = _listed(known, "and") or "no options"
+            raise ValueError(f"{type(model).__name__} moves by {kind.__name__}, which takes {takes}, not {name}")
 
 
 def _listed(items: Sequence[str], last: str = "or") -> str:

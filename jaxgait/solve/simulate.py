@@ -84,6 +84,8 @@ def simulate(
     sampling = Sampling.of(model, strides, duration, samples)
     asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
     chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked)
+    if initial_state is not None:
+        chosen.check_start(model, "initial_state")
     with precisions.use(precision):
         cast = precisions.cast(model)
         check_equations(cast)

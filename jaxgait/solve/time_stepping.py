@@ -40,11 +40,12 @@ from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
 from jaxgait.model import State
-from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
-from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
+from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
+from jaxgait.solve.steps import endings, extremes, watched
 
 __all__ = ["TimeStepping", "march", "step"]
 
@@ -217,7 +218,7 @@ class _Stepper(NamedTuple):
     def block(self, state: _State) -> _State:
         """Goes on by one block; after an early end nothing changes any more."""
         index, _y, steps = _advanced(self.model, self.t0, self.dt, state.index, state.y, self.steps)
-        codes = self._codes(steps)
+        codes = endings(self.model, steps.t, steps.y)
         running, ended = state.status == Outcome.COMPLETED, codes != Outcome.COMPLETED
         last = jnp.where(jnp.any(ended), jnp.argmax(ended), self.steps - 1)
         counts = running & (jnp.arange(self.steps) <= last) & (codes != Outcome.NONFINITE)
@@ -250,32 +251,18 @@ class _Stepper(NamedTuple):
         rejected = jnp.zeros_like(last.steps)
         return Trajectory(ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, events, totals)
 
-    def _codes(self, steps: Step) -> Int[Array, " steps"]:
-        """How each step ends."""
-        codes = jnp.full(self.steps, int(Outcome.COMPLETED))
-        for i, condition in enumerate(self.model.terminations().values()):
-            met = jax.vmap(condition)(steps.t, steps.y)
-            codes = jnp.where((codes == Outcome.COMPLETED) & met, FIRST_TERMINATION + i, codes)
-        finite = jnp.stack([jnp.isfinite(x) for x in jax.tree.leaves(steps.y)]).all(axis=0)
-        return jnp.where(finite, codes, int(Outcome.NONFINITE))
-
     def _amounts(self, step: Step) -> dict[str, Array]:
         return self.model.amounts(step, self.dt) if self.observed else {}
 
     def _watched(self, t: Scalar, y: State) -> dict[str, Array]:
-        components = state_variables(y)
-        outputs = {} if all(n in components for n in self.watch) else self.model.outputs(t, y)
-        return {n: jnp.asarray({**outputs, **components}[n]) for n in self.watch}
+        return watched(self.model, t, y, self.watch)
 
     def _extremes(self, seen: dict[str, Extremes], block: _Block) -> dict[str, Extremes]:
-        values = jax.vmap(self._watched)(block.steps.t, block.steps.y)
-        found = {}
-        for name, x in values.items():
-            counts = block.counts.reshape(-1, *[1] * (x.ndim - 1))
-            low, high = (jnp.where(counts, x, worst) for worst in (jnp.inf, -jnp.inf))
-            old = seen[name]
-            found[name] = Extremes(jnp.minimum(old.least, low.min(axis=0)), jnp.maximum(old.largest, high.max(axis=0)))
-        return found
+        new = extremes(jax.vmap(self._watched)(block.steps.t, block.steps.y), block.counts)
+        return {
+            n: Extremes(jnp.minimum(old.least, new[n].least), jnp.maximum(old.largest, new[n].largest))
+            for n, old in seen.items()
+        }
 
     def _events(
         self, state: _State, block: _Block, running: Bool[Array, ""]

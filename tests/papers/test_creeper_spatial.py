@@ -28,7 +28,7 @@ PEAK_ACROSS = 0.1255
 
 @pytest.fixture(scope="module", params=list(FX))
 def drive(request):
-    force = jax.jit(jax.vmap(lambda t: CreeperChain().drive_force(t, request.param)))
+    force = jax.jit(jax.vmap(lambda t: CreeperChain(manoeuvre=request.param).drive_force(t)))
     return request.param, np.asarray(force(TIMES)), np.asarray(force(GRID))
 
 
@@ -67,11 +67,13 @@ def test_stiff_springs_are_the_rigid_robot_and_soft_ones_lag():
     stiff = Bearing(axial_stiffness=4e5, lateral_stiffness=4e5, axial_damping=50.0, lateral_damping=50.0)
     results = {}
     for name, bearing in {"stiff": stiff, "soft": Bearing()}.items():
-        model = SoftExtension(CreeperChain(bearing=bearing))
+        model = SoftExtension(CreeperChain(bearing=bearing, manoeuvre="steer"))
         results[name] = simulate(model, samples=100)
         assert results[name].status == 0
     moving = slice(6, 94)  # at rest the regularised friction follows the springs' smallest motion
-    rigid = jax.jit(jax.vmap(lambda t: CreeperChain().drive_force(t, "steer")))(results["stiff"].time.values[moving])
+    rigid = jax.jit(jax.vmap(lambda t: CreeperChain(manoeuvre="steer").drive_force(t)))(
+        results["stiff"].time.values[moving]
+    )
     np.testing.assert_allclose(results["stiff"].drive_x[moving], rigid[:, 0], atol=FORCE)
     np.testing.assert_allclose(results["stiff"].drive_y[moving], rigid[:, 1], atol=FORCE)
     soft = results["soft"]

@@ -17,13 +17,13 @@ masses are ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, kinematics, prismatic, screws, universal
@@ -36,6 +36,8 @@ from jaxgait.precision import float64_default
 __all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "SoftExtension"]
 
 _CHOSEN = "chosen"
+CYCLE_ROUNDING = 1e-6
+"""By how much of a cycle a time may lie beyond it: rounding, in float32 too."""
 Manoeuvre = Literal["straight", "steer", "yaw"]
 """What the robot does while it creeps: nothing else, bend its spring, or turn as a whole."""
 
@@ -84,9 +86,8 @@ class ChainState(NamedTuple):
     """Rates of `v`: of the components in the base's own, turning axes."""
 
 
-@float64_default
-class CreeperChain(eqx.Module):
-    """The robot as a chain of rigid bodies; see the module's docstring."""
+class CreeperChain(Model):
+    """The robot as a chain of rigid bodies (see the module's docstring) in a prescribed motion of one cycle."""
 
     robot: Creeper = Creeper()
     front_mass: Scalar = parameter(8e-3, unit="kg", doc="mass of the front unit", bounds="positive", source=_CHOSEN)
@@ -112,6 +113,48 @@ class CreeperChain(eqx.Module):
     bearing: Bearing | None = None
     """Springs between the front unit and its spring; None: rigid."""
     units: int = eqx.field(static=True, default=2)
+    manoeuvre: Manoeuvre = eqx.field(static=True, default="straight")
+
+    measures: ClassVar[str] = "jaxgait.models.creeper.measures:CHAIN_MEASURES"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "q": Variable("m, rad", "coordinates: lengths in m, angles in rad, a unit quaternion", ("coordinate",)),
+        "v": Variable("m/s, rad/s", "velocities", ("velocity",)),
+        "vdot": Variable("m/s^2, rad/s^2", "accelerations", ("velocity",)),
+        "drive_x": Variable("N", "drive force along the actuator unit"),
+        "drive_y": Variable("N", "drive force across the actuator unit, to the left"),
+        "drive_z": Variable("N", "drive force across the actuator unit, up"),
+        "stroke": Variable("m", "displacement of the shaft"),
+        "steering": Variable("rad", "bend of the spring"),
+    }
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """What the entries of the state are, by unit from the base on (see `ChainState`)."""
+        base = ["x", "y", "z", "quaternion w", "quaternion x", "quaternion y", "quaternion z"]
+        rates = ["spin x", "spin y", "spin z", "x", "y", "z"]
+        give = [] if self.bearing is None else ["give x", "give y"]
+        joints = ["shaft", "bend z", "bend y", *give]
+        ahead = [f"{name} {k}" for k in range(self.units - 1, 0, -1) for name in joints]
+        return {"coordinate": base + ahead, "velocity": rates + ahead}
+
+    @property
+    def duration(self) -> Scalar:
+        """One cycle of the gait."""
+        return self.robot.gait.period
+
+    def initial_state(self) -> ChainState:
+        """Where the motion starts."""
+        return self.state_at(jnp.zeros(()))
+
+    def outputs(self, t: Scalar, y: ChainState) -> dict[str, Array]:
+        """Drive force of the actuator (figure 5), its stroke and the steering (see `variables`)."""
+        force = self.force_on_shaft(t, y)
+        drive = {f"drive_{axis}": force[i] for i, axis in enumerate("xyz")}
+        return {**drive, "stroke": y.q[7], "steering": y.q[8]}
+
+    def terminations(self) -> Mapping[str, Callable[[Scalar, ChainState], Bool[Array, ""]]]:
+        """The manoeuvres are defined for one cycle."""
+        return {"the cycle is over": lambda t, y: jnp.asarray(t > self.robot.gait.period * (1.0 + CYCLE_ROUNDING))}
 
     def tree(self) -> Tree:
         """The bodies, base first; "unit 1" is the tip, and "shaft 1" and "spring 1" are ahead of "unit 2"."""
@@ -163,7 +206,7 @@ class CreeperChain(eqx.Module):
             ),
         ]
 
-    def state(self, t: Scalar, manoeuvre: Manoeuvre = "straight") -> ChainState:
+    def state_at(self, t: Scalar) -> ChainState:
         """Two units: gait kinematics without slip over one cycle, at time `t` in s.
 
         In extension the base rests (but for its yaw) and the shaft slides; in retraction the base follows the shaft.
@@ -173,8 +216,8 @@ class CreeperChain(eqx.Module):
         zero = jnp.zeros_like(stroke.s)
         follows = jnp.where(t < 0.5 * self.robot.gait.period, 0.0, -1.0)
         angle = rate * t
-        yaw = (0.5 * angle, rate) if manoeuvre == "yaw" else (zero, zero)
-        bent = (angle, rate) if manoeuvre == "steer" else (zero, zero)
+        yaw = (0.5 * angle, rate) if self.manoeuvre == "yaw" else (zero, zero)
+        bent = (angle, rate) if self.manoeuvre == "steer" else (zero, zero)
         give = [zero, zero] if self.bearing is not None else []
         place = [
             follows * (stroke.s - self.robot.gait.stroke),
@@ -190,16 +233,16 @@ class CreeperChain(eqx.Module):
         push = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero]
         return ChainState(q, v, jnp.stack(push + give))
 
-    def drive_force(self, t: Scalar, manoeuvre: Manoeuvre = "straight") -> Float[Array, 3]:
+    def drive_force(self, t: Scalar) -> Float[Array, 3]:
         """Force in N of the actuator unit on its shaft, in the unit's axes: the quantity of figure 5.
 
         Summed from the free side: the bodies ahead while the front unit slides, the actuator unit while it slides.
         Loads are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
         """
-        return self.force_on_shaft(t, self.state(t, manoeuvre))
+        return self.force_on_shaft(t, self.state_at(t))
 
     def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
-        """Like `drive_force`, for a state that need not belong to a manoeuvre."""
+        """Like `drive_force`, for a state that need not belong to the manoeuvre."""
         ops = self.operators(state)
         extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
         result = soa.inverse_dynamics(ops, state.vdot, self.loads(ops, t, extending))
@@ -234,27 +277,34 @@ class CreeperChain(eqx.Module):
         self.robot.validate()
         if self.units < 2:
             raise ParameterError(f"units must be at least 2, got {self.units}")
-        bend, limit = float(self.bend), float(self.steering_limit)
-        if bend > 0.0:
-            self._check_bend(bend, limit)
-        turned = abs(float(self.turning_rate) * float(self.robot.gait.period))
-        if turned > limit:
+        if self.manoeuvre not in get_args(Manoeuvre):
             raise ParameterError(
-                f"turning_rate steers by {turned:g} rad per cycle, beyond steering_limit, {limit:g} rad"
+                f"manoeuvre must be {' or '.join(map(repr, get_args(Manoeuvre)))}, got {self.manoeuvre!r}"
+            )
+        self._check_bend()
+        limit, turned = np.asarray(self.steering_limit), np.abs(self.turning_rate * np.asarray(self.duration))
+        if np.any(turned > limit):
+            worst = np.max(turned)
+            raise ParameterError(
+                f"turning_rate steers by {worst:g} rad per cycle, beyond steering_limit, {np.min(limit):g} rad"
             )
 
-    def _check_bend(self, bend: float, limit: float) -> None:
-        robot = self.robot
+    def _check_bend(self) -> None:
+        robot, bend, limit = self.robot, np.asarray(self.bend), np.asarray(self.steering_limit)
+        with np.errstate(divide="ignore"):
+            radius = 1.0 / bend
         # A rigid cylinder touches the inner wall with its middle and the outer wall with its corners.
-        longest = 4.0 * np.sqrt(robot.clearance * (1.0 / bend + 0.5 * robot.diameter))
-        if robot.length > longest:
+        longest = 4.0 * np.sqrt(robot.clearance * (radius + 0.5 * robot.diameter))
+        if np.any(robot.length > longest):
             raise ParameterError(
-                f"robot.length is {robot.length:g} m: a bend of {1.0 / bend:g} m radius lets {longest:g} m pass"
+                f"robot.length is {np.max(robot.length):g} m: a bend of {np.min(radius):g} m radius lets "
+                f"{np.min(longest):g} m pass"
             )
         angle = bend * (robot.length + robot.gap + robot.gait.stroke)
-        if angle > limit:
+        if np.any(angle > limit):
             raise ParameterError(
-                f"a bend of {1.0 / bend:g} m radius needs {angle:g} rad of steering; steering_limit is {limit:g} rad"
+                f"a bend of {np.min(radius):g} m radius needs {np.max(angle):g} rad of steering; steering_limit is "
+                f"{np.min(limit):g} rad"
             )
 
     def _only_two(self) -> None:
@@ -277,8 +327,7 @@ class SoftExtension(Model):
     Base, shaft and bend follow the manoeuvre; the two coordinates of the bearing are free.
     """
 
-    chain: CreeperChain = CreeperChain(bearing=Bearing())
-    manoeuvre: Manoeuvre = eqx.field(static=True, default="steer")
+    chain: CreeperChain = CreeperChain(bearing=Bearing(), manoeuvre="steer")
 
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "axial displacement of the front unit"),
@@ -313,7 +362,7 @@ class SoftExtension(Model):
     def _state(self, t: Scalar, y: GiveState) -> ChainState:
         chain = self.chain
         assert chain.bearing is not None
-        rigid = chain.state(t, self.manoeuvre)
+        rigid = chain.state_at(t)
         give, rate = jnp.stack([y.x, y.y]), jnp.stack([y.vx, y.vy])
         q, v = rigid.q.at[-2:].set(give), rigid.v.at[-2:].set(rate)
         state = ChainState(q, v, rigid.vdot)

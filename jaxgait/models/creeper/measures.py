@@ -18,7 +18,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.smooth import Smooth, integrate
 
-__all__ = ["MEASURES", "Performance", "grip_threshold", "measures", "peak_load", "performance"]
+__all__ = ["CHAIN_MEASURES", "MEASURES", "Performance", "grip_threshold", "measures", "peak_load", "performance"]
 
 _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
 
@@ -90,6 +90,33 @@ MEASURES = table(
     Measure("least_force", _least_force, "N", "smallest (most negative) actuator force", strides=1, watch=_FORCE),
 )
 """What is read off a run over whole cycles, by name."""
+
+CHAIN_INTERVAL = 2e-3
+"""Longest time in s between samples that resolve the drive force of the chain, which is smooth within half a cycle."""
+CHAIN_MEASURES = table(
+    Measure(
+        "peak_drive",
+        lambda run: run["drive_x"].max(),
+        "N",
+        "largest drive force along the actuator unit",
+        interval=CHAIN_INTERVAL,
+    ),
+    Measure(
+        "least_drive",
+        lambda run: run["drive_x"].min(),
+        "N",
+        "smallest (most negative) drive force along the actuator unit",
+        interval=CHAIN_INTERVAL,
+    ),
+    Measure(
+        "side_drive",
+        lambda run: jnp.abs(run["drive_y"]).max(),
+        "N",
+        "largest drive force across the actuator unit",
+        interval=CHAIN_INTERVAL,
+    ),
+)
+"""What is read off a cycle of the robot as a chain, by name."""
 
 measures = Measures(tuple(MEASURES.values()))
 """All of them together."""
