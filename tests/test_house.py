@@ -118,6 +118,7 @@ COVERED = {
     "solve/dataset.py": "solve/test_simulate.py",
     "solve/resolving.py": "solve/test_float32.py",
     "solve/smooth.py": "solve/test_simulate.py",
+    "solve/steps.py": "solve/test_time_stepping.py",
     "solve/tableaus.py": "solve/test_rosenbrock.py",
     "solve/watch.py": "ensembles/test_ensemble.py",
 }
