@@ -13,12 +13,12 @@ import jaxgait
 
 ROOMS = [
     "native",
+    "outcome",
     "roots",
     "parameters",
     "mechanics",
     "motion",
     "registry",
-    "outcome",
     "model",
     "kinds",
     "parts",
