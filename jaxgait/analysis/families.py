@@ -7,7 +7,8 @@ evaluation of the return map with its exact derivatives, always of the same numb
 - `gaits` solves for the orbits of any members by Newton's method (multiple shooting: an orbit of m strides is m points,
   each of which is mapped to the next, so that no evaluation is longer than one stride);
 - `follow` goes along a list of parameter values, with tangent prediction, halving the step where Newton fails;
-- `crossings` locates where a branch loses or regains its stability, by safeguarded secants on a test function.
+- `crossings` locates where a branch loses or regains its stability, by safeguarded secants on a test function;
+- `fixed_points` solves for thousands of gaits of one return map, over any parameters.
 
 Derivatives with respect to point and parameter are exact for the steps taken; but an adaptive solver may take other
 steps at a neighbouring point, so that the map itself is smooth only to the solver's tolerance. Hence `tolerance`, and
@@ -19,7 +20,7 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,15 +31,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from tqdm import tqdm
 
+from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_values
 from jaxgait.model import Scalar
 from jaxgait.native import native
+from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
-from jaxgait.roots import Bracket, Rule
-from jaxgait.solve.periodic import linearised
+from jaxgait.roots import Bracket, Rule, many
+from jaxgait.solve.periodic import Closing, FixedPoint, ReturnMap, checked_search, linearised
 
-__all__ = ["Crossing", "Family", "Gaits", "crossings", "follow", "gaits", "strides"]
+__all__ = ["Crossing", "Family", "Gaits", "crossings", "fixed_points", "follow", "gaits", "strides"]
 
 HALVINGS = 3
 """How often `follow` halves a step before it gives a branch up."""
@@ -131,6 +134,68 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     members = jax.tree.map(lambda leaf: np.asarray(leaf)[who], family.members)
     whole = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
     return tuple(a.reshape(count, order, *a.shape[1:]) for a in whole)
+
+
+@eqx.filter_jit
+@native
+def _side_by_side(closing: Closing, model: Any, values: dict[str, Array], z: Array) -> tuple[Array, Array]:
+    """What orbits of some members leave open, and its exact Jacobian."""
+    one = lambda values, z: linearised(lambda m, x: closing(x, m), with_parameters(model, values), z)
+    return jax.vmap(one)(values, z)
+
+
+@float64_default
+def fixed_points(
+    return_map: ReturnMap,
+    model: Any,
+    over: Mapping[str, Float[np.ndarray, " b"]],
+    z0: Float[Any, "b n"] | Float[Any, " n"],
+    *,
+    order: int = 1,
+    tolerance: float = 1e-10,
+    max_iterations: int = 30,
+    lanes: int = 128,
+) -> FixedPoint:
+    """Periodic orbits of thousands of members, each as `jaxgait.solve.periodic.fixed_point` finds it.
+
+    Under `jax.vmap`, a search goes on for all members until the last one has ended, and every stride takes as many
+    steps as the slowest one. Here only members that still search are evaluated, so many at a time. For derivatives,
+    `jax.vmap` `fixed_point` from these points: it then needs one iteration.
+
+    Args:
+        return_map: see `jaxgait.solve.periodic`.
+        model: what the members share.
+        over: parameters by dotted name, with a value for each member.
+        z0: first guesses, or one for all.
+        order: the orbits repeat after this many applications of the map.
+        tolerance: largest component of the residual at which an orbit is found, in the units of the point.
+        max_iterations: evaluations of the map and its Jacobian after which a member is given up.
+        lanes: members evaluated side by side; one program of this width is compiled.
+
+    Returns:
+        NumPy arrays with a leading axis; NaN where `status` is not `CONVERGED`.
+
+    Raises:
+        ValueError: for parameters of different lengths, and impossible guesses, counts or tolerances.
+        jaxgait.parameters.ParameterError: for unknown parameters.
+    """
+    values = {name: np.asarray(column, dtype=float) for name, column in over.items()}
+    sizes = {name: column.shape for name, column in values.items()}
+    if len(set(sizes.values())) != 1 or any(len(shape) != 1 for shape in sizes.values()):
+        raise ValueError(f"over must give every member one value of each parameter, got the shapes {sizes}")
+    (count,) = next(iter(sizes.values()))
+    checks.count("lanes", lanes)
+    z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
+    for guess in z[:1]:
+        checked_search(model, guess, order, tolerance, max_iterations)
+    evaluate = functools.partial(_side_by_side, Closing(return_map, order), model)
+    found = many(
+        lambda which, x: _in_batches(evaluate, lanes, ({name: v[which] for name, v in values.items()}, x)),
+        z,
+        Rule(tolerance),
+        max_iterations,
+    )
+    return FixedPoint.of(found)
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:

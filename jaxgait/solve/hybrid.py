@@ -37,6 +37,7 @@ from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Scalar, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default
+from jaxgait.roots import Bracket
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank, state_variables
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
@@ -419,7 +420,7 @@ class _Engine:
             shift = self._next(b, t, y, phase)[1]
             return jnp.clip(dt + jax.lax.stop_gradient(shift), 0.0, b.dt)
 
-        dt = _illinois(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
+        dt = _located(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
         dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING, nearer, dt), 0.0)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
@@ -563,18 +564,10 @@ def _loop(mode: Mode, most: int) -> Callable[..., Any]:
     return lambda going, body, start: eqxi.while_loop(going, body, start, max_steps=most, kind="checkpointed")
 
 
-def _illinois(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: Array, iterations: int) -> Array:
-    """Root of `f` between 0 (where it is `f_left` > 0) and `right` (where it is not positive): safeguarded secants."""
-
-    def improve(_: Any, c: tuple[Array, ...]) -> tuple[Array, ...]:
-        a, fa, z, fz = c
-        x = z - fz * (z - a) / jnp.where(fz == fa, 1.0, fz - fa)
-        fx = f(x)
-        crossed = (fx > 0.0) != (fz > 0.0)
-        return jnp.where(crossed, z, a), jnp.where(crossed, fz, 0.5 * fa), x, fx
-
-    start = (jnp.zeros_like(right), f_left, right, f_right)
-    return jax.lax.fori_loop(0, iterations, improve, start)[2]
+def _located(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: Array, iterations: int) -> Array:
+    """Root of `f` between 0 (where it is `f_left` > 0) and `right` (where it is not positive), by so many secants."""
+    bracket = Bracket(jnp.zeros_like(right), f_left, right, f_right)
+    return jax.lax.fori_loop(0, iterations, lambda _, b: b.narrowed(b.secant, f(b.secant)), bracket).right
 
 
 def _instant(bracket: _Bracket, t: Array) -> Array:

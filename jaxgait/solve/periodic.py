@@ -42,11 +42,13 @@ __all__ = [
     "CONVERGED",
     "NO_GAIT",
     "NO_RETURN",
+    "Closing",
     "Coordinates",
     "FixedPoint",
     "PoincareMap",
     "ReturnMap",
     "StroboscopicMap",
+    "checked_search",
     "fixed_point",
     "iterated",
     "linearised",
@@ -192,6 +194,14 @@ class FixedPoint(NamedTuple):
     status: Int[Array, ""]
     """`CONVERGED`, `NO_GAIT` or `NO_RETURN` (see `SENTENCES`)."""
 
+    @classmethod
+    def of(cls, found: Root) -> FixedPoint:
+        """A root of ``P(z) - z`` (or many), with the Jacobian of P."""
+        xp = found.x.__array_namespace__()
+        jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
+        status = xp.where(found.status == UNDEFINED, NO_RETURN, found.status)
+        return cls(found.x, jacobian, found.residual, found.steps, status)
+
 
 def iterated(return_map: ReturnMap, order: int) -> ReturnMap:
     """The return map applied `order` times."""
@@ -225,14 +235,16 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
     return jax.lax.scan(one, z0, length=strides)[1]
 
 
+@float64_default
 @dataclass(frozen=True)
-class _Closing:
+class Closing:
     """What an orbit leaves open, ``P(z) - z``; hashable, so that it compiles once."""
 
     return_map: ReturnMap
     order: int
 
     def __call__(self, z: Point, model: Any) -> Point:
+        """Zero for a periodic orbit."""
         return iterated(self.return_map, self.order)(model, z) - z
 
 
@@ -263,19 +275,12 @@ def fixed_point(
         ValueError: for an impossible guess, count or tolerance (as far as they are not traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
     """
-    z0 = _checked(model, z0, order, tolerance, max_iterations)
-    closing = _Closing(return_map, order)
-    return _orbit(root(closing, z0, model, tolerance=tolerance, max_steps=max_iterations), jnp)
+    z0 = checked_search(model, z0, order, tolerance, max_iterations)
+    found = root(Closing(return_map, order), z0, model, tolerance=tolerance, max_steps=max_iterations)
+    return FixedPoint.of(found)
 
 
-def _orbit(found: Root, xp: Any) -> FixedPoint:
-    """A root of ``P(z) - z``, with the Jacobian of P."""
-    jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
-    status = xp.where(found.status == UNDEFINED, NO_RETURN, found.status)
-    return FixedPoint(found.x, jacobian, found.residual, found.steps, status)
-
-
-def _checked(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
+def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
     """The first guess as an array, after a look at everything that is not traced; see `fixed_point`."""
     check_model(model)
     checks.count("order", order)

@@ -1,11 +1,16 @@
 """Families of gaits on the Henon map (members: contraction b; parameter: a), with answers in closed form."""
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxgait.analysis.families import Family, crossings, follow, gaits
+from jaxgait.analysis.families import fixed_points as many_fixed_points
 from jaxgait.analysis.floquet import test_functions, test_values
+from jaxgait.model import Scalar, parameter
+from jaxgait.solve.periodic import CONVERGED, NO_GAIT, fixed_point
 
 B = np.array([0.2, 0.3, 0.4])
 WHO = np.arange(3)
@@ -85,3 +90,28 @@ def test_a_guess_from_which_nothing_is_found_is_said():
 def test_both_forms_of_the_test_functions_agree():
     matrix = np.random.default_rng(1).normal(size=(4, 4))
     np.testing.assert_allclose(test_values(np.linalg.eigvals(matrix)), test_functions(jnp.asarray(matrix)), rtol=1e-9)
+
+
+class Henon(eqx.Module):
+    a: Scalar = parameter(0.1, unit="1", doc="nonlinearity")
+    b: Scalar = parameter(0.3, unit="1", doc="contraction")
+
+
+def test_fixed_points_of_many_members():
+    """Batches of two; the fourth has no fixed point, the third starts on its own."""
+    over = {"a": np.array([0.1, 0.2, 0.3, -0.5, 0.4]), "b": np.array([0.3, 0.3, 0.2, 0.3, 0.1])}
+    z0 = np.tile([0.8, 0.2], (5, 1))
+    z0[2] = fixed_points(over["a"][2], 0.2)
+    map_of = lambda model, z: henon((model.a, model.b), z)
+    found = many_fixed_points(map_of, Henon(), over, z0, lanes=2)
+    alone = jax.jit(jax.vmap(lambda a, b, z: fixed_point(map_of, Henon(a, b), z)))(over["a"], over["b"], z0)
+    np.testing.assert_array_equal(found.status, [CONVERGED] * 3 + [NO_GAIT, CONVERGED])
+    np.testing.assert_allclose(found.z, alone.z, atol=1e-12)
+    np.testing.assert_allclose(found.jacobian, alone.jacobian, atol=1e-9)
+    np.testing.assert_array_equal(found.iterations, alone.iterations)
+    assert found.iterations[2] == 1
+
+
+def test_members_of_different_numbers_are_named():
+    with pytest.raises(ValueError, match=r"one value of each parameter, got the shapes"):
+        many_fixed_points(henon, Henon(), {"a": np.zeros(3), "b": np.zeros(2)}, np.zeros(2))
