@@ -177,7 +177,7 @@ def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
 
 
 class Newton(optimistix.AbstractRootFinder):
-    """The rule of `improved` as a root finder of optimistix, for one point (a vector)."""
+    """The rule of `improved` as a root finder of optimistix, for one point, (n,)."""
 
     rule: Rule = eqx.field(static=True)
     rtol: float = 0.0

@@ -21,6 +21,7 @@ FLOORS = {"shape": 80.0, "unit": 58.0, "error": 91.0}
 NO_QUANTITIES = (
     *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
     *("ensembles", "solve/dataset.py", "mechanics/linalg.py", "solve/rosenbrock.py", "solve/tableaus.py"),
+    *("roots.py", "analysis/branches.py"),
 )
 """Where floats are no physical quantities (code, text, names, colours) or those of any model (algebra, stores)."""
 CONTRACT = {"vector_field", "initial_state", "outputs", "terminations", "jumps", "prepared", "validate"}

@@ -161,7 +161,7 @@ def walk(
         along: unit tangent there.
         step: first and longest step.
         most: points after which it stops.
-        inside: false at points beyond the end; the first of these is the last of the branch.
+        inside: false at points (n,) beyond the end; the first of these is the last of the branch.
         corrector: when a point is found.
     """
     points, why, ds, who = [Points(*start)], f"{most} points were reached", np.array([step]), np.zeros(1, dtype=int)

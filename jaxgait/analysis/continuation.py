@@ -121,7 +121,7 @@ def continuation(
         model: the mechanism; all other parameters stay as they are.
         name: the parameter, by dotted name.
         z0: a gait (or a guess near one) at the start.
-        span: first and last value of the parameter; the branch ends where it leaves this interval.
+        span: first and last value of the parameter, in its own unit; the branch ends where it leaves this interval.
         order: the gaits repeat after this many applications of the map.
         step: first and longest step, as a fraction of the scaled branch: 0.05 makes 20 points and more along the span.
         max_points: points after which it stops.
@@ -228,8 +228,8 @@ def locate(
         model: the mechanism.
         name: the parameter that is free.
         kind: which bifurcation.
-        z: guess of the gait there.
-        parameter: guess of the parameter there.
+        z: guess of the gait there, (n,).
+        parameter: guess of the parameter there, in its own unit.
         order: the gaits repeat after this many applications of the map.
     """
     problem = _Problem(return_map, (name,), order)
@@ -281,7 +281,7 @@ def period_doubled(
         model: the mechanism.
         branch: the branch with the bifurcation.
         point: the period doubling on it.
-        end: value of the parameter at which to stop.
+        end: value of the parameter at which to stop, in its own unit.
         step: see `continuation`.
         max_points: see `continuation`.
     """
@@ -317,7 +317,7 @@ def bifurcation_curve(
         model: the mechanism.
         point: a bifurcation in the first parameter, with the second one at `second[0]`.
         names: the two parameters.
-        second: first and last value of the second parameter.
+        second: first and last value of the second parameter, in its own unit.
         order: the gaits repeat after this many applications of the map.
         step: longest step, as a fraction of the scaled curve.
         max_points: points after which it stops.

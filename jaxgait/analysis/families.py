@@ -85,7 +85,7 @@ class Gaits(NamedTuple):
 
     @property
     def multipliers(self) -> np.ndarray:
-        """Floquet multipliers, the largest first."""
+        """Floquet multipliers, without unit, the largest first."""
         return floquet(self.jacobian).multipliers
 
 
@@ -122,7 +122,7 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     Args:
         family: return map and members.
         who: which member each orbit belongs to, (b,).
-        p: value of the parameter for each, (b,).
+        p: value of the parameter for each, in its own unit, (b,).
         z: their points, (b, order, n).
 
     Returns:
@@ -188,13 +188,13 @@ def fixed_points(
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     for guess in z[:1]:
         checked_search(model, guess, order, tolerance, max_iterations)
-    evaluate = functools.partial(_side_by_side, Closing(return_map, order), model)
-    found = many(
-        lambda which, x: _in_batches(evaluate, lanes, ({name: v[which] for name, v in values.items()}, x)),
-        z,
-        Rule(tolerance),
-        max_iterations,
-    )
+    compiled = functools.partial(_side_by_side, Closing(return_map, order), model)
+
+    def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, jacobian = _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
+        return value, jacobian
+
+    found = many(evaluate, z, Rule(tolerance), max_iterations)
     return FixedPoint.of(found)
 
 
@@ -216,8 +216,8 @@ def gaits(
 
     Args:
         family: return map and members.
-        who: which member each gait belongs to.
-        parameter: its value for each gait.
+        who: which member each gait belongs to, (b,).
+        parameter: its value for each gait, in its own unit.
         z: first guesses; `order` points each.
     """
     who, order = np.asarray(who), np.shape(z)[1]
@@ -285,8 +285,8 @@ def follow(
     Args:
         family: return map and members.
         who: the members.
-        values: where gaits are wanted, in the order in which they are gone through; the same for all, or one column
-            per member.
+        values: where gaits are wanted, in the parameter's own unit and in the order in which they are gone through; the
+            same for all, or one column per member.
         z0: first guesses at the first value.
         progress: show a progress bar.
 
@@ -331,7 +331,7 @@ def crossings(
         family: return map and members.
         who: the members, as given to `follow`.
         branches: result of `follow`.
-        width: distance in the parameter at which a place is known well enough.
+        width: distance in the parameter, in its own unit, at which a bifurcation is located well enough.
         progress: show a progress bar.
     """
     tests = test_values(branches.multipliers)

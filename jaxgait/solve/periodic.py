@@ -178,6 +178,7 @@ class StroboscopicMap:
         return jnp.where(run.status == Outcome.COMPLETED, ravel_pytree(run.y_end)[0], jnp.nan)
 
 
+@float64_default
 class FixedPoint(NamedTuple):
     """A periodic orbit; under `vmap` every field gets a leading axis.
 
@@ -214,7 +215,10 @@ def iterated(return_map: ReturnMap, order: int) -> ReturnMap:
 def linearised(
     function: Callable[[Any, Point], Float[Array, " m"]], model: Any, z: Point
 ) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
-    """Value and exact Jacobian of a return map (or any function of a model and a point) in one pass, forward mode."""
+    """Value and exact Jacobian of a return map (or any function of a model and a point) in one pass, forward mode.
+
+    Each component is in the unit of its coordinate.
+    """
 
     def twice(x: Point) -> tuple[Array, Array]:
         value = function(model, x)
@@ -226,7 +230,10 @@ def linearised(
 
 @float64_default
 def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[Array, "strides n"]:
-    """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return."""
+    """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return.
+
+    Each component is in the unit of its coordinate.
+    """
 
     def one(z: Point, _: None) -> tuple[Point, Point]:
         z = return_map(model, z)
@@ -280,8 +287,14 @@ def fixed_point(
     return FixedPoint.of(found)
 
 
+@float64_default
 def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
-    """The first guess as an array, after a look at everything that is not traced; see `fixed_point`."""
+    """The first guess as an array in its own units, after a look at all that is not traced; see `fixed_point`.
+
+    Raises:
+        ValueError: for an impossible guess, count or tolerance.
+        jaxgait.parameters.ParameterError: for impossible parameters.
+    """
     check_model(model)
     checks.count("order", order)
     checks.count("max_iterations", max_iterations)
