@@ -240,8 +240,24 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
         if inside:
             return f"{kind}.{name} is a group of parameters: set {_listed(inside)} by themselves"
         return f"{kind}.{name} is a {type(owner).__name__} without parameters: replace it when the model is made"
+    plain = field is not None and field.name == parts[-1] and not field.name.startswith("_")
+    return _plain_field(kind, name, owner) if plain else _unknown(kind, name, known)
+
+
+def _plain_field(kind: str, name: str, owner: Any) -> str:
+    """Why a field that is not declared as a parameter is none."""
+    last = name.rpartition(".")[2]
+    return (
+        f"{kind}.{name} is a plain field, no parameter: declare it in {type(owner).__name__}, as "
+        f"{last}: Scalar = parameter({shown(getattr(owner, last))}, unit=..., doc=...)"
+    )
+
+
+def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
+    """The nearest names to one that there is not."""
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [n for n in known if n.endswith("." + name)]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_listed(sorted(known))}"
+    hint = hint if known else "it declares none (see jaxgait.model.parameter)"
     return f"{kind} has no parameter {name!r}: {hint}"
 
 

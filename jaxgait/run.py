@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +16,7 @@ from jaxgait import checks
 from jaxgait.model import Model, State
 from jaxgait.precision import float64_default
 
-__all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables"]
+__all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables", "with_state_variables"]
 
 T = TypeVar("T")
 
@@ -251,11 +250,26 @@ def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
 
 @float64_default
 def state_variables(y: State) -> dict[str, Any]:
-    """The components of a state by name: the fields of a named tuple or module, or "state" for anything else."""
-    if hasattr(y, "_asdict"):
-        return {k: v for k, v in y._asdict().items() if v is not None}
-    if isinstance(y, Mapping):
-        return dict(y)
-    if isinstance(y, eqx.Module):
-        return {k: v for k, v in vars(y).items() if v is not None}
-    return {"state": y}
+    """The components of a state by name.
+
+    Fields of a named tuple or module and entries of a dict have their names, members of a tuple or list are `state_0`,
+    `state_1`, ..., and an array by itself is `state`; components of components are joined by an underscore.
+    """
+    leaves = jax.tree.leaves_with_path(y)
+    if isinstance(y, Mapping):  # in its own order; jax sorts the keys
+        order = {key: number for number, key in enumerate(y)}
+        leaves.sort(key=lambda pair: order[pair[0][0].key])
+    return {_component(path): leaf for path, leaf in leaves}
+
+
+@float64_default
+def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
+    """A state with some components replaced, addressed as `state_variables` names them."""
+    return jax.tree.map_with_path(lambda path, leaf: values.get(_component(path), leaf), y)
+
+
+def _component(path: tuple[Any, ...]) -> str:
+    """The name of a leaf of a state."""
+    keys = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", "")))) for key in path]
+    numbered = path and isinstance(path[0], jax.tree_util.SequenceKey)
+    return "_".join((["state"] if numbered or not path else []) + keys)

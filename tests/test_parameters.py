@@ -146,3 +146,23 @@ def test_a_scan_out_of_the_plausible_range_warns_once():
     with pytest.warns(ImplausibleValue, match=r"Bungee.mass \(body mass\) is 40000 kg \(6 of 6 values\)") as said:
         check_members(Bungee(), grid({"mass": [4e4, 5e4, 6e4], "stiffness": [20.0, 30.0]}))
     assert len(said) == 1
+
+
+class Gains(eqx.Module):
+    gain: float = 1.0
+
+
+class Plain(eqx.Module):
+    k: float = 3.0
+    part: Gains = Gains()
+
+
+def test_plain_fields_say_how_to_become_parameters():
+    with pytest.raises(
+        ParameterError, match=r"Plain\.k is a plain field, .* in Plain, as k: Scalar = parameter\(3\.0, unit"
+    ):
+        with_parameters(Plain(), {"k": 2.0})
+    with pytest.raises(ParameterError, match=r"Plain\.part\.gain is a plain field, no parameter: declare it in Gains"):
+        with_parameters(Plain(), {"part.gain": 2.0})
+    with pytest.raises(ParameterError, match=r"Plain has no parameter 'mass': it declares none \(see jaxgait\.model"):
+        with_parameters(Plain(), {"mass": 2.0})

@@ -21,7 +21,7 @@ from jaxgait.model import Model, State
 from jaxgait.native import compiled, native
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
-from jaxgait.run import Run, Sampling, Trajectory, state_variables
+from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme
 from jaxgait.solve.smooth import ASSURED
 
@@ -109,15 +109,8 @@ def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
     """The model of one member and the state it starts from."""
     known = parameters(model)
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
-    y0 = model.initial_state()
     changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known}
-    if hasattr(y0, "_replace"):
-        return model, y0._replace(**changed)
-    if isinstance(y0, dict):
-        return model, {**y0, **changed}
-    if isinstance(y0, eqx.Module):
-        return model, eqx.tree_at(lambda y: [getattr(y, n) for n in changed], y0, list(changed.values()))
-    return model, changed.get("state", y0)
+    return model, with_state_variables(model.initial_state(), changed)
 
 
 def _own_value(model: Model, name: str) -> Array:

@@ -1,0 +1,68 @@
+"""Runs by the names of their components, whatever the structure of the state."""
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgait
+from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.run import state_variables, with_state_variables
+
+
+class Pose(NamedTuple):
+    x: float
+    spin: float | None
+
+
+class Held(eqx.Module):
+    angle: float
+    pose: Pose
+    name: str = eqx.field(static=True, default="held")
+
+
+@pytest.mark.parametrize(
+    ("state", "names"),
+    [
+        (np.zeros(3), ["state"]),
+        ((1.0, jnp.zeros(2)), ["state_0", "state_1"]),
+        ([1.0, (2.0, 3.0)], ["state_0", "state_1_0", "state_1_1"]),
+        ({"v": 1.0, "b": Pose(1.0, 2.0)}, ["v", "b_x", "b_spin"]),
+        (Pose(1.0, None), ["x"]),
+        (Held(1.0, Pose(2.0, 3.0)), ["angle", "pose_x", "pose_spin"]),
+    ],
+)
+def test_components_have_names_and_are_replaced_by_them(state, names):
+    assert list(state_variables(state)) == names
+    other = with_state_variables(state, {names[-1]: np.full(3, 7.0)})
+    assert type(other) is type(state)
+    for name, value in state_variables(other).items():
+        np.testing.assert_array_equal(value, 7.0 if name == names[-1] else state_variables(state)[name])
+
+
+class Pair(Model):
+    """A mass on a spring with a tuple as its state."""
+
+    stiffness: Scalar = parameter(4.0, unit="N/m", doc="spring", bounds="positive")
+
+    variables: ClassVar = {"state_0": Variable("m", "position"), "state_1": Variable("m/s", "velocity")}
+    duration = 1.0
+
+    def initial_state(self):
+        return jnp.asarray(1.0), jnp.asarray(0.0)
+
+    def vector_field(self, t, y):
+        return y[1], -self.stiffness * y[0]
+
+    def outputs(self, t, y):
+        return {}
+
+
+def test_a_tuple_as_state_runs_and_scans_from_named_components():
+    run = jaxgait.simulate(Pair(), samples=4)
+    assert run.state_0.attrs == {"units": "m", "long_name": "position"}
+    np.testing.assert_allclose(run.state_0, np.cos(2 * run.time), atol=1e-5)
+    scan = jaxgait.ensemble(Pair(), {"initial.state_1": [0.0, 2.0]}, samples=4, retry=False)
+    np.testing.assert_allclose(scan.state_0_end, np.cos(2.0) + np.array([0.0, 1.0]) * np.sin(2.0), atol=1e-5)
