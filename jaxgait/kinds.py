@@ -22,6 +22,7 @@ from jaxgait.model import State
 
 __all__ = [
     "Contact",
+    "CountedSteps",
     "HybridModel",
     "Kinetics",
     "MarchingModel",
@@ -172,6 +173,15 @@ class MarchingModel(Protocol):
 
     def advance(self, t: Scalar, y: State, dt: Scalar) -> State:
         """State at t + dt (s) from state `y` at time `t`."""
+        ...
+
+
+@runtime_checkable
+class CountedSteps(Protocol):
+    """What a `MarchingModel` may tell in addition: what adds up over its steps."""
+
+    def step_amounts(self, t: Scalar, y: State, dt: Scalar) -> dict[str, Array]:
+        """What the step of `dt` s from state `y` at time `t` adds to the model's running totals, by name."""
         ...
 
 

@@ -16,7 +16,7 @@ import jaxgait
 from jaxgait import precision
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.jumper.human import Jumper
-from jaxgait.models.jumper.measures import Jump, assess, lift_off_times, march_incremental, slid
+from jaxgait.models.jumper.measures import Jump, assess, lift_off_times, slid
 from jaxgait.models.jumper.pictures import animate, foot_maps, ground_reaction, sole_map
 from jaxgait.models.jumper.planar import JumperState
 from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper, SpatialState
@@ -157,15 +157,9 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
 
 def _incremental(model: Jumper, dt: float = 1e-5) -> xr.Dataset:
     """The jump by time steps, with what the figures need."""
-    with precision.use("float64"):
-        cast = precision.cast(model)
-        steps = jax.jit(lambda m: march_incremental(m, dt, 600, 100))(cast)
-        seen = jax.jit(jax.vmap(cast.outputs))(steps.ts, steps.ys)
-    data = {name: ("time", np.asarray(seen[name])) for name in ("com_x", "com_z", "com_vx", "com_vz", "grf_z")}
-    data |= {"angular_momentum": ("time", np.asarray(seen["angular_momentum"])), "pitch": ("time", steps.ys.pitch)}
-    data |= {"depth": (("time", "row"), seen["depth"]), "slip": (("time", "row"), seen["slip"])}
-    data["grf_x"] = ("time", cast.studs_per_row * np.asarray(steps.tangential).sum(axis=1))
-    return xr.Dataset(data, coords={"time": np.asarray(steps.ts)})
+    run = jaxgait.simulate(model, scheme="Marching", dt=dt, samples=600)
+    force = run.friction_impulse.sum("row").diff("time") / 1e-3  # mean between two samples
+    return run.assign(grf_x=model.studs_per_row * force.reindex_like(run.time, fill_value=0.0))
 
 
 def films(report: Report, out: pathlib.Path) -> None:

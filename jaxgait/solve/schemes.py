@@ -11,11 +11,12 @@ from jaxgait.model import Model
 from jaxgait.precision import Precision
 from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.marching import Marching
 from jaxgait.solve.prescribed import Prescribed
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.time_stepping import TimeStepping
 
-SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Prescribed)
+SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Marching, Prescribed)
 """All of them; the first that suits a model is its default."""
 
 

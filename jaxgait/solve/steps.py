@@ -1,8 +1,9 @@
-"""What schemes with steps of their own read off a number of steps at once: how they end, and extremes of outputs."""
+"""What schemes with steps of fixed length share: how many steps, what is read off many of them at once."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,46 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
-from jaxgait.run import Extremes, state_variables
+from jaxgait.run import Extremes, Sampling, state_variables
 
-__all__ = ["endings", "extremes", "watched"]
+__all__ = ["division", "endings", "extremes", "joined", "time_after", "watched", "widened"]
+
+T = TypeVar("T")
+
+DT = 1e-4
+"""Longest step in s unless the model or the user says otherwise."""
+LONGEST_BLOCK = 500
+"""Steps that are looked at together at most: their memory is that of all of them, for every member of a batch."""
+ROUNDING = 1e-6
+"""By how much of a step a number of steps may miss a whole one."""
+
+
+def division(sampling: Sampling, dt: float, longest: int) -> tuple[int, int]:
+    """Blocks between two samples, and steps per block: as few as keep steps within `dt` and blocks within `longest`.
+
+    Args:
+        sampling: its interval is that of the model's own parameters.
+        dt: longest step in s.
+        longest: steps per block at most.
+
+    Raises:
+        ValueError: for a sampling that does not know the time between samples.
+    """
+    if sampling.interval is None:
+        raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
+    steps = max(1, math.ceil(sampling.interval / dt - ROUNDING))
+    blocks = math.ceil(steps / longest)
+    return blocks, math.ceil(steps / blocks)
+
+
+def time_after(t0: Scalar, dt: Scalar, index: Array) -> Array:
+    """Time in s after a number of steps: no sum, so that the last of a million is as exact as the first."""
+    return t0 + jnp.asarray(index, dtype=float) * dt
+
+
+def joined(first: T, rest: T) -> T:
+    """Values at the start and at all later samples as one axis."""
+    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
 
 
 def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
@@ -47,3 +85,11 @@ def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[st
         low, high = (jnp.where(keep, x, worst) for worst in (jnp.inf, -jnp.inf))
         found[name] = Extremes(low.min(axis=0), high.max(axis=0))
     return found
+
+
+def widened(seen: dict[str, Extremes], new: dict[str, Extremes]) -> dict[str, Extremes]:
+    """Extremes of two parts of a run together."""
+    return {
+        n: Extremes(jnp.minimum(old.least, new[n].least), jnp.maximum(old.largest, new[n].largest))
+        for n, old in seen.items()
+    }

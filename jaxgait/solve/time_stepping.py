@@ -45,20 +45,14 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.steps import endings, extremes, watched
+from jaxgait.solve.steps import DT, LONGEST_BLOCK, division, endings, extremes, joined, time_after, watched, widened
 
 __all__ = ["TimeStepping", "march", "step"]
 
 T = TypeVar("T")
 
-DT = 1e-4
-"""Longest step in s unless the model or the user says otherwise."""
 STEPS_PER_SEPARATION = 10
 """Steps at least in the time after which a contact counts as open."""
-LONGEST_BLOCK = 500
-"""Steps that are looked at together at most: their memory is that of all of them, for every member of a batch."""
-ROUNDING = 1e-6
-"""By how much of a step a number of steps may miss a whole one."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +118,10 @@ class TimeStepping(Scheme):
 
         first = stepper.start(start)
         last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        return stepper.trajectory(ts, last, _joined((first.y, first.totals), rest))
+        return stepper.trajectory(ts, last, joined((first.y, first.totals), rest))
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
-        """Blocks between two samples, and steps per block: as few as keep them within `dt` and `LONGEST_BLOCK`."""
-        if sampling.interval is None:
-            raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
+        """Blocks between two samples, and steps per block; a contact touches once per block at most."""
         longest = LONGEST_BLOCK
         if isinstance(model, ObservedContacts):
             most = model.separation / STEPS_PER_SEPARATION
@@ -139,9 +131,7 @@ class TimeStepping(Scheme):
                     f"after which a contact counts as open, got {self.dt:g} s"
                 )
             longest = max(1, min(longest, math.floor(model.separation / self.dt)))
-        steps = max(1, math.ceil(sampling.interval / self.dt - ROUNDING))
-        blocks = math.ceil(steps / longest)
-        return blocks, math.ceil(steps / blocks)
+        return division(sampling, self.dt, longest)
 
 
 class _Touch(NamedTuple):
@@ -242,7 +232,7 @@ class _Stepper(NamedTuple):
 
     def trajectory(self, ts: Array, last: _State, samples: tuple[State, dict[str, Array]]) -> Trajectory:
         """The result."""
-        t_end = jnp.where(last.status == Outcome.COMPLETED, ts[-1], _time(self.t0, self.dt, last.steps))
+        t_end = jnp.where(last.status == Outcome.COMPLETED, ts[-1], time_after(self.t0, self.dt, last.steps))
         ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
         events = None
         if self.observed:
@@ -258,11 +248,7 @@ class _Stepper(NamedTuple):
         return watched(self.model, t, y, self.watch)
 
     def _extremes(self, seen: dict[str, Extremes], block: _Block) -> dict[str, Extremes]:
-        new = extremes(jax.vmap(self._watched)(block.steps.t, block.steps.y), block.counts)
-        return {
-            n: Extremes(jnp.minimum(old.least, new[n].least), jnp.maximum(old.largest, new[n].largest))
-            for n, old in seen.items()
-        }
+        return widened(seen, extremes(jax.vmap(self._watched)(block.steps.t, block.steps.y), block.counts))
 
     def _events(
         self, state: _State, block: _Block, running: Bool[Array, ""]
@@ -298,15 +284,6 @@ def _nothing(x: Array) -> Array:
     return jnp.full_like(x, -1 if jnp.issubdtype(x.dtype, jnp.integer) else jnp.nan)
 
 
-def _joined(first: T, rest: T) -> T:
-    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
-
-
-def _time(t0: Scalar, dt: Scalar, index: Array) -> Array:
-    """Time after a number of steps: no sum, so that the last of a million is as exact as the first."""
-    return t0 + jnp.asarray(index, dtype=float) * dt
-
-
 def _advanced(
     model: NonsmoothModel, t0: Scalar, dt: Scalar, index: Array, y: State, count: int
 ) -> tuple[Array, State, Step]:
@@ -314,7 +291,7 @@ def _advanced(
 
     def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
         index, y = carry
-        after = step(model, _time(t0, dt, index), y, dt)._replace(t=_time(t0, dt, index + 1))
+        after = step(model, time_after(t0, dt, index), y, dt)._replace(t=time_after(t0, dt, index + 1))
         return (index + 1, after.y), after
 
     (index, y), steps = jax.lax.scan(one, (index, y), length=count)

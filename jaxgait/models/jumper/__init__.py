@@ -14,6 +14,6 @@ __getattr__ = lazy(
     sole="Sole",
     swing="Swing",
     landing="Absorption assess_landing with_landing",
-    measures="MEASURES assess fly march_incremental",
+    measures="MEASURES assess fly",
     pictures="animate foot_maps ground_reaction landings postures sole_map",
 )

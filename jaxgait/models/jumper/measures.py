@@ -11,12 +11,12 @@ from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.measure import Measure, Measures, table
 from jaxgait.model import Scalar
-from jaxgait.models.jumper.planar import JumperState, PlanarJumper
+from jaxgait.models.jumper.planar import PlanarJumper
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve.smooth import Smooth, integrate
 
-__all__ = ["MEASURES", "Jump", "Steps", "assess", "fly", "lift_off_times", "march_incremental", "measures", "slid"]
+__all__ = ["MEASURES", "Jump", "assess", "fly", "lift_off_times", "measures", "slid"]
 
 Number = Float[Array, ""]
 
@@ -86,50 +86,6 @@ def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Ju
     run = jax.vmap(model.outputs)(ts, trajectory.ys)
     weight = jnp.sum(model.tree().mass) * model.gravity
     return assess(ts, {**run, "pitch": trajectory.ys.pitch}, weight, model.gravity)
-
-
-class Steps(NamedTuple):
-    """A jump by time steps; leading axis: samples."""
-
-    ts: Float[Array, " samples"]
-    """Times in s."""
-    ys: JumperState
-    tangential: Float[Array, "samples rows"]
-    """Friction on one stud of each row in N."""
-    slide: Float[Array, "samples rows"]
-    """Displacement in m that each row has slid under load."""
-
-
-@float64_default
-def march_incremental(model: PlanarJumper, dt: float, samples: int, steps_per_sample: int) -> Steps:
-    """One jump with the paper's incremental friction law, by time steps (see `PlanarJumper.incremental_step`).
-
-    Args:
-        model: the jumper.
-        dt: step in s, about 1e-5.
-        samples: how many to keep.
-        steps_per_sample: steps between them.
-    """
-    system = model.prepared()
-    start = system.initial_state()
-    still = jnp.zeros_like(start.bristle)
-
-    def time(index: Array) -> Array:
-        return jnp.asarray(index, dtype=float) * dt  # not summed up: 60 000 roundings
-
-    def step(carry: Any, _: None) -> tuple[Any, None]:
-        index, y, slide, _ = carry
-        after, contact = system.incremental_step(time(index), y, dt)
-        loaded = contact.studs.normal > 0.0
-        slide = slide + dt * jnp.where(loaded, jnp.abs(contact.slip), 0.0)
-        return (index + 1, after, slide, contact.studs.tangential[:, 0]), None
-
-    def sample(carry: Any, _: None) -> tuple[Any, Steps]:
-        carry, _ = jax.lax.scan(step, carry, length=steps_per_sample)
-        index, y, slide, tangential = carry
-        return carry, Steps(time(index), y, tangential, slide)
-
-    return jax.lax.scan(sample, (jnp.asarray(0), start, still, still), length=samples)[1]
 
 
 @float64_default

@@ -138,9 +138,11 @@ class PlanarJumper(Model):
         "joint_power": Variable("W", "power of all joints"),
         "contact_power": Variable("W", "power of the ground reaction"),
         "energy": Variable("J", "kinetic and potential energy"),
+        "slid": Variable("m", "displacement slid under load, by time steps", ("row",)),
+        "friction_impulse": Variable("N s", "impulse of friction on one stud of each row, by time steps", ("row",)),
         "base_residual": Variable("N m", "moment about the ankle left over by inverse dynamics"),
     }
-    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3)
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=5e-3, dt=1e-5)
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
@@ -257,7 +259,7 @@ class PlanarJumper(Model):
         rate, approach_rate = contact.studs.bristle_rate, contact.studs.approach_rate
         return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, None if rate is None else rate[:, 0], approach_rate)
 
-    def incremental_step(self, t: Scalar, y: JumperState, dt: Scalar) -> tuple[JumperState, Contact]:
+    def advance(self, t: Scalar, y: JumperState, dt: Scalar) -> JumperState:
         """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
 
         That law is no ordinary differential equation; it serves for comparison, at small steps (0.01 ms).
@@ -266,15 +268,18 @@ class PlanarJumper(Model):
             t: time in s.
             y: state.
             dt: step in s.
-
-        Returns:
-            The state at t + dt, and the contact during the step.
         """
-        contact = self.contact(y, dt)
-        change = self._rates(t, y, contact)
+        change = self._rates(t, y, self.contact(y, dt))
         vx, vz, spin = y.vx + dt * change.vx, y.vz + dt * change.vz, y.spin + dt * change.spin
         bristle, approach = jax.tree.map(lambda a, b: a + dt * b, y[6:], change[6:])
-        return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle, approach), contact
+        return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle, approach)
+
+    def step_amounts(self, t: Scalar, y: JumperState, dt: Scalar) -> dict[str, Array]:
+        """What a time step adds to the displacement slid under load and to the impulse of friction, row by row."""
+        del t
+        contact = self.contact(y, dt)
+        speed = jnp.where(contact.studs.normal > 0.0, jnp.abs(contact.slip), 0.0)
+        return {"slid": dt * speed, "friction_impulse": dt * contact.studs.tangential[:, 0]}
 
     def initial_state(self) -> JumperState:
         """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving; or NaN."""

@@ -1,0 +1,152 @@
+"""Steps of a model's own: its laws are no ordinary differential equation, and it says how it gets from step to step.
+
+The motion is of the order that the model's step has. Derivatives are those of the discrete steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from jaxgait import checks
+from jaxgait.kinds import CountedSteps, MarchingModel
+from jaxgait.mechanics.scalars import Scalar
+from jaxgait.model import State
+from jaxgait.outcome import Outcome
+from jaxgait.precision import Precision
+from jaxgait.run import Extremes, Sampling, Trajectory, blank
+from jaxgait.scheme import Scheme
+from jaxgait.solve.steps import DT, LONGEST_BLOCK, division, endings, extremes, joined, time_after, watched, widened
+
+__all__ = ["Marching"]
+
+
+@dataclass(frozen=True)
+class Marching(Scheme):
+    """Moves a model by its own steps of fixed length."""
+
+    dt: float = DT
+    """Longest step in s: steps are equally long, a whole number of them between two samples."""
+
+    kind: ClassVar[type] = MarchingModel
+    needs: ClassVar[str] = "steps of its own, advance(t, y, dt)"
+
+    def __post_init__(self) -> None:
+        """Rejects an impossible step.
+
+        Raises:
+            ValueError: saying what would be right.
+        """
+        checks.positive("dt", self.dt, "seconds")
+
+    @classmethod
+    def of(
+        cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
+    ) -> Marching:
+        """See `Scheme.of`; the step is the model's if it knows one."""
+        del differentiated, precision
+        given = {name: value for name, value in options.items() if value is not None}
+        return cls(**{"dt": model.numerics.dt or DT, **given})
+
+    @property
+    def copies(self) -> int:
+        """Those of the steps that are looked at together."""
+        return 4 * LONGEST_BLOCK
+
+    def run(
+        self,
+        model: Any,
+        sampling: Sampling,
+        y0: State | None = None,
+        *,
+        watch: tuple[str, ...] = (),
+        progress: bool = False,
+    ) -> Trajectory:
+        """See `Scheme.run`."""
+        del progress
+        ts, system = sampling.times(model), model.prepared()
+        blocks, steps = division(sampling, self.dt, LONGEST_BLOCK)
+        length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
+        stepper = _Stepper(system, length, ts[0], steps, watch, isinstance(model, CountedSteps))
+        y = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), system.initial_state() if y0 is None else y0)
+
+        def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
+            state, _ = jax.lax.scan(lambda s, _: (stepper.block(s), None), state, length=blocks)
+            return state, (state.y, state.totals)
+
+        first = stepper.start(y)
+        last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
+        t_end = jnp.where(last.status == Outcome.COMPLETED, ts[-1], time_after(ts[0], length, last.steps))
+        samples = joined((first.y, first.totals), rest)
+        ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
+        rejected = jnp.zeros_like(last.steps)
+        return Trajectory(ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, None, totals)
+
+
+class _State(NamedTuple):
+    """What goes from block to block."""
+
+    index: Int[Array, ""]
+    """Steps until here."""
+    y: State
+    """The state here; after an early end, the state there."""
+    steps: Int[Array, ""]
+    """Steps until here or until the early end."""
+    status: Int[Array, ""]
+    totals: dict[str, Array]
+    extremes: dict[str, Extremes]
+
+
+class _Stepper(NamedTuple):
+    """A model that is moved by steps of one length, a block of them at a time."""
+
+    model: Any
+    dt: Scalar
+    t0: Scalar
+    steps: int
+    """Steps per block."""
+    watch: tuple[str, ...]
+    counted: bool
+    """Whether there are totals."""
+
+    def start(self, y: State) -> _State:
+        """Where a run begins."""
+        zero, added = jnp.int32(0), jax.eval_shape(lambda: self._amounts(self.t0, y))
+        totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
+        seen = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}
+        return _State(zero, y, zero, jnp.int32(Outcome.COMPLETED), totals, seen)
+
+    def block(self, state: _State) -> _State:
+        """Goes on by one block; after an early end nothing changes any more."""
+        (index, _), (ts, ys, amounts) = jax.lax.scan(self._step, (state.index, state.y), length=self.steps)
+        codes = endings(self.model, ts, ys)
+        running, ended = state.status == Outcome.COMPLETED, codes != Outcome.COMPLETED
+        last = jnp.where(jnp.any(ended), jnp.argmax(ended), self.steps - 1)
+        counts = running & (jnp.arange(self.steps) <= last) & (codes != Outcome.NONFINITE)
+        values = jax.vmap(lambda t, y: watched(self.model, t, y, self.watch))(ts, ys)
+        return _State(
+            index,
+            jax.tree.map(lambda old, x: jnp.where(running, x[last], old), state.y, ys),
+            state.steps + jnp.where(running, last + 1, 0).astype(jnp.int32),
+            jnp.where(running, codes[last], state.status).astype(jnp.int32),
+            {n: total + _sum(amounts[n], counts) for n, total in state.totals.items()},
+            widened(state.extremes, extremes(values, counts)),
+        )
+
+    def _step(self, carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], tuple[Array, State, dict]]:
+        index, y = carry
+        t = time_after(self.t0, self.dt, index)
+        after = self.model.advance(t, y, self.dt)
+        return (index + 1, after), (time_after(self.t0, self.dt, index + 1), after, self._amounts(t, y))
+
+    def _amounts(self, t: Scalar, y: State) -> dict[str, Array]:
+        return self.model.step_amounts(t, y, self.dt) if self.counted else {}
+
+
+def _sum(amounts: Array, counts: Bool[Array, " steps"]) -> Array:
+    """What the steps that count add."""
+    return jnp.where(counts.reshape(-1, *[1] * (amounts.ndim - 1)), amounts, 0.0).sum(axis=0)
