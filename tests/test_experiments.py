@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from experiments.knee_gaits import branches, pictures
-from experiments.knee_gaits.reproduce import critical, unstable_ranges, window
-from experiments.walker.walks import walking_range
 from jaxgait.analysis.families import Crossing, Gaits
 
 K = np.arange(1.2e4, 3.01e4, 1e3)
@@ -28,28 +26,10 @@ def crossing(k: float, member: int = 0) -> Crossing:
     return Crossing("period doubling", member, k, 1.0, np.zeros((1, 2)), np.array([-1.0, 0.01]), 0.0)
 
 
-def test_crossings_are_chosen_by_stability():
-    # unstable below 15.2, between 20.1 and 22.3, and between 26.5 and 27.5 kN/m
-    limits = [(-np.inf, 1.52e4), (2.01e4, 2.23e4), (2.65e4, 2.75e4)]
-    unstable = lambda k: np.any([(k > a) & (k < b) for a, b in limits], axis=0)
-    one = followed(lambda k: np.where(unstable(k), -1.5, -0.5))
-    found = [crossing(k) for k in (2.75e4, 1.52e4, 2.23e4, 2.65e4, 2.01e4)]
-    ranges = unstable_ranges(one, found, 0)
-    assert ranges == limits
-    assert critical(ranges) == 1.52e4 and window(ranges) == (2.01e4, 2.23e4)
-    assert np.isnan(critical(unstable_ranges(followed(lambda k: 0.0 * k - 0.5), [], 0)))
-
-
 def test_the_critical_line_passes_through_its_circles():
     one = followed(lambda k: -2.0 + (k - K[0]) / 9e3)  # -1 by interpolation at 21 kN/m
     k, smallest = pictures._between(one, [crossing(2.04e4)])
     assert smallest[k == 2.04e4, 0] == -1.0 and smallest[k == 2.1e4, 1] == pytest.approx(-1.0)
-
-
-def test_the_walking_range_is_the_one_that_is_connected_with_rough_ground():
-    walks = {0.5: True, 0.1: False, 0.11: True, 0.12: False, 0.13: True, 0.2: True}
-    assert walking_range(walks) == (0.13, [0.11])
-    assert walking_range({0.2: True, 0.3: True}) == (0.2, [])
 
 
 ROOT = pathlib.Path(__file__).parents[1]

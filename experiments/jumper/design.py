@@ -11,25 +11,22 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.optimize import minimize
 
 import jaxgait
-from jaxgait import precision
 from jaxgait.ensembles import zipped
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
 from jaxgait.model import Variable
+from jaxgait.models.jumper.design import highest_jump
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.landing import assess_landing, with_landing
-from jaxgait.models.jumper.measures import fly
 from jaxgait.models.jumper.pictures import animate, landings, postures
 from jaxgait.models.jumper.swing import Swing
-from jaxgait.parameters import get_parameter, with_parameters
+from jaxgait.parameters import get_parameter
 from jaxgait.parts import with_parts
 from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.run import Run
-from jaxgait.solve.smooth import Smooth
 
 from .table import WEIGHT, stick_figures
 
@@ -38,83 +35,24 @@ ARMS_UP = eqx.tree_at(
 )
 """The arms go on rising in the air, which brings the trunk forward for the landing."""
 
-FREE = {  # parameter: bounds in s
-    "ankle.delay": (0.0, 0.2),
-    "knee.delay": (0.0, 0.2),
-    "hip.delay": (0.0, 0.2),
-    "shoulder.delay": (0.0, 0.2),
-    "ankle.duration": (0.15, 0.5),
-    "knee.duration": (0.2, 0.5),
-    "hip.duration": (0.2, 0.5),
-    "shoulder.duration": (0.2, 0.5),
-}
 MARGIN = 1e-3
 """Relative slack for the limits: peak and angular momentum are read off samples."""
 
 
 def timing(report: Report, out: pathlib.Path) -> None:
     """Highest jump whose peak force and angular momentum stay below those of the hand-tuned profile."""
-    with precision.use("float64"):
-        model = precision.cast(Jumper())
-        start = np.array([float(get_parameter(model, name)) for name in FREE])
-        evaluate, history = _evaluator(model), []
-        tuned = evaluate(start)[0]
-        limits = np.array([tuned[1], abs(tuned[2]), abs(tuned[2])])
-
-        def slack(x: np.ndarray) -> np.ndarray:
-            _, peak, spin = evaluate(x)[0]
-            return 1.0 - np.array([peak, spin, -spin]) / limits
-
-        def slope(x: np.ndarray) -> np.ndarray:
-            J = evaluate(x)[1]
-            return -np.stack([J[1], J[2], -J[2]]) / limits[:, None]
-
-        found = minimize(
-            lambda x: -evaluate(x)[0][0],
-            start,
-            jac=lambda x: -evaluate(x)[1][0],
-            bounds=list(FREE.values()),
-            constraints={"type": "ineq", "fun": slack, "jac": slope},
-            method="SLSQP",
-            callback=lambda x: history.append(evaluate(x)[0][0]),
-            options={"maxiter": 25, "ftol": 1e-5},
-        )
-        best = evaluate(found.x)[0]
-    report.figure("timing-start", "jump height, hand-tuned timing", "m", float(tuned[0]))
-    report.figure("timing-best", "jump height, optimised timing", "m", float(best[0]))
-    report.figure("timing-gain", "gain of the optimised timing", "1", float(best[0] / tuned[0] - 1.0))
-    report.figure("timing-peak", "its peak force / body weight (limit: hand-tuned)", "1", float(best[1]))
-    report.figure("timing-spin", "its angular momentum (limit: hand-tuned)", "kg m^2/s", float(best[2]))
-    within = bool((slack(found.x) > -MARGIN).all())
+    best, tuned, jump, search = highest_jump(Jumper())
+    report.figure("timing-start", "jump height, hand-tuned timing", "m", tuned.height)
+    report.figure("timing-best", "jump height, optimised timing", "m", jump.height)
+    report.figure("timing-gain", "gain of the optimised timing", "1", jump.height / tuned.height - 1.0)
+    report.figure("timing-peak", "its peak force / body weight (limit: hand-tuned)", "1", jump.peak_force)
+    report.figure("timing-spin", "its angular momentum (limit: hand-tuned)", "kg m^2/s", jump.angular_momentum)
+    within = bool((search.end.slack > -MARGIN).all())
     report.figure("timing-limits", "both limits kept", "", within, expected=True)
-    table = "\n".join(f"| {n} | {a:.4f} | {b:.4f} |" for n, a, b in zip(FREE, start, found.x, strict=True))
-    text = f"SLSQP with exact gradients through the solve, {found.nit} iterations: {found.message}.\n\n"
+    start = {name: float(get_parameter(Jumper(), name)) for name in best}
+    table = "\n".join(f"| {name} | {start[name]:.4f} | {value:.4f} |" for name, value in best.items())
+    text = f"SLSQP with exact gradients through the solve, {search.steps} iterations: {search.why_stopped}.\n\n"
     report.section("Joint timing", f"{text}| parameter | hand-tuned / s | optimised / s |\n|---|---|---|\n{table}")
-
-
-def _evaluator(model: Jumper):
-    """Height, peak force and angular momentum with their gradient, remembering the last point."""
-    ts, settings = jnp.linspace(0.0, 0.6, 601), Smooth.of(model, rtol=1e-7, atol=1e-8, solver=diffrax.Tsit5())
-
-    def figures(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        changed = with_parameters(model, dict(zip(FREE, x, strict=True)))
-        # elbow and shoulder swing together
-        changed = eqx.tree_at(lambda m: m.elbow, changed, Swing(model.elbow.angle, x[3], x[7]))
-        jump = fly(changed, ts, settings)
-        found = jnp.stack([jump.height, jump.peak_force, jump.angular_momentum])
-        return found, found
-
-    run = jax.jit(jax.jacfwd(figures, has_aux=True))
-    seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-
-    def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        key = np.asarray(x).tobytes()
-        if key not in seen:
-            slope, value = run(jnp.asarray(x))
-            seen[key] = np.asarray(value), np.asarray(slope)
-        return seen[key]
-
-    return evaluate
 
 
 def landing(report: Report, out: pathlib.Path) -> None:

@@ -5,7 +5,6 @@ Run `jaxgait reproduce knee-gaits --out out`.
 
 from __future__ import annotations
 
-import itertools
 import pathlib
 
 import matplotlib.pyplot as plt
@@ -16,6 +15,7 @@ from tqdm import tqdm
 from jaxgait import precision
 from jaxgait.analysis import gait
 from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
 from jaxgait.report import Report, labels
 
 from . import branches, pictures
@@ -90,35 +90,6 @@ def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
         )
 
 
-def unstable_ranges(one: Gaits, found: list[Crossing], member: int) -> list[tuple[float, float]]:
-    """Ranges of k in N/m along which a member's period-one gait is unstable, between its located crossings of -1.
-
-    An end is infinite where the gait is unstable as far as it was followed. Stability decides which crossing begins and
-    which ends a range, so that nothing needs to be known of where they should lie.
-    """
-    k, largest = one.parameter[:, member], np.abs(one.multipliers[:, member, 0])
-    known = np.isfinite(largest)
-    places = sorted(c.parameter for c in found if c.member == member)
-    edges = [-np.inf, *places, np.inf]
-    ranges = []
-    for low, high in itertools.pairwise(edges):
-        inside = largest[known & (k > low) & (k < high)]
-        if inside.size and np.mean(inside > 1.0) > 0.5:
-            ranges.append((low, high))
-    return ranges
-
-
-def critical(ranges: list[tuple[float, float]]) -> float:
-    """Where k, rising, leaves the first range of unstable gaits (N/m); NaN if there is none."""
-    return next((high for _, high in ranges if np.isfinite(high)), float("nan"))
-
-
-def window(ranges: list[tuple[float, float]]) -> tuple[float, float]:
-    """The widest range of unstable gaits between stable ones (N/m); NaN if there is none."""
-    inner = [r for r in ranges if np.isfinite(r).all()]
-    return max(inner, key=lambda r: r[1] - r[0], default=(float("nan"), float("nan")))
-
-
 def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits) -> None:
     """What was found, beside the specification and the scan."""
     unstable = [unstable_ranges(one, found, i) for i in range(RATIOS.size)]
@@ -149,7 +120,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
             report.compare(
                 f"knee_gaits.critical.{ratio:g}",
                 f"critical k at c/k = {ratio:g} s: multiplier -1",
-                critical(unstable[i]),
+                end_of_first(unstable[i]),
                 CRITICAL[float(ratio)],
                 paper=PAPER_CRITICAL.get(float(ratio), "Table 3 is lost"),
                 note=NOTES.get(float(ratio), ""),
@@ -162,7 +133,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found at k |\n|---|---|---|---|\n"
         + "\n".join(rows),
     )
-    weak = window(unstable[int(np.argmin(np.abs(RATIOS - 0.08)))])
+    weak = widest_window(unstable[int(np.argmin(np.abs(RATIOS - 0.08)))])
     for (end, row), found_at in zip(WINDOW.items(), weak, strict=True):
         what = f"{end} end of the weak subharmonic window at c/k = 0.08 s"
         report.compare(f"knee_gaits.window.{end}", what, found_at, row)

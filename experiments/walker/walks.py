@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble, precision
+from jaxgait.analysis.gait import connected_range
 from jaxgait.ensembles import zipped
 from jaxgait.models.walker.measures import RIGID_MEASURES
 from jaxgait.models.walker.pictures import contact_strip, phase_portrait
@@ -101,24 +101,10 @@ def _beside_paper(report: Report, id: str, what: str, value: float, both: expect
     report.compare(id, what, value, row, paper=printed, paper_tolerance=row.tolerance)
 
 
-def walking_range(walks: Mapping[float, bool]) -> tuple[float, list[float]]:
-    """Friction coefficients at which the walker walks.
-
-    Args:
-        walks: whether it walks, by friction.
-
-    Returns:
-        The smallest friction of the range that is connected with the largest one, and those below that range at which
-        it walks nevertheless.
-    """
-    edge = max((mu for mu in walks if not walks[mu]), default=-np.inf)
-    return min(mu for mu in walks if mu > edge), [mu for mu in sorted(walks) if walks[mu] and mu < edge]
-
-
 def _friction(report: Report, runs: Walks) -> None:
     """Where the walker falls, slips and rolls; and how unevenly it slips."""
     walks = {mu: not np.isfinite(runs[0.0, mu]["fell_at"]) for mu in FRICTIONS}
-    smallest, islands = walking_range(walks)
+    smallest, islands = connected_range(walks)
     slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu]["slip"]) > 0.0)
     low, high = sorted(1e3 * slip for slip in runs[0.0, 0.13]["slip"])
     row, paper = expected.SMALLEST_FRICTION
@@ -161,7 +147,7 @@ def figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
         axis.axvspan(0.13, 0.17, color=ORANGE, alpha=0.25, lw=0, label="paper: walks with slip")
         axis.plot(mu, velocity, "o-", color=BLUE, ms=4, label="average velocity")
         axis.plot(mu[np.isnan(velocity)], np.full(np.isnan(velocity).sum(), 0.29), "x", color=RED, label="falls here")
-        for island in walking_range(dict(zip(FRICTIONS, ~np.isnan(velocity), strict=True)))[1]:
+        for island in connected_range(dict(zip(FRICTIONS, ~np.isnan(velocity), strict=True)))[1]:
             at = (island, runs[0.0, island]["velocity"])
             axis.annotate("limps", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8)
         axis.axhline(

@@ -6,6 +6,8 @@ differentiated. A *stride table* is a curve cut into strides: shape (strides, sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -136,3 +138,18 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
         return float("nan"), irregular
     left_behind = float(parameter[first - 1])
     return float(parameter[first]), [s for s in irregular if s[1] != left_behind]
+
+
+def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
+    """Where something holds for good as a parameter rises, and the islands below: friction at which a walker walks.
+
+    Args:
+        holds: whether it holds, by the parameter's value (in the parameter's unit).
+
+    Returns:
+        The smallest value of the range that is connected with the largest one (NaN if it does not hold there), and
+        those below that range at which it holds nevertheless.
+    """
+    edge = max((value for value in holds if not holds[value]), default=-np.inf)
+    first = min((value for value in holds if value > edge), default=float("nan"))
+    return first, [value for value in sorted(holds) if holds[value] and value < edge]

@@ -80,3 +80,10 @@ def test_less_than_a_stride_is_refused():
 def test_too_few_strides_for_a_subharmonic():
     with pytest.raises(ValueError, match="got 2 strides"):
         gait.subharmonic_order(jnp.zeros((2, 100)))
+
+
+def test_the_walking_range_is_the_one_that_is_connected_with_rough_ground():
+    walks = {0.5: True, 0.1: False, 0.11: True, 0.12: False, 0.13: True, 0.2: True}
+    assert gait.connected_range(walks) == (0.13, [0.11])
+    assert gait.connected_range({0.2: True, 0.3: True}) == (0.2, [])
+    assert np.isnan(gait.connected_range({0.2: True, 0.3: False})[0])

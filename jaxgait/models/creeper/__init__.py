@@ -7,6 +7,7 @@ EXPERIMENTS = ("creeper",)
 
 __getattr__ = lazy(
     __name__,
+    design="fastest_gait",
     model="Creeper CreeperState Gait Pads",
     artery="Blood Inflow",
     chain="Bearing ChainState CreeperChain SoftExtension",

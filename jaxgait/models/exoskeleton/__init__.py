@@ -8,6 +8,7 @@ EXPERIMENTS = ("exoskeleton",)
 __getattr__ = lazy(
     __name__,
     model="Exoskeleton five_links",
+    design="least_work with_gait",
     formulations="Chain",
     walking="WalkingGait",
     measures="histories step_figures",

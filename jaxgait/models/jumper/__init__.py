@@ -8,6 +8,7 @@ EXPERIMENTS = ("jumper",)
 __getattr__ = lazy(
     __name__,
     human="Jumper",
+    design="highest_jump",
     planar="JumperState PlanarJumper",
     robot="JumpingRobot",
     spatial="SpatialJumper SpatialState",

@@ -1,0 +1,47 @@
+"""Along which values of the parameter the gaits of a family are unstable, from its located changes of stability."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxgait.analysis.families import Crossing, Gaits
+
+__all__ = ["end_of_first", "unstable_ranges", "widest_window"]
+
+Range = tuple[float, float]
+
+
+def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
+    """Ranges of the parameter, in its unit, along which a member's gait is unstable, between its located crossings.
+
+    An end is infinite where the gait is unstable as far as it was followed. Stability decides which crossing begins and
+    which ends a range, so that nothing needs to be known of where they should lie.
+
+    Args:
+        branch: followed gaits, shape (values, members).
+        found: where stability changes, of any members.
+        member: index of the member.
+    """
+    values, largest = branch.parameter[:, member], np.abs(branch.multipliers[:, member, 0])
+    known = np.isfinite(largest)
+    located = sorted(c.parameter for c in found if c.member == member)
+    ranges = []
+    for low, high in itertools.pairwise([-np.inf, *located, np.inf]):
+        inside = largest[known & (values > low) & (values < high)]
+        if inside.size and np.mean(inside > 1.0) > 0.5:
+            ranges.append((low, high))
+    return ranges
+
+
+def end_of_first(ranges: Sequence[Range]) -> float:
+    """Where the parameter, rising, leaves the first unstable range, in its unit; NaN if it leaves none."""
+    return next((high for _, high in ranges if np.isfinite(high)), float("nan"))
+
+
+def widest_window(ranges: Sequence[Range]) -> Range:
+    """The widest unstable range between stable ones, in the parameter's unit; NaN if there is none."""
+    inner = [r for r in ranges if np.isfinite(r).all()]
+    return max(inner, key=lambda r: r[1] - r[0], default=(float("nan"), float("nan")))

@@ -1,0 +1,34 @@
+"""Unstable ranges are found from stability alone."""
+
+import numpy as np
+
+from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.stability import end_of_first, unstable_ranges, widest_window
+
+K = np.arange(1.2e4, 3.01e4, 1e3)
+MEMBERS = 2
+
+
+def followed(multiplier) -> Gaits:
+    """Gaits along `K` of which every member has this real multiplier, and a tiny second one."""
+    values = np.stack([multiplier(K), np.full(K.size, 0.01)], axis=1)
+    jacobian = np.zeros((K.size, MEMBERS, 2, 2))
+    jacobian[:, :, [0, 1], [0, 1]] = values[:, None, :]
+    points = np.zeros((K.size, MEMBERS, 1, 2))
+    return Gaits(np.tile(K[:, None], (1, MEMBERS)), points, jacobian, points, np.zeros((K.size, MEMBERS)))
+
+
+def crossing(k: float, member: int = 0) -> Crossing:
+    return Crossing("period doubling", member, k, 1.0, np.zeros((1, 2)), np.array([-1.0, 0.01]), 0.0)
+
+
+def test_crossings_are_chosen_by_stability():
+    # unstable below 15.2, between 20.1 and 22.3, and between 26.5 and 27.5 kN/m
+    limits = [(-np.inf, 1.52e4), (2.01e4, 2.23e4), (2.65e4, 2.75e4)]
+    unstable = lambda k: np.any([(k > a) & (k < b) for a, b in limits], axis=0)
+    one = followed(lambda k: np.where(unstable(k), -1.5, -0.5))
+    found = [crossing(k) for k in (2.75e4, 1.52e4, 2.23e4, 2.65e4, 2.01e4)]
+    ranges = unstable_ranges(one, found, 0)
+    assert ranges == limits
+    assert end_of_first(ranges) == 1.52e4 and widest_window(ranges) == (2.01e4, 2.23e4)
+    assert np.isnan(end_of_first(unstable_ranges(followed(lambda k: 0.0 * k - 0.5), [], 0)))
