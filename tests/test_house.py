@@ -75,7 +75,10 @@ def test_every_dependency_is_used():
 COVERED = {
     "analysis/attractors.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
+    "analysis/branches.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
+    "commands.py": "test_cli.py",
+    "console.py": "test_cli.py",
     "ensembles/batch.py": "ensembles/test_ensemble.py",
     "ensembles/compare.py": "ensembles/test_ensemble.py",
     "ensembles/driver.py": "ensembles/test_store.py",
@@ -102,7 +105,6 @@ COVERED = {
     "models/prosthesis/formulations/multipliers.py": "models/prosthesis/test_model.py",
     "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
-    "models/walker/rigid.py": "models/walker/test_walks.py",
     "models/walker/steps.py": "models/walker/test_walks.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/errors.py": "motion/test_table.py",
