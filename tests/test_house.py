@@ -75,10 +75,7 @@ def test_every_dependency_is_used():
 COVERED = {
     "analysis/attractors.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
-    "analysis/branches.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
-    "commands.py": "test_cli.py",
-    "console.py": "test_cli.py",
     "ensembles/batch.py": "ensembles/test_ensemble.py",
     "ensembles/compare.py": "ensembles/test_ensemble.py",
     "ensembles/driver.py": "ensembles/test_store.py",
