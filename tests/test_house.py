@@ -102,7 +102,7 @@ COVERED = {
     "models/prosthesis/formulations/multipliers.py": "models/prosthesis/test_model.py",
     "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
-    "models/walker/steps.py": "models/walker/test_walks.py",
+    "models/walker/steps.py": "models/walker/test_rigid.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/errors.py": "motion/test_table.py",
     "motion/norms.py": "motion/test_verdict.py",
