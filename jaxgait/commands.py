@@ -221,6 +221,7 @@ def listing(model: Model) -> str:
         "states and outputs": _variables(model),
         "measures": [f"{m.name:53} {m.unit:10} {m.long_name}{_needs(m)}" for m in known(model).values()],
         "events that end a run": list(model.terminations()),
+        "events": list(getattr(model, "transitions", dict)()),
         "schemes (--scheme), the default first": _schemes(model),
         "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],
     }

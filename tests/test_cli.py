@@ -183,6 +183,12 @@ def test_the_initial_state_and_the_steps(tmp_path):
     assert data.x[0] == -20 and data.v[0] == 1 and data.attrs["atol"] == 1e-8 and data.attrs["max_step_s"] == 0.1
 
 
+def test_options_of_a_scheme(tmp_path):
+    out = tmp_path / "walk.nc"
+    cli.main(f"run rigid-walker --dt 1e-3 --duration 0.01 --samples 2 --out {out}".split())
+    assert xr.load_dataset(out, engine="h5netcdf").attrs["dt_s"] == 1e-3
+
+
 def test_a_scan_over_and_from_initial_states(tmp_path):
     out = tmp_path / "scan.nc"
     cli.main(f"scan bungee --over initial.x=-30,-20 --initial v=2 --duration 1 --samples 4 --out {out}".split())

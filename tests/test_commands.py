@@ -47,6 +47,8 @@ def test_presets_arrays_and_choices():
     knee = commands.mechanism(request("knee", preset="R1", set=("lock.smoothing=arctan", "ankle=JointDampedAnkle")))
     assert knee.linkage.l_AE == 0.019 and knee.lock.smoothing == "arctan"
     assert type(knee.ankle).__name__ == "JointDampedAnkle"
+    walker = commands.mechanism(request("walker", preset="cheap", set=("friction=0.3",)))
+    assert (walker.stiffness, walker.slip_velocity, walker.friction) == (3e5, 1e-3, 0.3)
     jumper = commands.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
     assert jumper.sole.rows == (0.01, 0.02)
 

@@ -15,14 +15,8 @@ from jaxgait.report import Report
 
 from .expected import BOUNCING, IRREGULAR, RIGID, SET_ERRORS, SMOOTH_FRICTION
 
-NAMES = ("stiffness", "dissipation", "smoothing_depth", "slip_velocity", "friction")
-SETS = {  # values of `NAMES`
-    "reference": (1e7, 200.0, 1e-7, 3e-4, 0.5),
-    "recommended": (1e6, 50.0, 1e-6, 3e-4, 0.5),
-    "cheap": (3e5, 50.0, 3.3e-6, 1e-3, 0.5),
-    "borderline": (3e5, 20.0, 3.3e-6, 1e-3, 0.5),
-    "too soft": (1e5, 50.0, 1e-5, 1e-3, 0.5),
-}
+SETS = {name: tuple(values.values()) for name, values in Walker.presets.items()}
+NAMES = tuple(Walker.presets["reference"])
 FAILING = (1e4, 50.0, 1e-5, 1e-3, 0.5)
 LANDING = 0.169
 """Velocity in m/s with which the foot of the rigid walker lands."""

@@ -7,9 +7,13 @@ import sys
 import numpy as np
 import pytest
 
+from jaxgait.ensembles.fingerprint import _model
 from jaxgait.ensembles.source import Sources, syntax
 from jaxgait.measure import Measure
+from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.bungee.measures import MEASURES
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.parts import with_parts
 
 MODULE = '''
 import jax.numpy as jnp
@@ -107,6 +111,15 @@ def test_jaxgait_goes_by_files_and_what_they_import():
     assert "scalars.py" in found["source of jaxgait.mechanics"]
     assert not any("native" in name or "plot" in name or "ensembles" in name for name in found)
     assert found["it"] == "jaxgait.models.bungee.measures._clearance"
+
+
+def test_a_part_that_was_exchanged_shows():
+    normal, other = (
+        _model(leg, Sources()) for leg in (Prosthesis(), with_parts(Prosthesis(), {"ground.friction": Stribeck()}))
+    )
+    assert normal["parameter ground.friction"] == 0.6 and "parameter ground.friction" not in other
+    assert other["part ground.friction"] == "jaxgait.mechanics.friction.Stribeck"
+    assert "parameter ground.friction.static" in other
 
 
 def test_libraries_go_by_name():

@@ -290,6 +290,20 @@ OBSERVABLES: Mapping[str, Variable] = {
 """State and observables that all forms of the walker share, with units."""
 
 
+_CONTACT = ("stiffness", "dissipation", "smoothing_depth", "slip_velocity", "friction")
+SETS: dict[str, dict[str, float]] = {
+    name: dict(zip(_CONTACT, values, strict=True))
+    for name, values in {
+        "reference": (1e7, 200.0, 1e-7, 3e-4, 0.5),
+        "recommended": (1e6, 50.0, 1e-6, 3e-4, 0.5),
+        "cheap": (3e5, 50.0, 3.3e-6, 1e-3, 0.5),
+        "borderline": (3e5, 20.0, 3.3e-6, 1e-3, 0.5),
+        "too soft": (1e5, 50.0, 1e-5, 1e-3, 0.5),
+    }.items()
+}
+"""Contact parameters from the most exact to one that is too soft to walk as the rigid walker does."""
+
+
 class Walker(RoundFeet, Model):
     """The walker with compliant feet (Hunt-Crossley) and regularised Coulomb friction: smooth, fast, differentiable.
 
@@ -329,6 +343,7 @@ class Walker(RoundFeet, Model):
     scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:MEASURES"
+    presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
     variables: ClassVar[Mapping[str, Variable]] = {
         **OBSERVABLES,
         "bristle_1": Variable("m", "deflection of the friction's bristle under foot 1"),
