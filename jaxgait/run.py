@@ -242,7 +242,10 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
 
 
 def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
-    """Real numbers along a leading axis, NaN where they are not to be kept; anything else stays as it is."""
+    """Real numbers along a leading axis, NaN where they are not to be kept; anything else stays as it is.
+
+    In their own unit.
+    """
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return values
     return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.nan)

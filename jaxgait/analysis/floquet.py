@@ -37,13 +37,19 @@ class Floquet(NamedTuple):
 
     @property
     def stable(self) -> np.ndarray:
-        """Whether all multipliers lie inside the unit circle."""
+        """Whether all multipliers lie inside the unit circle.
+
+        Shape (...): one flag per gait; multipliers have no dimension.
+        """
         return np.abs(self.multipliers[..., 0]) < 1.0
 
 
 @float64_default
 def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) -> Floquet:
-    """Multipliers and eigenvectors of the Jacobian of a return map, of one gait or of a batch (NaN stays NaN)."""
+    """Multipliers and eigenvectors of the Jacobian of a return map, of one gait or of a batch (NaN stays NaN).
+
+    Multipliers have no dimension.
+    """
     matrix = np.asarray(jacobian)
     bad = np.asarray(~np.isfinite(matrix).all(axis=(-2, -1)))
     values, vectors = np.linalg.eig(np.where(bad[..., None, None], 0.0, matrix))
@@ -56,7 +62,10 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
 
 @float64_default
 def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
-    """Which bifurcation the largest multiplier stands for when it reaches the unit circle."""
+    """Which bifurcation the largest multiplier stands for when it reaches the unit circle.
+
+    Multipliers have no dimension.
+    """
     largest = multipliers[np.argmax(np.abs(multipliers))]
     if abs(largest.imag) > 1e-6 * abs(largest):
         return "Neimark-Sacker"
@@ -86,7 +95,10 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
 
 @float64_default
 def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, "... 3"]:
-    """The same functions from the multipliers themselves: products of their distances, of one gait or of a batch."""
+    """The same functions from the multipliers themselves: products of their distances, of one gait or of a batch.
+
+    No dimension.
+    """
     ones = np.asarray(multipliers)
     pairs = [ones[..., i] * ones[..., j] for i in range(ones.shape[-1]) for j in range(i)]
     products = np.stack(pairs or [np.zeros(ones.shape[:-1])], axis=-1)

@@ -24,6 +24,8 @@ PERIODICITY_TOLERANCE = np.radians(0.5)
 def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Float[Array, "strides phases"]:
     """Cuts a curve sampled at equal phases into strides; a last sample beyond the last whole stride is dropped.
 
+    In the unit of the curve.
+
     Raises:
         ValueError: if there is not one whole stride.
     """
@@ -36,6 +38,8 @@ def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Fl
 @float64_default
 def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Float[Array, ""]:
     """Gait correlation coefficient rho of two curves over the same equally spaced times, by the trapezoidal rule.
+
+    No dimension.
 
     ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages; 1 for equal shapes, -1 for opposite ones (Lü et al. 2020, eq.
     25).
@@ -54,7 +58,7 @@ def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " stride
 
 @float64_default
 def stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
-    """Largest difference between strides `order` apart, at any phase."""
+    """Largest difference between strides `order` apart, at any phase. In the unit of the curve."""
     return jnp.max(jnp.abs(table[order:] - table[:-order]))
 
 
@@ -100,6 +104,8 @@ def spectrum(
 @float64_default
 def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float) -> Float[Array, ""]:
     """Amplitude at a multiple of the stride frequency (1/2, 1/3, 1, ...) that the number of strides resolves.
+
+    In the unit of the curve.
 
     Raises:
         ValueError: if `strides * multiple` is not whole.

@@ -75,7 +75,10 @@ def contact_impulses(
 def enumerated(
     G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
-    """The contact problem by trying all 4^n combinations of modes; arguments as for `contact_impulses`."""
+    """The contact problem by trying all 4^n combinations of modes; arguments as for `contact_impulses`.
+
+    Impulses in N s, velocities in m/s.
+    """
     best: ContactSolution | None = None
     for number, modes in enumerate(itertools.product(range(4), repeat=len(friction))):
         impulses = _impulses(G, b, friction, modes)

@@ -224,5 +224,5 @@ def _softplus_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
 
 @float64_default
 def softplus(x: Real) -> RealArray:
-    """Smooth positive part ``log(1 + exp(x))``."""
+    """Smooth positive part ``log(1 + exp(x))``. No dimension."""
     return _softplus_rule(jnp.asarray(x))

@@ -291,7 +291,10 @@ class Incremental(eqx.Module):
 
 @float64_default
 def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
-    """Length of vectors along the last axis, with a derivative of zero (not NaN) at the zero vector."""
+    """Length of vectors along the last axis, with a derivative of zero (not NaN) at the zero vector.
+
+    In the unit of the vectors.
+    """
     square = jnp.sum(vectors * vectors, axis=-1)
     moving = square > 0.0
     return jnp.where(moving, jnp.sqrt(jnp.where(moving, square, 1.0)), 0.0)

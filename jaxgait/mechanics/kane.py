@@ -139,7 +139,10 @@ def generalised_forces(
 def accelerations(
     bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
 ) -> list[Scalar]:
-    """Solves for the generalised accelerations du/dt; see `generalised_forces` for the arguments."""
+    """Solves for the generalised accelerations du/dt; see `generalised_forces` for the arguments.
+
+    In m/s^2 or rad/s^2.
+    """
     return linalg.solve_symmetric(mass_matrix(bodies), generalised_forces(bodies, gravity, forces, applied))
 
 

@@ -40,13 +40,16 @@ class Vec(NamedTuple):
 
 @float64_default
 def dot(a: Vec, b: Vec) -> Scalar:
-    """Scalar product."""
+    """Scalar product. In the product of the units of both: any units."""
     return a.x * b.x + a.y * b.y
 
 
 @float64_default
 def cross(a: Vec, b: Vec) -> Scalar:
-    """The out-of-plane component of the vector product; sin of the angle from a to b for unit vectors."""
+    """The out-of-plane component of the vector product; sin of the angle from a to b for unit vectors.
+
+    In the product of the units of both: any units.
+    """
     return a.x * b.y - a.y * b.x
 
 

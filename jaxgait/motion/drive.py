@@ -129,7 +129,10 @@ class GaitDrive(eqx.Module):
 
 @float64_default
 def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
-    """The same path walked `factor` times as fast: the period shrinks, the speed grows, the stride length stays."""
+    """The same path walked `factor` times as fast: the period shrinks, the speed grows, the stride length stays.
+
+    The factor has no dimension.
+    """
     return eqx.tree_at(lambda d: (d.period, d.speed), drive, (drive.period / factor, drive.speed * factor))
 
 

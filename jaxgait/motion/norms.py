@@ -106,7 +106,7 @@ def _fits(signal: str, samples: np.ndarray, kind: int) -> bool:
 
 
 def inside(value: float, span: Range) -> bool:
-    """Whether a value is in a range."""
+    """Whether a value is in a range. Both in the same unit."""
     return span[0] <= value <= span[1]
 
 

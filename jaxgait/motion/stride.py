@@ -89,13 +89,13 @@ class Series(NamedTuple):
 
 
 def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
-    """The series with so many harmonics that is nearest to one period of even samples."""
+    """The series with so many harmonics that is nearest to one period of even samples. In the unit of the samples."""
     c = np.fft.rfft(samples) / samples.size
     return Series(float(c[0].real), 2 * c[1 : harmonics + 1].real, -2 * c[1 : harmonics + 1].imag)
 
 
 def sampled(series: Series, count: int) -> Float[np.ndarray, " count"]:
-    """The series at `count` even times of one period."""
+    """The series at `count` even times of one period. In the unit of the series."""
     phase = 2 * math.pi * np.outer(np.arange(count) / count, np.arange(1, series.a.size + 1))
     return series.a0 + np.cos(phase) @ series.a + np.sin(phase) @ series.b
 

@@ -217,6 +217,8 @@ def linearised(
 ) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
     """Value and exact Jacobian of a return map (or any function of a model and a point) in one pass, forward mode.
 
+    In the units of the section.
+
     Each component is in the unit of its coordinate.
     """
 
@@ -231,6 +233,8 @@ def linearised(
 @float64_default
 def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[Array, "strides n"]:
     """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return.
+
+    In the units of the section.
 
     Each component is in the unit of its coordinate.
     """

@@ -32,7 +32,7 @@ class Joint:
     """A joint made of elementary screws, applied one after the other from the parent to the child.
 
     Each screw is six numbers, (axis, 0) for a rotation or (0, axis) for a translation, in the frame that the
-    screws before it have moved.
+    screws before it have moved. Coordinates are in rad and m, twists in rad/s and m/s.
     """
 
     screws: tuple[tuple[float, ...], ...] = ()

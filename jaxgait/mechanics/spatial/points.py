@@ -48,6 +48,8 @@ def point_wrenches(
 ) -> Float[Array, "n 6"]:
     """Wrenches on all bodies, at their origins and in their axes, from forces at points of the world.
 
+    Positions in m, forces in N, moments in N m.
+
     Args:
         motion: from `kinematics`.
         points: only their bodies are used.

@@ -34,7 +34,10 @@ class Link(NamedTuple):
 
 @float64_default
 class Tree(eqx.Module):
-    """A tree of n bodies, each behind its parent in the list; numbers are leaves, topology is static."""
+    """A tree of n bodies, each behind its parent in the list; numbers are leaves, topology is static.
+
+    SI units: coordinates in m and rad, velocities in m/s and rad/s.
+    """
 
     names: tuple[str, ...] = eqx.field(static=True)
     parents: tuple[int, ...] = eqx.field(static=True)
@@ -141,6 +144,8 @@ class Motion(NamedTuple):
 def kinematics(tree: Tree, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Motion:
     """One outward pass over the tree.
 
+    Coordinates in m and rad, velocities in m/s and rad/s.
+
     Args:
         tree: the bodies.
         q: coordinates, `nq` numbers.
@@ -165,6 +170,8 @@ def kinematics(tree: Tree, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Mo
 @float64_default
 def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> None:
     """Rejects a mass or inertia tensor that no rigid body has.
+
+    Mass in kg, inertia in kg m^2.
 
     Raises:
         ValueError: naming the body and what was wrong (mass, symmetry, or the triangle inequality of the moments).

@@ -242,7 +242,10 @@ class CreeperChain(Model):
         return self.force_on_shaft(t, self.state_at(t))
 
     def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
-        """Like `drive_force`, for a state that need not belong to the manoeuvre."""
+        """Like `drive_force`, for a state that need not belong to the manoeuvre.
+
+        In N, in the axes of the actuator unit.
+        """
         ops = self.operators(state)
         extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
         result = soa.inverse_dynamics(ops, state.vdot, self.loads(ops, t, extending))
@@ -257,7 +260,7 @@ class CreeperChain(Model):
         return soa.operators(tree, kinematics(tree, state.q, state.v))
 
     def loads(self, ops: soa.Operators, t: Scalar, extending: Array) -> Float[Array, "n 6"]:
-        """External wrenches in inertial axes, tip first: blood on both units, friction on the sliding one."""
+        """External wrenches (N m, N) in inertial axes, tip first: blood on both units, friction on the sliding one."""
         robot = self.robot
         axes, along = ops.R[:, :, 0], jnp.einsum("ni,ni->n", ops.R[:, :, 0], ops.V[:, 3:])
         front, rear = robot.fluid_forces(robot.inflow(t), along[0], along[3])

@@ -136,6 +136,8 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
 def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     """Static estimate of the solid pad's friction coefficient below which the flow sweeps the robot back.
 
+    No dimension.
+
     The holding pad must carry the peak load and the drag of the sliding, liquid pad.
     """
     return peak_load(creeper) / creeper.pads.normal_force + creeper.pads.friction_low

@@ -107,7 +107,10 @@ class Gait(eqx.Module):
         return self.grip(f, half), self.grip(f - half, half)
 
     def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
-        """Activation of a pad that is let go at g = 0 and grips again at g = span; 1 outside."""
+        """Activation of a pad that is let go at g = 0 and grips again at g = span; 1 outside.
+
+        No dimension; g and span in s.
+        """
         return 1.0 - _smoothstep(g / self.coil_time) * _smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:

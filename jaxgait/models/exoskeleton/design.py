@@ -49,7 +49,7 @@ class BetterGait(NamedTuple):
 
 @float64_default
 def with_gait(p: Float[Array, " six"]) -> Exoskeleton:
-    """The exoskeleton of five links with the gait of six numbers: `NAMES`, in `UNITS`."""
+    """The exoskeleton of five links with the gait of six numbers: `NAMES`, in `UNITS` (rad, s, no dimension)."""
     phase = jnp.stack([p[1], p[2], p[2], p[3], 0.0 * p[3]])
     changes = {
         "gait.amplitude": joined_amplitudes(p[0], phase),

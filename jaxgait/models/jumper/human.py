@@ -76,7 +76,7 @@ class Jumper(PlanarJumper):
 
     @classmethod
     def simultaneous(cls, duration: float = 0.30, **parameters: Any) -> Jumper:
-        """All joints start together and take the same time, as the paper's text suggests."""
+        """All joints start together and take the same time, as the paper's text suggests. Duration in s."""
         angles = {"ankle": -45, "knee": -90, "hip": -90, "shoulder": 54, "elbow": 54}
         return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
 

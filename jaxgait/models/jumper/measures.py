@@ -81,7 +81,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
 
 @float64_default
 def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Jump:
-    """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated."""
+    """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated. Times in s."""
     trajectory = integrate(model, ts, settings)
     run = jax.vmap(model.outputs)(ts, trajectory.ys)
     weight = jnp.sum(model.tree().mass) * model.gravity

@@ -59,7 +59,7 @@ def landings(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
 
 
 def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarray, " frames"]) -> Figure:
-    """Stick figures side by side over the ground, each above its time."""
+    """Stick figures side by side over the ground, each above its time. Positions in m, times in s."""
     gap = 0.85  # m between figures
     with style():
         figure, axis = plt.subplots(figsize=(7.0, 3.6))
@@ -75,7 +75,10 @@ def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarra
 
 
 def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figure:
-    """Normal force of each row of studs over time, and whether it sticks, slips or hovers."""
+    """Normal force of each row of studs over time, and whether it sticks, slips or hovers.
+
+    Rows in m ahead of the ankle; the coefficient of friction has no dimension.
+    """
     edges = 100.0 * np.r_[rows[0] - 0.021, (np.array(rows[1:]) + np.array(rows[:-1])) / 2, rows[-1] + 0.021]
     touching = run.depth.values > 0.0
     sliding = np.abs(run.tangential.values) > SLIPPING * friction * run.normal.values

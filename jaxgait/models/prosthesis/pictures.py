@@ -52,7 +52,10 @@ def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) ->
 
 
 def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: int, highest: float = 4.0) -> Figure:
-    """Amplitude spectra of the knee over a whole number of last strides, on a logarithmic scale."""
+    """Amplitude spectra of the knee over a whole number of last strides, on a logarithmic scale.
+
+    Amplitudes in deg, frequencies up to `highest` in 1/stride.
+    """
     with style():
         figure, axes = plt.subplots(1, len(runs), figsize=(3.6 * len(runs), 3.0), sharey=True, squeeze=False)
         for ax, (label, run) in zip(axes[0], runs.items(), strict=True):
@@ -131,7 +134,7 @@ def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None
 
 
 def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
-    """Heel and toe forces and their friction over the last stride of each run."""
+    """Heel and toe forces and their friction over the last stride of each run. Forces in N, period in s."""
     with style():
         figure, axes = plt.subplots(
             2, len(runs), figsize=(4.2 * len(runs), 4.6), sharex=True, sharey="row", squeeze=False
@@ -264,7 +267,10 @@ def scan_lines(
 
 
 def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
-    """Where a sampled curve first falls through a level, by linear interpolation; NaN where it never does."""
+    """Where a sampled curve first falls through a level, by linear interpolation; NaN where it never does.
+
+    In the unit of x; x and y of the shape (n,).
+    """
     falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
     if not falls.size:
         return float("nan")
@@ -273,7 +279,10 @@ def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
 
 
 def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Figure:
-    """Spectrum of the knee against stiffness as a map (the paper's Figure 11): subharmonics are lines below one."""
+    """Spectrum of the knee against stiffness as a map (the paper's Figure 11): subharmonics are lines below one.
+
+    Stiffness in N/m, frequency in 1/stride, amplitude in deg; shapes (k,), (lines,), (k, lines).
+    """
     with style():
         figure, ax = plt.subplots(figsize=(7.5, 3.8))
         ax.grid(False)
@@ -292,6 +301,8 @@ def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Fi
 
 def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stride: int = 50) -> FuncAnimation:
     """The walking leg with its linkage over the last strides.
+
+    Period in s.
 
     `jaxgait.plot.film.save` writes it; in a notebook, show its `to_jshtml()`.
     """

@@ -26,7 +26,10 @@ FOOT_ARC = 0.6
 
 
 def leg_outline(walker: RoundFeet, x: float, y: float, theta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Hip-to-sole line and foot arc of one leg, each as (points, 2), in the axes of the slope."""
+    """Hip-to-sole line and foot arc of one leg, each as (points, 2), in the axes of the slope.
+
+    Positions in m, angle in rad.
+    """
     shank, radius = float(walker.leg_length - walker.foot_radius), float(walker.foot_radius)
     hip = np.array([x, y])
     centre = hip + shank * np.array([np.sin(theta), -np.cos(theta)])
@@ -109,13 +112,16 @@ def _stage(axis: Axes, title: str, slope: float) -> tuple:
 
 
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:
-    """Rate over angle of one leg."""
+    """Rate over angle of one leg. In rad/s over rad, shape (samples,)."""
     axis.plot(angle, rate, color=color, lw=1.0, label=label or None)
     axis.set(xlabel=axis_label("leg angle", "rad"), ylabel=axis_label("leg rate", "rad/s"))
 
 
 def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
-    """Which foot is on the ground, as bars over time: arrays of booleans, one per foot."""
+    """Which foot is on the ground, as bars over time: arrays of booleans, one per foot.
+
+    Times in s, shape (samples,).
+    """
     for i, (touching, colour) in enumerate(zip(feet, (BLUE, ORANGE), strict=True)):
         axis.fill_between(np.asarray(t), i + 0.1, i + 0.9, where=np.asarray(touching), color=colour, step="post", lw=0)
     axis.set(yticks=[0.5, 1.5], yticklabels=["foot 1", "foot 2"], ylim=(0, 2))

@@ -180,6 +180,8 @@ class RigidWalker(RoundFeet, Model):
 def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
     """Friction coefficient above which a single foot's contact impulse need not be unique: ``G_NN / |G_NT|``.
 
+    No dimension; a scalar; angle in rad.
+
     Args:
         walker: its legs.
         theta: angle in rad of the leg on the ground, the other one being opposite.
@@ -347,9 +349,15 @@ class RollingWalker(RoundFeet, Model):
         return load.y - h.y, load.x - h.x
 
     def on_section(self, z: Float[Array, 3]) -> RollingState:
-        """State just after a heel strike from its section coordinates (stance angle, stance rate, swing rate)."""
+        """State just after a heel strike from its section coordinates (stance angle, stance rate, swing rate).
+
+        In rad and rad/s.
+        """
         return RollingState(jnp.zeros_like(z[0]), z[0], -z[0], z[1], z[2])
 
     def section(self, y: RollingState) -> Float[Array, 3]:
-        """Section coordinates (stance angle, stance rate, swing rate) of a state just after a heel strike."""
+        """Section coordinates (stance angle, stance rate, swing rate) of a state just after a heel strike.
+
+        In rad and rad/s.
+        """
         return jnp.stack([jnp.asarray(v) for v in (y.stance, y.stance_rate, y.swing_rate)])

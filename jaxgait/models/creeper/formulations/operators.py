@@ -251,7 +251,7 @@ def phi(ops: Operators) -> Global:
 
 @float64_default
 def H(ops: Operators) -> Float[Array, "nv m"]:
-    """Block-diagonal joint map, without padding, rows tip first."""
+    """Block-diagonal joint map, without padding, rows tip first. No dimension."""
     return block_diagonal([rows[:s] for rows, s in zip(ops.H, ops.sizes, strict=True)])
 
 
@@ -270,7 +270,7 @@ def mass_matrix(ops: Operators) -> Float[Array, "nv nv"]:
 
 @float64_default
 def block_diagonal(blocks: list[Array]) -> Float[Array, "r c"]:
-    """Dense matrix with these blocks on its diagonal."""
+    """Dense matrix with these blocks on its diagonal. In any unit."""
     return jax.scipy.linalg.block_diag(*blocks)
 
 

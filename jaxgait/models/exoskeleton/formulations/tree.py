@@ -239,7 +239,7 @@ def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray,
 
 
 def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j is a strict descendant of link i, else 0."""
+    """1 at (i, j) where link j is a strict descendant of link i, else 0. No dimension."""
     below = np.zeros((len(parent), len(parent)), dtype=int)
     for j, p in enumerate(parent):
         if p:
@@ -249,12 +249,12 @@ def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
 
 
 def subtrees(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j is link i or one of its descendants, else 0."""
+    """1 at (i, j) where link j is link i or one of its descendants, else 0. No dimension."""
     return descendants(parent) + np.eye(len(parent), dtype=int)
 
 
 def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j starts from link i, else 0."""
+    """1 at (i, j) where link j starts from link i, else 0. No dimension."""
     return np.array([[int(p == i + 1) for p in parent] for i in range(len(parent))])
 
 

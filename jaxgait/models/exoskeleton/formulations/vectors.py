@@ -55,13 +55,13 @@ def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float
 
 @float64_default
 def up(d: int, dtype: Any = float) -> Float[Array, "1 d"]:
-    """Unit vector against gravity, the last axis."""
+    """Unit vector against gravity, the last axis. No dimension."""
     return jnp.asarray(np.eye(d)[-1:], dtype=dtype)
 
 
 @float64_default
 def directions(q: Coordinates) -> Float[Array, "n d"]:
-    """Unit vectors u_i of the links."""
+    """Unit vectors u_i of the links. No dimension."""
     if isinstance(q, Planar):
         return jnp.stack([cos(q.phi), sin(q.phi)], axis=1)
     c = cos(q.psi)
@@ -118,7 +118,7 @@ def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
 
 @float64_default
 def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
-    """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links."""
+    """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links. No dimension."""
     cp, sp, c, s = jnp.cos(q.phi), jnp.sin(q.phi), jnp.cos(q.psi), jnp.sin(q.psi)
     zero = jnp.zeros_like(cp)
     return jnp.stack([-sp, cp, zero], axis=1), jnp.stack([-s * cp, -s * sp, c], axis=1)

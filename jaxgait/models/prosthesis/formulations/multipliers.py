@@ -86,7 +86,7 @@ def parts(leg: Prosthesis) -> dict[str, list[Part]]:
 
 @float64_default
 def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
-    """The position (relative to the hip) split by coordinate: row j is the part that turns with q[j]."""
+    """The position (relative to the hip) split by coordinate: row j is the part that turns with q[j]. In m."""
     rows = [jnp.zeros(2, q.dtype)] * 7
     for j, length, offset in terms:
         rows[j] = rows[j] + length * jnp.stack(list(down(q[j] + offset)))
