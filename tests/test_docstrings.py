@@ -16,7 +16,7 @@ import pytest
 import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parent
-FLOORS = {"shape": 84.5, "unit": 80.0, "error": 95.0}
+FLOORS = {"shape": 84.5, "unit": 84.5, "error": 95.0}
 """In percent; what is reached today: raise them, never lower them."""
 NO_QUANTITIES = (
     *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
@@ -32,8 +32,8 @@ _LETTER = r"(?:m|s|N|J|W)"
 _COMPOUND = rf"(?:{_SINGLE}|{_LETTER})(?:\^\d)?(?:[ /]{{1}}(?:kg|m|s|N|rad|deg|stride|step)(?:\^\d)?)+"
 UNIT = re.compile(
     rf"(?<![\w.-])(?:{_COMPOUND}|(?:kg|mm|cm|Pa|Hz|rad|deg|kN|%)(?:\^\d)?"
-    rf"|(?:in|of|or|and|\d|:|,|\() ?{_LETTER}(?:\^\d)?"
-    r"|SI units?|no dimension|no unit|dimensionless|body weights?|pure numbers?"
+    rf"|(?:[Ii]n|of|or|and|\d|:|,|\() ?{_LETTER}(?:\^\d)?"
+    r"|SI units?|[Nn]o dimension|without (?:dimension|unit)|no unit|dimensionless|body weights?|pure numbers?"
     r"|units? of|units? (?:is|are)|(?:same|any|in the|whose|their|its|own) units?|seconds|(?:units?|unit): )(?![\w-])"
 )
 SHAPE = re.compile(

@@ -85,7 +85,7 @@ class Gaits(NamedTuple):
 
     @property
     def multipliers(self) -> np.ndarray:
-        """Floquet multipliers, without unit, the largest first. No dimension, shape (..., n)."""
+        """Floquet multipliers, without unit, the largest first; shape (..., n)."""
         return floquet(self.jacobian).multipliers
 
 
@@ -118,8 +118,6 @@ def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Arr
 @float64_default
 def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
     """One stride from every point of some orbits, in batches of `Family.lanes`.
-
-    Points in the units of the section, parameters in the unit of what is varied.
 
     Args:
         family: return map and members.
@@ -216,8 +214,6 @@ def gaits(
 ) -> Gaits:
     """Solves for the gaits of some members by Newton's method.
 
-    Points in the units of the section, parameters in the unit of what is varied.
-
     Args:
         family: return map and members.
         who: which member each gait belongs to, (b,).
@@ -285,8 +281,6 @@ def follow(
     progress: bool = False,
 ) -> Gaits:
     """Follows the branches of some members along values of the parameter; a lost branch is NaN from there on.
-
-    Points in the units of the section, parameters in the unit of what is varied.
 
     Args:
         family: return map and members.
