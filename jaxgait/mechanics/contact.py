@@ -30,6 +30,8 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import bisected
 
 Smoothing = Literal["tanh", "arctan", "softplus"]
+_ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
+"""One law serves ropes, rubber studs and rigid feet: what is plausible depends on the model."""
 
 
 @float64_default
@@ -108,7 +110,7 @@ class NoContact(NormalLaw):
 class UnilateralSpring(NormalLaw):
     """A linear spring without damping or smoothing, which acts on one side only: ``k max(d, 0)``."""
 
-    stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive")
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive", **_ANY)
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Force in N at a depth in m; the rate does not matter."""
@@ -134,9 +136,9 @@ class KelvinVoigt(NormalLaw):
     Source: as used by Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157.
     """
 
-    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive")
-    damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative")
-    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive")
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative", **_ANY)
+    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive", **_ANY)
     smoothing: Smoothing = choice("tanh", doc="smoothing at touch-down")
 
     def force(self, depth: Real, rate: Real) -> RealArray:
@@ -163,9 +165,9 @@ class KelvinVoigt(NormalLaw):
 class Hertz(NormalLaw):
     """Hertz's elastic contact with a linear damper: ``max(k d^n + c d', 0)``. Source: Hertz (1881)."""
 
-    stiffness: Scalar = parameter(1e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive")
-    damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative")
-    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive")
+    stiffness: Scalar = parameter(1e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
+    damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative", **_ANY)
+    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive", **_ANY)
     smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
     exponent: float = eqx.field(static=True, default=1.5)
     """n: 3/2 for spheres; the constant's unit is N/m^n."""
@@ -196,9 +198,11 @@ class HuntCrossley(NormalLaw):
     (1975) 440.
     """
 
-    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive")
-    dissipation: Scalar = parameter(1.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative")
-    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive")
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
+    dissipation: Scalar = parameter(
+        1.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", **_ANY
+    )
+    steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive", **_ANY)
     tension_width: Scalar = parameter(
         0.01, unit="1", doc="width over which the damping factor is kept above zero", bounds="positive"
     )
@@ -235,7 +239,7 @@ class HystereticHertz(NormalLaw):
     `restitution_dissipation`, from Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
     """
 
-    stiffness: Scalar = parameter(1.75e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive")
+    stiffness: Scalar = parameter(1.75e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
     restitution: Scalar = parameter(0.5, unit="1", doc="coefficient of restitution", bounds="nonnegative")
     approach_speed: Scalar = parameter(
         0.2, unit="m/s", doc="approach speed that restitution refers to", bounds="positive"

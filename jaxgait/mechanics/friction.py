@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,6 +33,8 @@ from jaxgait.precision import float64_default
 Regularisation = Literal["arctan", "tanh", "algebraic"]
 _SLOPES: dict[Regularisation, float] = {"arctan": 2.0 / math.pi, "tanh": 1.0, "algebraic": 1.0}
 """Of `sign` at rest."""
+_ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
+"""One law serves pads, studs and rigid feet: what is plausible depends on the model."""
 _SMALL = 1e-12
 """Speed in m/s below which a direction is not asked for."""
 
@@ -106,7 +108,7 @@ class Coulomb(FrictionLaw):
 
     coefficient: Scalar = parameter(0.6, unit="1", doc="friction coefficient", bounds="nonnegative")
     slip_velocity: Scalar = parameter(
-        1e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+        1e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive", **_ANY
     )
     regularisation: Regularisation = choice("arctan", doc="shape of the transition from stick to slip")
 
@@ -134,10 +136,10 @@ class Stribeck(FrictionLaw):
     static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="nonnegative")
     kinetic: Scalar = parameter(0.6, unit="1", doc="friction coefficient while sliding", bounds="nonnegative")
     stribeck_velocity: Scalar = parameter(
-        0.01, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive"
+        0.01, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive", **_ANY
     )
     slip_velocity: Scalar = parameter(
-        1e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive"
+        1e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive", **_ANY
     )
     regularisation: Regularisation = choice("tanh", doc="shape of the transition from stick to slip")
 
@@ -175,12 +177,16 @@ class Bristle(FrictionLaw):
     static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="positive")
     kinetic: Scalar = parameter(0.6, unit="1", doc="friction coefficient while sliding", bounds="positive")
     stribeck_velocity: Scalar = parameter(
-        0.01, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive"
+        0.01, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive", **_ANY
     )
-    stiffness: Scalar = parameter(1500.0, unit="1/m", doc="shear stiffness of the bristles per load", bounds="positive")
-    damping: Scalar = parameter(1.0, unit="s/m", doc="shear damping of the bristles per load", bounds="nonnegative")
+    stiffness: Scalar = parameter(
+        1500.0, unit="1/m", doc="shear stiffness of the bristles per load", bounds="positive", **_ANY
+    )
+    damping: Scalar = parameter(
+        1.0, unit="s/m", doc="shear damping of the bristles per load", bounds="nonnegative", **_ANY
+    )
     release_time: Scalar = parameter(
-        0.02, unit="s", doc="relaxation time of the bristles of an open contact", bounds="positive"
+        0.02, unit="s", doc="relaxation time of the bristles of an open contact", bounds="positive", **_ANY
     )
 
     def force(
@@ -224,9 +230,11 @@ class Dahl(eqx.Module):
     stiff: ClassVar[bool] = False
 
     coefficient: Scalar = parameter(1.0, unit="1", doc="friction coefficient", bounds="positive")
-    stiffness: Scalar = parameter(3.2e4, unit="N/m", doc="stiffness of the bristles", bounds="positive")
-    damping: Scalar = parameter(10.0, unit="s/m", doc="damping of the bristles per force", bounds="nonnegative")
-    release_time: Scalar = parameter(2e-3, unit="s", doc="relaxation time of excess deflection", bounds="positive")
+    stiffness: Scalar = parameter(3.2e4, unit="N/m", doc="stiffness of the bristles", bounds="positive", **_ANY)
+    damping: Scalar = parameter(10.0, unit="s/m", doc="damping of the bristles per force", bounds="nonnegative", **_ANY)
+    release_time: Scalar = parameter(
+        2e-3, unit="s", doc="relaxation time of excess deflection", bounds="positive", **_ANY
+    )
 
     def force(self, velocity: Real, normal: Real, memory: Real | None = None) -> tuple[RealArray, RealArray]:
         """Force in N on the sliding body, and the rate in m/s of the deflection.
@@ -260,9 +268,9 @@ class Incremental(eqx.Module):
     static: Scalar = parameter(0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive")
     kinetic: Scalar = parameter(0.7, unit="1", doc="friction coefficient while sliding", bounds="positive")
     stribeck_velocity: Scalar = parameter(
-        0.006, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive"
+        0.006, unit="m/s", doc="slip velocity of the change from static to kinetic friction", bounds="positive", **_ANY
     )
-    stiffness: Scalar = parameter(4.3e4, unit="N/m", doc="shear stiffness of a contact", bounds="positive")
+    stiffness: Scalar = parameter(4.3e4, unit="N/m", doc="shear stiffness of a contact", bounds="positive", **_ANY)
 
     def step(
         self,

@@ -28,7 +28,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.mechanics.elementary import sin
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import ParameterError
+from jaxgait.parameters import ParameterError, choice
 from jaxgait.precision import float64_default
 
 __all__ = ["Blood", "Inflow"]
@@ -61,7 +61,7 @@ class Inflow(eqx.Module):
     direction: Scalar = parameter(
         -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=_CHOSEN
     )
-    backflow: Literal["closed", "printed"] = eqx.field(static=True, default="closed")
+    backflow: Literal["closed", "printed"] = choice("closed", doc="end of the back-flow: at the closure, or as printed")
     """"closed": the back-flow ends at zero (continuous); "printed": with the printed frequency, a jump at 0.27 s."""
 
     def beat(self, s: Scalar) -> Float[Array, ""]:

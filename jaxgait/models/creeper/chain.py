@@ -30,7 +30,7 @@ from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, 
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import ParameterError, check, part
 from jaxgait.precision import float64_default
 
 __all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "SoftExtension"]
@@ -110,7 +110,7 @@ class CreeperChain(Model):
         bounds="positive",
         source=_CHOSEN,
     )
-    bearing: Bearing | None = None
+    bearing: Bearing | None = part(None, doc="springs between the front unit and its spring")
     """Springs between the front unit and its spring; None: rigid."""
     units: int = eqx.field(static=True, default=2)
     manoeuvre: Manoeuvre = eqx.field(static=True, default="straight")

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.mechanics.planar_tree import Turn
 from jaxgait.model import Scalar, parameter
+from jaxgait.parameters import part
 from jaxgait.precision import float64_default
 
 _PROBES = 33  # angles looked at between two keyframes for the extremes of a joint's motion
@@ -76,7 +77,7 @@ class Swing(eqx.Module):
     angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing")
     delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative")
     duration: Scalar = parameter(0.3, unit="s", doc="duration of the swing", bounds="positive")
-    then: Swing | Keyframes | None = None
+    then: Swing | Keyframes | None = part(None, doc="the motion that follows this one")
     """A further motion added to this one, e.g. the flexion that softens the landing."""
 
     def turn(self, t: Scalar) -> Turn:
