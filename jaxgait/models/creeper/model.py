@@ -180,7 +180,7 @@ class Pads(eqx.Module):
         friction = self.friction_low + (self.friction_high - self.friction_low) * coil
         return jnp.asarray(friction * self.normal_force)
 
-    def force(self, coil: Scalar, v: Scalar, z: Array | None) -> tuple[Array, Array | None]:
+    def force(self, coil: Scalar, v: Scalar, z: Scalar | None) -> tuple[Float[Array, ""], Float[Array, ""] | None]:
         """Force in N on a unit sliding at `v` in m/s, and the rate of the friction law's memory `z`, if it has one."""
         return self.friction_law.force(v, self.limit(coil), z)
 

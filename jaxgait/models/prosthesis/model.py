@@ -34,7 +34,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from jaxgait import precision
 from jaxgait.mechanics import fourbar
@@ -307,7 +307,7 @@ class Prosthesis(Model):
 
     # --- forces -------------------------------------------------------------------------------------------------------
 
-    def ground_force(self, point: Point, memory: Array | None = None) -> tuple[Vec, Array | None]:
+    def ground_force(self, point: Point, memory: Scalar | None = None) -> tuple[Vec, Float[Array, ""] | None]:
         """Friction and normal force in N of the ground on heel or toe, and the rate of the friction law's memory."""
         return self.ground.force(-point.position.y, -point.velocity.y, point.velocity.x, memory)
 

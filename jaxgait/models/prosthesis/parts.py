@@ -10,7 +10,7 @@ import math
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw, Smoothing
 from jaxgait.mechanics.fourbar import FourBar
@@ -133,7 +133,9 @@ class Ground(eqx.Module):
             return self.friction
         return Coulomb(self.friction, 1.0 / self.slip_rate, "arctan")
 
-    def force(self, depth: Scalar, rate: Scalar, slip: Scalar, memory: Array | None = None) -> tuple[Vec, Array | None]:
+    def force(
+        self, depth: Scalar, rate: Scalar, slip: Scalar, memory: Scalar | None = None
+    ) -> tuple[Vec, Float[Array, ""] | None]:
         """Friction and normal force in N on a point of the foot, and the rate of the friction law's memory.
 
         Args:
