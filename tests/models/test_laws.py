@@ -12,6 +12,7 @@ from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, Incremental, Stri
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.outcome import Outcome
@@ -41,12 +42,22 @@ CASES = {
     "knee, bristles": Case(
         Prosthesis(), {"ground.friction": Bristle(0.4, 0.3, 0.1, 500.0)}, "ground.friction.kinetic", "knee_angle", 0.1
     ),
-    "jumper, bristles": Case(Jumper(), {"sole.friction": Bristle(*STUD)}, "sole.friction.stiffness", "com_vx", 0.2),
+    "jumper, bristles": Case(
+        JumpingRobot(), {"sole.friction": Bristle(*STUD)}, "sole.friction.stiffness", "com_vx", 0.15
+    ),
     "jumper, memoryless": Case(
-        Jumper(), {"sole.friction": Coulomb(0.7, 0.02, "algebraic")}, "sole.friction.slip_velocity", "com_vx", 0.2
+        JumpingRobot(),
+        {"sole.friction": Coulomb(0.7, 0.02, "algebraic")},
+        "sole.friction.slip_velocity",
+        "com_vx",
+        0.15,
     ),
     "jumper, Stribeck": Case(
-        Jumper(), {"sole.friction": Stribeck(*STUD, 0.02, "algebraic")}, "sole.friction.slip_velocity", "com_vx", 0.2
+        JumpingRobot(),
+        {"sole.friction": Stribeck(*STUD, 0.02, "algebraic")},
+        "sole.friction.slip_velocity",
+        "com_vx",
+        0.15,
     ),
     "creeper, Dahl": Case(Creeper(), {"pads.friction": Dahl()}, "pads.friction.coefficient", "actuator_force", 0.1),
     "creeper, memoryless": Case(
