@@ -111,7 +111,6 @@ COVERED = {
     "native/machine.py": "native/test_disk.py",
     "native/regions.py": "native/test_program.py",
     "outcome.py": "ensembles/test_ensemble.py",
-    "parts.py": "bad_inputs/test_bad_inputs.py",
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dataset.py": "solve/test_simulate.py",
