@@ -193,6 +193,10 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
         elif "unit" in field.metadata and not replaced(module, field):
             m = field.metadata
             yield name, ParameterInfo(value, m["unit"], m["doc"], m["bounds"], m["source"], m["plausible"], m["rank"])
+        elif isinstance(value, Mapping):
+            for key, part in value.items():
+                if isinstance(part, eqx.Module):
+                    yield from _walk(part, f"{name}.{key}.")
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:
@@ -225,6 +229,11 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
         return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
     parts, owner = name.split("."), model
     for i, part in enumerate(parts):
+        if isinstance(owner, Mapping):
+            if part not in owner:
+                break
+            owner = owner[part]
+            continue
         field = {f.name: f for f in dataclasses.fields(owner)}.get(part)
         if field is None or part.startswith("_"):
             break
@@ -232,7 +241,7 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
         exchanged = _exchanged(owner, field, f"{kind}.{here}", value)
         if exchanged:
             return exchanged
-        if not isinstance(value, eqx.Module):
+        if not isinstance(value, eqx.Module | Mapping):
             break
         owner = value
     else:
@@ -287,7 +296,7 @@ def _listed(names: list[str], most: int = 8) -> str:
 def get_parameter(model: Any, name: str) -> Any:
     """Returns the value at a dotted name."""
     for part in name.split("."):
-        model = getattr(model, part)
+        model = model[part] if isinstance(model, Mapping) else getattr(model, part)
     return model
 
 

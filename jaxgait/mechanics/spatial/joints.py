@@ -24,6 +24,7 @@ from jaxgait.mechanics.spatial.vectors import (
 from jaxgait.precision import float64_default
 
 Axis = tuple[float | int, float | int, float | int]
+_QUATERNION, _ANGULAR = ("q_w", "q_x", "q_y", "q_z"), ("w_x", "w_y", "w_z")
 
 
 @float64_default
@@ -46,6 +47,16 @@ class Joint:
     def nv(self) -> int:
         """Number of velocities."""
         return len(self.screws)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates: x, y, z of slides, turn_x, turn_y, turn_z of turns; oblique axes are numbered."""
+        return tuple(_name(screw, k) for k, screw in enumerate(self.screws))
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocities."""
+        return self.coordinates
 
     def neutral(self) -> np.ndarray:
         """Coordinates, shape (nq,), at which child and parent frames coincide."""
@@ -102,6 +113,16 @@ class Ball(Joint):
         """Number of velocities."""
         return 3
 
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the quaternion's components."""
+        return _QUATERNION
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the angular velocity's components."""
+        return _ANGULAR
+
     def neutral(self) -> np.ndarray:
         """The unit quaternion."""
         return np.array([1.0, 0.0, 0.0, 0.0])
@@ -138,6 +159,16 @@ class Free(Joint):
         """Number of velocities."""
         return 6
 
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of position and quaternion."""
+        return ("x", "y", "z", *_QUATERNION)
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the twist's components."""
+        return (*_ANGULAR, "v_x", "v_y", "v_z")
+
     def neutral(self) -> np.ndarray:
         """At the origin, unit quaternion."""
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
@@ -157,6 +188,14 @@ class Free(Joint):
     def rate(self, q: Float[Array, 7], v: Vec6) -> Float[Array, 7]:
         """Velocity in the parent's axes and rate of the quaternion."""
         return jnp.concatenate([rotation_of_quaternion(q[3:]) @ v[3:], quaternion_rate(q[3:], v[:3])])
+
+
+def _name(screw: tuple[float, ...], k: int) -> str:
+    turns = any(screw[:3])
+    axis = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}.get(screw[:3] if turns else screw[3:])
+    if axis is None:
+        return f"turn_{k + 1}" if turns else f"slide_{k + 1}"
+    return f"turn_{axis}" if turns else axis
 
 
 def _elementary(screw: tuple[float, ...], q: Float[Array, ""]) -> Placement:

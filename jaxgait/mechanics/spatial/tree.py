@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import MISSING
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,24 +13,35 @@ from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, Vec6, cross_motion, rigid_inertia
+from jaxgait.parameters import parameter
 from jaxgait.precision import float64_default
 
+_ANY = (float("-inf"), float("inf"))  # bodies come in every size
 
-class Link(NamedTuple):
-    """One body as the user describes it.
+
+@float64_default
+class Link(eqx.Module):
+    """One body as the user describes it; its numbers are parameters.
 
     The joint frame sits at `offset` and `rotation` in the parent's frame; at zero coordinates the body's own frame
     coincides with it. `com` and `inertia` (about the centre of mass) are in the body's frame.
     """
 
-    name: str
-    parent: str | None
-    joint: Joint
-    mass: Any
-    com: Any = (0.0, 0.0, 0.0)
-    inertia: Any = ((0.0, 0.0, 0.0),) * 3
-    offset: Any = (0.0, 0.0, 0.0)
-    rotation: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    name: str = eqx.field(static=True)
+    parent: str | None = eqx.field(static=True)
+    """Name of the body that carries it; None: the world."""
+    joint: Joint = eqx.field(static=True)
+    mass: Any = parameter(MISSING, unit="kg", doc="mass of the body", bounds="nonnegative", plausible=_ANY)
+    com: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_ANY)
+    inertia: Any = parameter(
+        ((0.0, 0.0, 0.0),) * 3, unit="kg m^2", doc="inertia tensor about the centre of mass", plausible=_ANY
+    )
+    offset: Any = parameter(
+        (0.0, 0.0, 0.0), unit="m", doc="position of the joint in the parent's frame", plausible=_ANY
+    )
+    rotation: Any = parameter(
+        ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
+    )
 
 
 @float64_default
@@ -105,6 +117,16 @@ class Tree(eqx.Module):
     def v_slices(self) -> list[slice]:
         """Where each body's joint finds its velocities in v."""
         return _slices([joint.nv for joint in self.joints])
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the entries of q: the body's, followed by the motion's if the joint has several ("trunk.x")."""
+        return _names(self.names, [joint.coordinates for joint in self.joints])
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the entries of v (and of vdot, tau and the mass matrix), likewise."""
+        return _names(self.names, [joint.velocities for joint in self.joints])
 
     def index(self, name: str) -> int:
         """Index of a body by name."""
@@ -194,6 +216,11 @@ def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> N
 def _slices(sizes: Sequence[int]) -> list[slice]:
     ends = np.cumsum(sizes)
     return [slice(int(end) - size, int(end)) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _names(bodies: Sequence[str], motions: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    parts = zip(bodies, motions, strict=True)
+    return tuple(f"{b}.{m}" if len(own) > 1 else b for b, own in parts for m in own)
 
 
 def _traced(value: Any) -> Array:

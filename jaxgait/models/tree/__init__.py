@@ -1,0 +1,5 @@
+"""Mechanisms assembled from bodies, joints, contact points and drives, without writing an equation."""
+
+from jaxgait.registry import lazy
+
+__getattr__ = lazy(__name__, model="TreeModel TreeState", parts="Contact Force Prescribed Spring Torque")

@@ -1,0 +1,311 @@
+r"""A mechanism assembled from bodies, joints, contact points and drives: a model without an equation of its own.
+
+    rod = dict(mass=1.0, com=(0, 0, -0.25), inertia=np.diag([0.02, 0.02, 1e-4]))
+    pendulum = TreeModel(
+        [
+            Link("upper", None, hinge((0, 1, 0)), **rod),
+            Link("lower", "upper", hinge((0, 1, 0)), offset=(0, 0, -0.5), **rod),
+        ],
+        drives={"knee": Spring("lower", stiffness=2.0)},
+        start={"upper": 1.0},
+    )
+    run = simulate(pendulum, duration=2.0)
+    run.q.sel(coordinate="lower")                          # joint angles by name
+    ensemble(pendulum, {"links.lower.mass": masses, "drives.knee.stiffness": stiffnesses})
+
+The equations are those of `jaxgait.mechanics.spatial` (articulated bodies); what acts on the bodies is in
+`jaxgait.models.tree.parts`. The ground is level, at z = 0; z points up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics import spatial
+from jaxgait.mechanics.spatial import Link, Tree
+from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
+from jaxgait.models.tree.parts import Contact, Force, Prescribed, Spring, Torque, law
+from jaxgait.parameters import ParameterError, check
+from jaxgait.precision import float64_default
+
+__all__ = ["TreeModel", "TreeState"]
+
+STIFF_CONTACT = 1e-3
+"""Longest step in s where there are contacts, so that no touch-down is jumped over."""
+
+
+class TreeState(NamedTuple):
+    """Coordinates and velocities of all joints, base first (`Tree.coordinate_names`), and memories of friction laws."""
+
+    q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    memory: Float[Array, "contacts 2"] | None = None
+    """One row per contact, e.g. deflections of bristles in m; None if no friction law has a memory."""
+
+
+class Loads(NamedTuple):
+    """Everything that acts at an instant."""
+
+    q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    motion: spatial.Motion
+    depth: Float[Array, " contacts"]
+    contact: Float[Array, "contacts 3"]
+    """Forces in N."""
+    memory_rate: Float[Array, "contacts 2"]
+    tau: Float[Array, " nv"]
+    vdot: Float[Array, " nv"]
+    """Prescribed accelerations, zero elsewhere."""
+    wrenches: Float[Array, "n 6"]
+
+
+def _links(given: Any) -> Any:
+    links = given.values() if isinstance(given, Mapping) else given
+    return OrderedDict((link.name, link) for link in links)
+
+
+def _drives(given: Any) -> Any:
+    return OrderedDict((name, law(drive)) for name, drive in given.items())
+
+
+class TreeModel(Model):
+    """A tree of bodies with contact points and drives; see the module's docstring.
+
+    Every number is a parameter: `links.<body>.mass`, `contacts.<name>.normal.<...>`, `drives.<name>.stiffness`, ...
+    """
+
+    links: Mapping[str, Link] = eqx.field(converter=_links)
+    """The bodies, parents first; given as a list of `Link`."""
+    contacts: Mapping[str, Contact] = eqx.field(converter=OrderedDict, default_factory=OrderedDict)
+    """Contact points by name."""
+    drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
+    """`Spring`, `Torque`, `Force`, `Prescribed` by name, or functions of t, q, v that return all generalised forces."""
+    start: Mapping[str, Scalar] = eqx.field(default_factory=dict)
+    """Coordinates at t = 0 in m and rad, by their names; those left out are neutral."""
+    start_rates: Mapping[str, Scalar] = eqx.field(default_factory=dict)
+    """Velocities at t = 0 in m/s and rad/s, by their names; those left out are zero."""
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
+    span: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
+    _tree: Tree | None = None
+    """Only inside of what `prepared` returns."""
+
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "q": Variable("m, rad, 1", "coordinates of the joints", ("coordinate",)),
+        "v": Variable("m/s, rad/s", "velocities of the joints", ("velocity",)),
+        "memory": Variable("m", "memories of the friction laws", ("contact", "tangent")),
+        "position": Variable("m", "positions of the bodies' origins", ("body", "axis")),
+        "com": Variable("m", "position of the centre of mass", ("axis",)),
+        "com_velocity": Variable("m/s", "velocity of the centre of mass", ("axis",)),
+        "momentum": Variable("kg m/s", "momentum", ("axis",)),
+        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
+        "joint_force": Variable("N m, N", "generalised forces of the joints", ("velocity",)),
+        "contact_force": Variable("N", "forces of the ground on the contact points", ("contact", "axis")),
+        "contact_depth": Variable("m", "penetration of the contact points", ("contact",)),
+        "kinetic_energy": Variable("J", "kinetic energy"),
+        "energy": Variable("J", "kinetic, potential and elastic energy"),
+    }
+
+    @property
+    def numerics(self) -> Numerics:
+        """Explicit steps, unless a contact is stiff."""
+        stiff = any(contact.stiff for contact in self.contacts.values())
+        max_step = STIFF_CONTACT if self.contacts else None
+        return Numerics(stiff=stiff, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=max_step)
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Names of bodies, coordinates, velocities, contacts and axes."""
+        tree, axes = self._skeleton(), ("x", "y", "z")
+        return {
+            "body": tree.names,
+            "coordinate": tree.coordinate_names,
+            "velocity": tree.velocity_names,
+            "contact": tuple(self.contacts),
+            "axis": axes,
+            "tangent": axes[:2],
+        }
+
+    @property
+    def duration(self) -> Scalar:
+        """Length of a run in s."""
+        return self.span
+
+    def prepared(self) -> System:
+        """The model with its tree built."""
+        return System(eqx.tree_at(lambda m: m._tree, self, Tree.build(*self.links.values()), is_leaf=_is_none))
+
+    def _skeleton(self) -> Tree:
+        """The tree without its numbers, which may have batch axes: for names."""
+        return Tree.build(*(Link(link.name, link.parent, link.joint, 0.0) for link in self.links.values()))
+
+    def tree(self) -> Tree:
+        """The bodies."""
+        return Tree.build(*self.links.values()) if self._tree is None else self._tree
+
+    def initial_state(self) -> TreeState:
+        """Start and its rates; prescribed joints are where their motion begins."""
+        tree = self.tree()
+        q, v = jnp.asarray(tree.neutral(), dtype=float), jnp.zeros(tree.nv)
+        for name, value in self.start.items():
+            q = q.at[_index(tree.coordinate_names, name)].set(value)
+        for name, value in self.start_rates.items():
+            v = v.at[_index(tree.velocity_names, name)].set(value)
+        q, v, _ = self._prescribed(jnp.zeros(()), q, v)
+        remembers = any(contact.remembers for contact in self.contacts.values())
+        return TreeState(q, v, jnp.zeros((len(self.contacts), 2)) if remembers else None)
+
+    def vector_field(self, t: Scalar, y: TreeState) -> TreeState:
+        """Rates of coordinates, velocities and memories."""
+        tree, loads = self.tree(), self.loads(t, y)
+        rate = tree.rate(loads.q, loads.v)
+        return TreeState(rate, self._moves(loads).vdot, None if y.memory is None else loads.memory_rate)
+
+    def loads(self, t: Scalar, y: TreeState) -> Loads:
+        """Everything that acts on the bodies at time t in s."""
+        tree = self.tree()
+        q, v, vdot = self._prescribed(t, y.q, y.v)
+        motion = spatial.kinematics(tree, q, v)
+        tau, wrenches = self._driven(t, tree, motion, q, v)
+        depth, contact, memory_rate, ground = self._ground(tree, motion, y.memory)
+        return Loads(q, v, motion, depth, contact, memory_rate, tau, vdot, wrenches + ground)
+
+    def _moves(self, loads: Loads) -> spatial.Accelerations:
+        tree = self.tree()
+        driven = {j for _, j, _ in self._motions(tree)}
+        flags = [j in driven for j in range(tree.nv)]
+        return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.gravity)
+
+    def _motions(self, tree: Tree) -> list[tuple[int, int, Prescribed]]:
+        """Prescribed motions with their indices in q and v."""
+        return [(*_coordinate(tree, d.joint), d) for d in self.drives.values() if isinstance(d, Prescribed)]
+
+    def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Coordinates and velocities with the prescribed ones put in, and the prescribed accelerations."""
+        vdot = jnp.zeros_like(v)
+        for i, j, drive in self._motions(self.tree()):
+            angle, rate, acceleration = drive.at(t)
+            q, v, vdot = q.at[i].set(angle), v.at[j].set(rate), vdot.at[j].set(acceleration)
+        return q, v, vdot
+
+    def _driven(self, t: Scalar, tree: Tree, motion: spatial.Motion, q: Array, v: Array) -> tuple[Array, Array]:
+        """Generalised forces and wrenches of the drives."""
+        tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
+        for drive in self.drives.values():
+            if isinstance(drive, Spring | Torque):
+                i, j = _coordinate(tree, drive.joint)
+                tau = tau.at[j].add(drive.force(t, q[i], v[j]))
+            elif isinstance(drive, Force):
+                points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
+                place, velocity = spatial.point_motion(motion, points)
+                force = drive.force(t, place[0], velocity[0])
+                wrenches = wrenches + spatial.point_wrenches(motion, points, place, force[None])
+            elif not isinstance(drive, Prescribed):
+                tau = tau + jnp.asarray(drive(t, q, v), dtype=v.dtype)
+        return tau, wrenches
+
+    def _ground(
+        self, tree: Tree, motion: spatial.Motion, memory: Array | None
+    ) -> tuple[Array, Array, Array, Array | float]:
+        """Penetrations, forces, rates of memories, and the wrenches of the ground on the bodies."""
+        contacts = list(self.contacts.values())
+        if not contacts:
+            return jnp.zeros(0), jnp.zeros((0, 3)), jnp.zeros((0, 2)), 0.0
+        points = spatial.Points(
+            tuple(tree.index(c.body) for c in contacts), jnp.stack([_vector(c.position) for c in contacts])
+        )
+        centre, velocity = spatial.point_motion(motion, points)
+        place = centre.at[:, 2].set(0.0)  # straight below the centre, on the ground
+        spin = jnp.stack([motion.world[b].R @ motion.twist[b][:3] for b in points.body])
+        slip = velocity[:, :2] + jnp.cross(spin, place - centre)[:, :2]
+        depth = jnp.stack([jnp.asarray(c.radius, dtype=float) for c in contacts]) - centre[:, 2]
+        kept = jnp.zeros_like(slip) if memory is None else memory
+        found = [c.forces(depth[i], -velocity[i, 2], slip[i], kept[i]) for i, c in enumerate(contacts)]
+        force, change = (jnp.stack(parts) for parts in zip(*found, strict=True))
+        return depth, force, change, spatial.point_wrenches(motion, points, place, force)
+
+    def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
+        """Positions, balances, forces and energies (see `variables`)."""
+        tree, loads = self.tree(), self.loads(t, y)
+        whole = spatial.momentum(tree, loads.motion)
+        kinetic, potential = spatial.energy(tree, loads.motion, self.gravity)
+        found = {
+            "position": jnp.stack([place.r for place in loads.motion.world]),
+            "com": whole.com,
+            "com_velocity": whole.linear / whole.mass,
+            "momentum": whole.linear,
+            "angular_momentum": whole.angular,
+            "joint_force": self._moves(loads).tau,
+            "kinetic_energy": kinetic,
+            "energy": kinetic + potential + self._elastic(tree, loads),
+        }
+        touching = {"contact_force": loads.contact, "contact_depth": loads.depth} if self.contacts else {}
+        return found | touching
+
+    def _elastic(self, tree: Tree, loads: Loads) -> Array:
+        """Energy in J of all springs, and of the contacts whose laws know it."""
+        springs = [d for d in self.drives.values() if isinstance(d, Spring)]
+        stored = [jnp.asarray(s.energy(loads.q[_coordinate(tree, s.joint)[0]])) for s in springs]
+        stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
+        return sum(stored, jnp.zeros(()))
+
+    def validate(self) -> None:
+        """Rejects impossible parameters, bodies that there are none of, and names that nothing has.
+
+        Raises:
+            jaxgait.parameters.ParameterError: naming the body, drive, contact or coordinate, and what would be right.
+        """
+        super().validate()
+        for part in (*self.links.values(), *self.contacts.values(), *self.drives.values()):
+            check(part)
+        try:
+            self._check_names(self._skeleton())
+            for link in self.links.values():
+                if np.ndim(link.mass) == 0:
+                    spatial.check_inertia(link.name, float(link.mass), link.inertia)
+        except ValueError as error:
+            raise ParameterError(f"{type(self).__name__}: {error}") from error
+
+    def _check_names(self, tree: Tree) -> None:
+        for part in (*self.contacts.values(), *(d for d in self.drives.values() if isinstance(d, Force))):
+            _index(tree.names, part.body)
+        for drive in self.drives.values():
+            if isinstance(drive, Spring | Torque | Prescribed):
+                _coordinate(tree, drive.joint)
+        for names, given in ((tree.coordinate_names, self.start), (tree.velocity_names, self.start_rates)):
+            for name in given:
+                _index(names, name)
+
+
+@float64_default
+def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
+    """Indices in q and in v of a joint coordinate whose velocity is its rate.
+
+    Raises:
+        ValueError: if there is no such joint, or its velocity is not the rate of one coordinate.
+    """
+    j = _index(tree.velocity_names, name)
+    body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
+    if tree.joints[body].nq != tree.joints[body].nv:
+        raise ValueError(f"{name!r} is no rate of a coordinate: drive it by a function of t, q, v")
+    return tree.q_slices[body].start + j - tree.v_slices[body].start, j
+
+
+def _index(names: Sequence[str], name: str) -> int:
+    if name not in names:
+        raise ValueError(f"nothing is called {name!r}: there are {', '.join(names)}")
+    return list(names).index(name)
+
+
+def _vector(values: Any) -> Array:
+    return jnp.stack([jnp.asarray(x, dtype=float) for x in values])
+
+
+def _is_none(leaf: Any) -> bool:
+    return leaf is None

@@ -1,0 +1,167 @@
+"""What acts on a tree of bodies: contact points with their laws, springs, torques, forces, prescribed joint motions.
+
+Laws are modules with parameters of their own, or plain functions. Joints are named as in `Tree.velocity_names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxgait.mechanics.scalars import Scalar
+from jaxgait.parameters import parameter
+from jaxgait.precision import float64_default
+
+__all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
+
+ANY = (float("-inf"), float("inf"))
+"""No size of a body's own is implausible."""
+
+
+@float64_default
+class Function(eqx.Module):
+    """A plain function where a law is expected; it has no parameters."""
+
+    function: Callable[..., Any] = eqx.field(static=True)
+
+    def __call__(self, *args: Any) -> Any:
+        """What the function returns."""
+        return self.function(*args)
+
+
+def law(given: Any) -> Any:
+    """A module as it is; any other function as a `Function`. For fields of modules."""
+    return given if given is None or isinstance(given, eqx.Module) else Function(given)
+
+
+@float64_default
+class Contact(eqx.Module):
+    """A ball (or point) of a body that meets the level ground."""
+
+    body: str = eqx.field(static=True)
+    normal: Any = eqx.field(converter=law)
+    """Module with `force(depth, rate)`, as in `jaxgait.mechanics.contact`, or function of these: normal force in N,
+    >= 0, from the penetration in m and its rate in m/s."""
+    friction: Any = eqx.field(converter=law, default=None)
+    """Friction law of `jaxgait.mechanics.friction`, or function of the sliding velocity (2,) in m/s and the normal
+    force in N that returns the force (2,) in N on the body; None: frictionless."""
+    position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of the ball in the body's frame", plausible=ANY)
+    radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
+
+    def forces(
+        self, depth: Scalar, rate: Scalar, slip: Float[Array, 2], memory: Float[Array, 2]
+    ) -> tuple[Float[Array, 3], Float[Array, 2]]:
+        """Force in N on the body in world axes, and the rate of the friction law's memory.
+
+        Args:
+            depth: penetration in m.
+            rate: its rate in m/s.
+            slip: sliding velocity in m/s.
+            memory: state of the friction law, e.g. deflections of bristles in m; not read by a law that has none.
+        """
+        normal = jnp.asarray(_called(self.normal, depth, rate))
+        tangential, change = self._friction(depth, slip, normal, memory)
+        return jnp.concatenate([jnp.asarray(tangential), normal[None]]), change
+
+    def _friction(self, depth: Scalar, slip: Array, normal: Array, memory: Array) -> tuple[Any, Any]:
+        still = jnp.zeros_like(memory)
+        if self.friction is None:
+            return still, still
+        if not hasattr(self.friction, "at_rest"):
+            return _called(self.friction, slip, normal), still
+        engaged = self.normal.engaged(depth) if hasattr(self.normal, "engaged") else jnp.where(depth > 0.0, 1.0, 0.0)
+        force, change = self.friction.force(slip, normal, memory if self.remembers else None, engaged, axes=True)
+        return force, still if change is None else change
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the friction law has a memory."""
+        return hasattr(self.friction, "at_rest") and self.friction.at_rest(2) is not None
+
+    @property
+    def stiff(self) -> bool:
+        """Whether explicit solvers are hopeless: unless the friction law says that it is not stiff."""
+        return self.friction is not None and getattr(self.friction, "stiff", True)
+
+    def energy(self, depth: Scalar) -> Float[Array, ""]:
+        """Elastic energy in J, if the normal law knows it; else none."""
+        return jnp.asarray(self.normal.energy(depth)) if hasattr(self.normal, "energy") else jnp.zeros(())
+
+
+@float64_default
+class Spring(eqx.Module):
+    """A spring with a damper at one joint coordinate: -stiffness (q - rest) - damping v."""
+
+    joint: str = eqx.field(static=True)
+    stiffness: Scalar = parameter(
+        0.0, unit="N m/rad", doc="stiffness of the joint (N/m if it slides)", bounds="nonnegative", plausible=ANY
+    )
+    damping: Scalar = parameter(
+        0.0, unit="N m s/rad", doc="damping of the joint (N s/m if it slides)", bounds="nonnegative", plausible=ANY
+    )
+    rest: Scalar = parameter(0.0, unit="rad", doc="coordinate at rest (m if the joint slides)", plausible=ANY)
+
+    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Scalar:
+        """Generalised force in N m (N if the joint slides) at a coordinate in rad (m) and its rate."""
+        return -self.stiffness * (q - self.rest) - self.damping * v
+
+    def energy(self, q: Scalar) -> Scalar:
+        """Elastic energy in J at a coordinate in rad (m)."""
+        return 0.5 * self.stiffness * (q - self.rest) ** 2
+
+
+@float64_default
+class Torque(eqx.Module):
+    """A moment (force, if the joint slides) at one joint coordinate."""
+
+    joint: str = eqx.field(static=True)
+    law: Any = eqx.field(converter=law)
+    """Function of the time in s, the joint's coordinate in rad (m) and its rate: N m (N) on the body beyond the joint,
+    and back on its parent."""
+
+    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Scalar:
+        """Generalised force in N m (N if the joint slides)."""
+        return _called(self.law, t, q, v)
+
+
+@float64_default
+class Prescribed(eqx.Module):
+    """A joint coordinate that follows a given motion; its moment is what this takes."""
+
+    joint: str = eqx.field(static=True)
+    law: Any = eqx.field(converter=law)
+    """Function of the time in s: the coordinate in rad (m). Twice differentiable; rates are worked out."""
+
+    def at(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+        """Coordinate in rad (m), its rate and its acceleration at a time in s."""
+
+        def first(t: Array) -> tuple[Array, Array]:
+            return jax.jvp(lambda t: jnp.asarray(self.law(t), dtype=t.dtype), (t,), (jnp.ones_like(t),))
+
+        t = jnp.asarray(t, dtype=jnp.result_type(float))
+        (q, v), (_, a) = jax.jvp(first, (t,), (jnp.ones_like(t),))
+        return q, v, a
+
+
+@float64_default
+class Force(eqx.Module):
+    """A force from outside at a point of a body."""
+
+    body: str = eqx.field(static=True)
+    law: Any = eqx.field(converter=law)
+    """Function of the time in s, the point's position (3,) in m and velocity (3,) in m/s: force (3,) in N; all in world
+    axes."""
+    position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="point in the body's frame", plausible=ANY)
+
+    def force(self, t: Scalar, position: Float[Array, 3], velocity: Float[Array, 3]) -> Float[Array, 3]:
+        """Force in N in world axes."""
+        return jnp.asarray(_called(self.law, t, position, velocity), dtype=position.dtype)
+
+
+def _called(law: Any, *args: Any) -> Any:
+    return law.force(*args) if hasattr(law, "force") else law(*args)

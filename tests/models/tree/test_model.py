@@ -1,0 +1,228 @@
+"""Mechanisms assembled from bodies: against Lagrange's equations, MuJoCo, and the balances of mechanics."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import ensemble, simulate
+from jaxgait.mechanics.spatial import Link, free, hinge, planar, prismatic
+from jaxgait.models.prosthesis.formulations import lagrange
+from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
+from jaxgait.parameters import ParameterError, parameters, with_parameters
+
+G = 9.81
+ROUND = 1e-11  # double-precision rounding through two bodies
+SIDE, MASS = 0.2, 3.0
+STIFFNESS, DAMPING = 2e4, 200.0
+
+
+def rod(mass, length):
+    return {"mass": mass, "com": (0.0, 0.0, -length / 2), "inertia": np.diag([mass * length**2 / 12] * 2 + [1e-4])}
+
+
+def pendulum(**options):
+    links = [
+        Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5)),
+        Link("lower", "upper", hinge((0, 1, 0)), offset=(0, 0, -0.5), **rod(0.7, 0.4)),
+    ]
+    return TreeModel(links, start={"upper": 1.0, "lower": -0.4}, span=2.0, **options)
+
+
+def test_two_links_obey_lagranges_equations():
+    """The Lagrangian is written from the positions of the centres of mass alone."""
+
+    def lagrangian(q, v):
+        angle = jnp.cumsum(q)
+        down = lambda a: jnp.stack([-jnp.sin(a), -jnp.cos(a)])
+        first = lambda q: 0.25 * down(q[0])
+        second = lambda q: 0.5 * down(q[0]) + 0.2 * down(q[0] + q[1])
+        rates, total = jnp.cumsum(v), 0.0
+        for k, (mass, length, place) in enumerate([(1.0, 0.5, first), (0.7, 0.4, second)]):
+            r, u = jax.jvp(place, (q,), (v,))
+            total += 0.5 * mass * (u @ u) + 0.5 * mass * length**2 / 12 * rates[k] ** 2 - mass * G * r[1]
+        return total + 0.0 * angle[0]
+
+    model = pendulum(drives={"knee": Spring("lower", stiffness=2.0, rest=0.3, damping=0.1)})
+    q, v = jnp.array([0.7, -1.2]), jnp.array([0.9, 2.0])
+    y = model.initial_state()._replace(q=q, v=v)
+    found = lagrange.dynamics(lagrangian, q, v)
+    spring = jnp.array([0.0, -2.0 * (-1.2 - 0.3) - 0.1 * 2.0])
+    np.testing.assert_allclose(
+        model.vector_field(0.0, y).v, jnp.linalg.solve(found.mass, spring - found.bias), atol=ROUND
+    )
+
+
+def test_a_pendulum_conserves_its_energy_and_results_have_names():
+    run = simulate(pendulum(drives={"knee": Spring("lower", stiffness=2.0)}), samples=50)
+    assert np.ptp(run.energy.values) < 1e-6 * float(run.kinetic_energy.max())
+    assert list(run.coordinate.values) == list(run.velocity.values) == ["upper", "lower"]
+    np.testing.assert_allclose(run.q.sel(coordinate="lower")[0], -0.4)
+    assert run.position.sel(body="lower").dims == ("time", "axis")
+
+
+def test_every_number_is_a_parameter():
+    model = pendulum(drives={"knee": Spring("lower", stiffness=2.0)})
+    known = parameters(model)
+    assert {"links.lower.mass", "links.upper.com", "drives.knee.stiffness", "gravity"} <= set(known)
+    assert known["links.lower.mass"].unit == "kg"
+    heavier = with_parameters(model, {"links.lower.mass": 1.4})
+    assert heavier.links["lower"].mass == 1.4 and list(heavier.links) == ["upper", "lower"]
+    with pytest.raises(ParameterError, match=r"no parameter 'links\.foot\.mass'"):
+        with_parameters(model, {"links.foot.mass": 1.0})
+    with pytest.raises(ParameterError, match=r"links\.lower\.mass .* must be nonnegative"):
+        simulate(with_parameters(model, {"links.lower.mass": -1.0}))
+
+
+def test_ensembles_and_gradients():
+    h = 1e-4
+    scan = ensemble(
+        pendulum(drives={"knee": Spring("lower", stiffness=2.0)}),
+        {"drives.knee.stiffness": np.array([2.0 - h, 2.0, 2.0 + h])},
+        duration=0.3,
+        samples=10,
+        observe=lambda run: {"angle": run["q"][-1, 1]},
+        gradient=["drives.knee.stiffness"],
+    )
+    assert (scan.status == 0).all()
+    slope = (scan.angle[2] - scan.angle[0]) / (2 * h)
+    np.testing.assert_allclose(scan.angle_gradient[1, 0], slope, rtol=1e-5)
+
+
+class KelvinVoigt(eqx.Module):
+    """A law as the library's are: a module with a method `force`."""
+
+    stiffness: float = STIFFNESS
+    damping: float = DAMPING
+
+    def force(self, depth, rate):
+        return jnp.where(depth > 0.0, jnp.maximum(self.stiffness * depth + self.damping * rate, 0.0), 0.0)
+
+
+def friction(velocity, normal):
+    return -0.6 * normal * velocity / jnp.sqrt(velocity @ velocity + 1e-6)
+
+
+def box(**options):
+    corners = [(x, y, -SIDE / 2) for x in (-SIDE / 2, SIDE / 2) for y in (-SIDE / 2, SIDE / 2)]
+    contacts = {f"corner {i}": Contact("box", KelvinVoigt(), friction, c) for i, c in enumerate(corners)}
+    body = Link("box", None, free(), MASS, inertia=np.eye(3) * MASS * SIDE**2 / 6)
+    return TreeModel([body], contacts=contacts, **options)
+
+
+def test_a_dropped_box_comes_to_rest_with_its_weight_carried():
+    run = simulate(box(start={"box.z": 0.12}, span=0.6), samples=60)
+    assert run.status == 0
+    last = run.isel(time=-1)
+    force = last.contact_force
+    np.testing.assert_allclose(force.sum("contact"), [0.0, 0.0, MASS * G], atol=1e-3 * MASS * G)
+    np.testing.assert_allclose(force.sel(axis="z"), MASS * G / 4, rtol=1e-3)
+    np.testing.assert_allclose(last.contact_depth, MASS * G / 4 / STIFFNESS, rtol=1e-3)
+    before = run.sel(time=slice(0.0, 0.06))  # 0.02 m above the ground: free fall until 0.064 s
+    np.testing.assert_allclose(before.com_velocity.sel(axis="z"), -G * before.time, atol=1e-9)
+
+
+def test_the_ground_changes_the_momenta():
+    """Momentum and angular momentum of a tumbling box: d/dt by automatic differentiation are force and moment."""
+    model = box(drives={"wind": Force("box", lambda t, r, v: -0.5 * v, (0.03, 0.0, 0.05))})
+    rng = np.random.default_rng(0)
+    q = np.array([0.0, 0.0, 0.09, 1.0, 0.1, -0.05, 0.2])
+    q[3:] /= np.linalg.norm(q[3:])
+    y = model.initial_state()._replace(q=jnp.asarray(q), v=jnp.asarray(rng.normal(size=6)))
+
+    @jax.jit
+    def rates(y):
+        _, change = jax.jvp(lambda y: model.outputs(0.0, y), (y,), (model.vector_field(0.0, y),))
+        return model.outputs(0.0, y), change, model.loads(0.0, y)
+
+    out, change, loads = rates(y)
+    R = np.asarray(loads.motion.world[0].R)
+    arm = R @ np.array([0.03, 0.0, 0.05])
+    wind = -0.5 * (R @ (np.asarray(y.v[3:]) + np.cross(y.v[:3], [0.03, 0.0, 0.05])))
+    assert float(out["contact_depth"].max()) > 0.0
+    force = np.asarray(out["contact_force"])
+    np.testing.assert_allclose(change["momentum"], force.sum(0) + wind - [0.0, 0.0, MASS * G], atol=1e-9)
+    corners = np.array([(x, y, -SIDE / 2) for x in (-SIDE / 2, SIDE / 2) for y in (-SIDE / 2, SIDE / 2)])
+    places = corners @ R.T
+    places[:, 2] = -q[2]  # forces act at the ground
+    moment = np.cross(places, force).sum(0) + np.cross(arm, wind)
+    np.testing.assert_allclose(change["angular_momentum"], moment, atol=1e-9)
+
+
+def hopper(law):
+    """A body on a telescopic leg that moves in the plane, and turns about its hip as prescribed."""
+    links = [
+        Link("trunk", None, planar(), 8.0, (0, 0, 0.1), np.diag([0.1, 0.2, 0.1])),
+        Link("hip", "trunk", hinge((0, 1, 0)), 0.5, (0, 0, -0.1), np.diag([0.01, 0.01, 0.001])),
+        Link("leg", "hip", prismatic((0, 0, 1)), 0.4, (0, 0, -0.3), np.diag([0.01, 0.01, 0.001])),
+    ]
+    return TreeModel(
+        links,
+        contacts={"foot": Contact("leg", KelvinVoigt(), friction, (0, 0, -0.5))},
+        drives={
+            "hip": Prescribed("hip", law),
+            "spring": Spring("leg", stiffness=3e3, damping=5.0),
+            "push": Torque("leg", lambda t, q, v: -20.0 * jnp.sin(10.0 * t) - 0.0 * q * v),
+        },
+        start={"trunk.z": 0.6},
+        span=0.4,
+    )
+
+
+def test_a_hopper_is_mujocos():
+    """The same bodies in MuJoCo: accelerations under the forces that the laws gave, with the hip's moment put in."""
+    mujoco = pytest.importorskip("mujoco")
+    model = hopper(lambda t: 0.2 * jnp.sin(3.0 * t))
+    run = simulate(model, samples=40)
+    assert run.status == 0 and float(run.contact_force.max()) > 8.9 * G  # it has landed
+    np.testing.assert_allclose(run.q.sel(coordinate="hip"), 0.2 * np.sin(3.0 * run.time), atol=1e-6)
+    body = lambda k, pos="0 0 0": f'<body name="{k}" pos="{pos}">'
+    mass = lambda m, z, i: f'<inertial mass="{m}" pos="0 0 {z}" diaginertia="{i}"/>'
+    slide = lambda axis: f'<joint type="slide" axis="{axis}"/>'
+    turn = '<joint type="hinge" axis="0 1 0"/>'
+    peer = mujoco.MjModel.from_xml_string(
+        f'<mujoco><compiler balanceinertia="true"/><option gravity="0 0 -{G}"/><worldbody>{body("trunk")}'
+        f"{slide('1 0 0')}{slide('0 0 1')}{turn}{mass(8.0, 0.1, '0.1 0.2 0.1')}{body('hip')}{turn}"
+        f"{mass(0.5, -0.1, '0.01 0.01 0.001')}{body('leg')}{slide('0 0 1')}{mass(0.4, -0.3, '0.01 0.01 0.001')}"
+        "</body></body></body></worldbody></mujoco>"
+    )
+    data = mujoco.MjData(peer)
+    field = eqx.filter_jit(model.vector_field)
+    for k in (0, 20, 40):
+        at = run.isel(time=k)
+        y = model.initial_state()._replace(q=jnp.asarray(at.q.values), v=jnp.asarray(at.v.values))
+        data.qpos, data.qvel = at.q.values, at.v.values
+        mujoco.mj_kinematics(peer, data)
+        mujoco.mj_comPos(peer, data)
+        foot = data.body("leg").xpos + data.body("leg").xmat.reshape(3, 3) @ [0.0, 0.0, -0.5]
+        foot[2] = 0.0
+        force, generalised = at.contact_force.sel(contact="foot").values, np.zeros(peer.nv)
+        mujoco.mj_applyFT(peer, data, force, np.zeros(3), foot, data.body("leg").id, generalised)
+        data.qfrc_applied = generalised + at.joint_force.values
+        mujoco.mj_forward(peer, data)
+        np.testing.assert_allclose(field(float(at.time), y).v, data.qacc, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"drives": {"spring": Spring("ankle")}}, "nothing is called 'ankle': there are upper, lower"),
+        ({"contacts": {"toe": Contact("foot", KelvinVoigt())}}, "nothing is called 'foot'"),
+        ({"start_rates": {"hip": 1.0}}, "nothing is called 'hip'"),
+    ],
+)
+def test_names_that_nothing_has(options, match):
+    model = eqx.tree_at(
+        lambda m: [getattr(m, k) for k in options],
+        pendulum(),
+        list(options.values()),
+        is_leaf=lambda x: isinstance(x, dict),
+    )
+    with pytest.raises(ParameterError, match=match):
+        model.validate()
+
+
+def test_a_spring_on_a_free_base_says_what_would_be_right():
+    with pytest.raises(ParameterError, match=r"'box.w_x' is no rate of a coordinate"):
+        box(drives={"spring": Spring("box.w_x")}).validate()
