@@ -8,6 +8,7 @@
     tau = inverse_dynamics(tree, motion, vdot)         # recursive Newton-Euler
     M = mass_matrix(tree, motion)                      # composite rigid bodies
     vdot, tau = hybrid_dynamics(tree, motion, ...)     # articulated bodies; some coordinates prescribed, others free
+    flat = tree.in_plane()                             # if it moves in the x-z plane: the same, in scalars, much faster
 
 Conventions: spatial vectors are (6,) arrays, the angular part first, taken at the origin of the body and in its axes;
 quaternions are (w, x, y, z); gravity points along -z of the world (see `frames` for other ways to write orientations,
@@ -15,7 +16,11 @@ and for twists in world axes). Coordinates q, velocities v, their rates vdot, jo
 mass matrix are all ordered alike: body after body as in the tree, so the base first, then the joints. The six
 velocities of a free base are its twist, so the first six entries of tau and of the mass matrix belong to the wrench on
 the base, moment first, at its origin and in its axes. All recursions are O(N) in the number of bodies (the mass matrix:
-O(N depth)). Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
+O(N depth)).
+
+`Tree.in_plane` gives the planar form of a tree whose joints slide along x and z and turn about y: the same bodies,
+joints, coordinates and functions, computed by the same recursions in unrolled scalars (`plane`) instead of arrays
+(`space`). Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
 """
 
 from jaxgait.mechanics.spatial.dynamics import (
@@ -23,6 +28,7 @@ from jaxgait.mechanics.spatial.dynamics import (
     forward_dynamics,
     hybrid_dynamics,
     inverse_dynamics,
+    joint_wrenches,
     mass_matrix,
 )
 from jaxgait.mechanics.spatial.frames import (
@@ -34,7 +40,7 @@ from jaxgait.mechanics.spatial.frames import (
 )
 from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
 from jaxgait.mechanics.spatial.points import Momentum, Points, energy, momentum, point_motion, point_wrenches
-from jaxgait.mechanics.spatial.tree import Link, Motion, Tree, check_inertia, kinematics
+from jaxgait.mechanics.spatial.tree import Link, Motion, PlanarTree, Tree, check_inertia, kinematics
 from jaxgait.mechanics.spatial.vectors import Placement, quaternion_about, rotation_about, rotation_of_quaternion
 
 __all__ = [
@@ -44,6 +50,7 @@ __all__ = [
     "Momentum",
     "Motion",
     "Placement",
+    "PlanarTree",
     "Points",
     "Tree",
     "ball",
@@ -55,6 +62,7 @@ __all__ = [
     "hinge",
     "hybrid_dynamics",
     "inverse_dynamics",
+    "joint_wrenches",
     "kinematics",
     "mass_matrix",
     "momentum",

@@ -1,66 +1,71 @@
 """Recursive dynamics of kinematic trees: Newton-Euler, composite rigid bodies, articulated bodies.
 
+Written once for trees in space and in the plane: what differs between arrays and named scalars is `Tree.algebra`.
 References: Featherstone (2008), tables 5.1, 6.2, 7.1 and section 9.2 (hybrid dynamics).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Tree
-from jaxgait.mechanics.spatial.vectors import Vec6, cross_force
+from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, plus
 from jaxgait.precision import float64_default
-
-Wrenches = Float[Array, "n 6"]
 
 
 class Accelerations(NamedTuple):
     """Result of `hybrid_dynamics`: everything, whether it was given or found."""
 
-    vdot: Float[Array, " nv"]
-    """Rates of the velocities."""
-    tau: Float[Array, " nv"]
-    """Generalised forces of the joints."""
-    bodies: list[Vec6]
-    """Spatial acceleration of each body (gravity left out), in body axes."""
+    vdot: Any
+    """Rates of the velocities, (nv,); planar: a list of numbers."""
+    tau: Any
+    """Generalised forces of the joints, likewise."""
+    bodies: list[Any]
+    """Spatial acceleration (6,) of each body (gravity left out), in body axes."""
 
 
 @float64_default
 def inverse_dynamics(
-    tree: Tree,
-    motion: Motion,
-    vdot: Float[Array, " nv"],
-    wrenches: Wrenches | None = None,
-    gravity: Float[ArrayLike, ""] = 9.81,
-) -> Float[Array, " nv"]:
+    tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
+) -> Any:
     """Joint forces that produce given accelerations (recursive Newton-Euler).
 
     Args:
         tree: the bodies.
         motion: from `kinematics`.
-        vdot: rates of the velocities.
-        wrenches: external wrenches on the bodies at their origins, in body axes (see `point_wrenches`).
+        vdot: rates of the velocities, (nv,); of a planar tree any sequence of scalars.
+        wrenches: external wrenches on the bodies at their origins, in body axes, (n, 6) (see `point_wrenches`); of a
+            planar tree a sequence of `plane.Vector` or None.
         gravity: along -z of the world, m/s^2.
 
     Returns:
         Generalised forces, `nv` numbers in the order of the velocities, base first: N m for rotations, N for
         translations; for a free joint the wrench on its body in the body's axes, moment first.
     """
+    passed = joint_wrenches(tree, motion, vdot, wrenches, gravity)
+    return tree.algebra.joined([tree.algebra.components(S, f) for S, f in zip(motion.S, passed, strict=True)])
+
+
+@float64_default
+def joint_wrenches(
+    tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
+) -> list[Any]:
+    """Wrench of each body's parent on it, at the body's origin and in its axes; arguments as in `inverse_dynamics`.
+
+    These are all forces and moments that a joint carries, (6,), moment first: those of its actuator (what
+    `inverse_dynamics` gives) and those of its bearings.
+    """
     accelerations = _outward_accelerations(tree, motion, vdot, gravity)
-    force = _body_forces(tree, motion, wrenches)
     inertias = tree.inertias()
-    force = [f + inertias[i] @ accelerations[i] for i, f in enumerate(force)]
-    tau = [jnp.zeros(0)] * len(force)
+    force = [f + inertias[i] @ accelerations[i] for i, f in enumerate(_body_forces(tree, motion, inertias, wrenches))]
     for i in reversed(range(len(force))):
-        tau[i] = motion.S[i].T @ force[i]
         if tree.parents[i] >= 0:
             force[tree.parents[i]] = force[tree.parents[i]] + motion.local[i].force_to_parent(force[i])
-    return jnp.concatenate(tau)
+    return force
 
 
 @float64_default
@@ -91,24 +96,20 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
 
 @float64_default
 def forward_dynamics(
-    tree: Tree,
-    motion: Motion,
-    tau: Float[Array, " nv"],
-    wrenches: Wrenches | None = None,
-    gravity: Float[ArrayLike, ""] = 9.81,
-) -> Float[Array, " nv"]:
+    tree: Topology, motion: Motion, tau: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
+) -> Any:
     """Rates of the velocities under given joint forces (articulated bodies); arguments as in `inverse_dynamics`."""
-    return hybrid_dynamics(tree, motion, jnp.zeros_like(tau), tau, (False,) * tree.nv, wrenches, gravity).vdot
+    return hybrid_dynamics(tree, motion, tau, tau, (False,) * tree.nv, wrenches, gravity).vdot
 
 
 @float64_default
 def hybrid_dynamics(
-    tree: Tree,
+    tree: Topology,
     motion: Motion,
-    vdot: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
+    vdot: Any,
+    tau: Any,
     prescribed: Sequence[bool],
-    wrenches: Wrenches | None = None,
+    wrenches: Any = None,
     gravity: Float[ArrayLike, ""] = 9.81,
 ) -> Accelerations:
     """Some coordinates follow given accelerations, the others given forces (articulated bodies, O(N)).
@@ -116,18 +117,20 @@ def hybrid_dynamics(
     Args:
         tree: the bodies.
         motion: from `kinematics`.
-        vdot: rates of the velocities, read where `prescribed`.
-        tau: generalised forces, read where not `prescribed`.
+        vdot: rates of the velocities, read where `prescribed`; of a planar tree any sequence of scalars.
+        tau: generalised forces, read where not `prescribed`, likewise.
         prescribed: one flag per velocity.
-        wrenches: external wrenches on the bodies at their origins, in body axes.
+        wrenches: external wrenches on the bodies at their origins, in body axes, see `inverse_dynamics`.
         gravity: along -z of the world, m/s^2.
 
     Returns:
         The unknown accelerations and forces beside the known ones.
     """
-    flags, vdot, tau = np.asarray(prescribed, dtype=bool), jnp.asarray(vdot), jnp.asarray(tau)
-    sections = [_Section.split(tree, motion, i, vdot, tau, flags) for i in range(len(tree.names))]
-    inertia, force = tree.inertias(), _body_forces(tree, motion, wrenches)
+    algebra, flags = tree.algebra, np.asarray(prescribed, dtype=bool)
+    joints = zip(motion.S, motion.bias, tree.v_slices, strict=True)
+    sections = [algebra.Section.split(S, bias, rows, vdot, tau, flags) for S, bias, rows in joints]
+    inertia = tree.inertias()
+    force = _body_forces(tree, motion, inertia, wrenches)
     for i in reversed(range(len(sections))):
         sections[i] = section = sections[i].articulate(inertia[i], force[i])
         p = tree.parents[i]
@@ -136,93 +139,35 @@ def hybrid_dynamics(
             inertia[p] = inertia[p] + motion.local[i].inertia_to_parent(through)
             force[p] = force[p] + motion.local[i].force_to_parent(left)
 
-    accelerations: list[Vec6] = []
-    found_vdot, found_tau = vdot, tau
+    accelerations: list[Any] = []
     for i, section in enumerate(sections):
-        p = tree.parents[i]
-        parent = _lift(motion, i, gravity) if p < 0 else motion.local[i].motion_to_child(accelerations[p])
-        a, free_vdot = section.accelerate(parent)
+        a, free_vdot = section.accelerate(_of_parent(tree, motion, i, accelerations, gravity))
         accelerations.append(a)
-        transmitted = inertia[i] @ a + force[i]
-        found_vdot = found_vdot.at[section.free].set(free_vdot)
-        found_tau = found_tau.at[section.driven].set(section.S_driven.T @ transmitted)
-    bodies = [a - _weightless(motion, i, gravity) for i, a in enumerate(accelerations)]
-    return Accelerations(found_vdot, found_tau, bodies)
+        vdot = algebra.put(vdot, section.free, free_vdot)
+        tau = algebra.put(tau, section.driven, algebra.components(section.S_driven, inertia[i] @ a + force[i]))
+    bodies = [a - algebra.upward(motion.world[i], gravity) for i, a in enumerate(accelerations)]
+    return Accelerations(vdot, tau, bodies)
 
 
-@float64_default
-class _Section(NamedTuple):
-    """One body and its joint in the articulated-body recursion, the joint's columns split in free and driven ones."""
-
-    free: np.ndarray
-    driven: np.ndarray
-    S_free: Float[Array, "6 k"]
-    S_driven: Float[Array, "6 m"]
-    bias: Vec6
-    tau: Float[Array, " k"]
-    U: Float[Array, "6 k"] | None = None
-    """Articulated inertia times the free columns."""
-    D_inverse: Float[Array, "k k"] | None = None
-    u: Float[Array, " k"] | None = None
-
-    @classmethod
-    def split(cls, tree: Tree, motion: Motion, i: int, vdot: Array, tau: Array, prescribed: np.ndarray) -> _Section:
-        columns = np.arange(tree.nv)[tree.v_slices[i]]
-        mask = prescribed[columns]
-        free, driven = columns[~mask], columns[mask]
-        S_free, S_driven = motion.S[i][:, ~mask], motion.S[i][:, mask]
-        return cls(free, driven, S_free, S_driven, motion.bias[i] + S_driven @ vdot[driven], tau[free])
-
-    def articulate(self, inertia: Float[Array, "6 6"], force: Vec6) -> _Section:
-        U = inertia @ self.S_free
-        D_inverse = inverse_spd(self.S_free.T @ U)
-        return self._replace(U=U, D_inverse=D_inverse, u=self.tau - self.S_free.T @ force)
-
-    def seen_from_parent(self, inertia: Float[Array, "6 6"], force: Vec6) -> tuple[Float[Array, "6 6"], Vec6]:
-        assert self.U is not None and self.D_inverse is not None and self.u is not None
-        gain = self.U @ self.D_inverse
-        through = inertia - gain @ self.U.T
-        return through, force + through @ self.bias + gain @ self.u
-
-    def accelerate(self, parent: Vec6) -> tuple[Vec6, Float[Array, " k"]]:
-        assert self.U is not None and self.D_inverse is not None and self.u is not None
-        a = parent + self.bias
-        vdot = self.D_inverse @ (self.u - self.U.T @ a)
-        return a + self.S_free @ vdot, vdot
+def _of_parent(tree: Topology, motion: Motion, i: int, known: list[Any], gravity: Float[ArrayLike, ""]) -> Any:
+    """Acceleration of body i's parent in the axes of body i, in a frame that falls upward with `gravity`."""
+    p = tree.parents[i]
+    return tree.algebra.upward(motion.world[i], gravity) if p < 0 else motion.local[i].motion_to_child(known[p])
 
 
-def _outward_accelerations(tree: Tree, motion: Motion, vdot: Array, gravity: Float[ArrayLike, ""]) -> list[Vec6]:
+def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: Float[ArrayLike, ""]) -> list[Any]:
     """Spatial accelerations of the bodies in a frame that falls upward with `gravity`."""
-    accelerations: list[Vec6] = []
+    known: list[Any] = []
     for i, rows in enumerate(tree.v_slices):
-        p = tree.parents[i]
-        parent = _lift(motion, i, gravity) if p < 0 else motion.local[i].motion_to_child(accelerations[p])
-        accelerations.append(parent + motion.bias[i] + motion.S[i] @ vdot[rows])
-    return accelerations
+        own = plus(motion.bias[i], tree.algebra.along(motion.S[i], vdot[rows]))
+        known.append(plus(_of_parent(tree, motion, i, known, gravity), own))
+    return known
 
 
-def _body_forces(tree: Tree, motion: Motion, wrenches: Wrenches | None) -> list[Vec6]:
+def _body_forces(tree: Topology, motion: Motion, inertias: Sequence[Any], wrenches: Any) -> list[Any]:
     """Wrench each body needs beside inertia times acceleration: gyroscopic, less what acts from outside."""
-    inertias = tree.inertias()
-    forces = [cross_force(twist, inertias[i] @ twist) for i, twist in enumerate(motion.twist)]
-    return forces if wrenches is None else [f - wrenches[i] for i, f in enumerate(forces)]
-
-
-def _weightless(motion: Motion, i: int, gravity: Float[ArrayLike, ""]) -> Vec6:
-    """Acceleration +g along the world's z in the axes of body i: gravity as a fictitious lift."""
-    up = motion.world[i].R[2] * gravity
-    return jnp.concatenate([jnp.zeros_like(up), up])
-
-
-_lift = _weightless  # a root body's parent is the world: the same vector, in the axes of the root
-
-
-@float64_default
-def inverse_spd(A: Float[Array, "k k"]) -> Float[Array, "k k"]:
-    """Inverse of a small symmetric positive definite matrix by unrolled Gauss-Jordan steps without pivoting."""
-    n = A.shape[0]
-    for k in range(n):
-        pivot = 1.0 / A[k, k]
-        row, column = A[k] * pivot, A[:, k]
-        A = (A - column[:, None] * row[None, :]).at[k].set(row).at[:, k].set(-column * pivot).at[k, k].set(pivot)
-    return A
+    cross_force = tree.algebra.cross_force
+    forces = [cross_force(twist, inertia @ twist) for twist, inertia in zip(motion.twist, inertias, strict=True)]
+    if wrenches is None:
+        return forces
+    return [f if w is None else f - w for f, w in zip(forces, wrenches, strict=True)]

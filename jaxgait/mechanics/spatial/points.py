@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Tree
+from jaxgait.mechanics.spatial import plane
+from jaxgait.mechanics.spatial.tree import Motion, PlanarTree, Tree
 from jaxgait.mechanics.spatial.vectors import Vec3, cross
 from jaxgait.precision import float64_default
 
@@ -65,8 +66,11 @@ def point_wrenches(
 
 
 @float64_default
-def momentum(tree: Tree, motion: Motion) -> Momentum:
+def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass."""
+    if isinstance(tree, PlanarTree):
+        bodies = range(len(tree.names))
+        return plane.momentum([tree.mass[i] for i in bodies], tree.coms(), [tree.inertia[i] for i in bodies], motion)
     mass, com, inertia = (jnp.asarray(x) for x in (tree.mass, tree.com, tree.inertia))
     points = Points(tuple(range(len(tree.names))), com)
     place, velocity = point_motion(motion, points)
@@ -81,12 +85,12 @@ def momentum(tree: Tree, motion: Motion) -> Momentum:
 
 
 @float64_default
-def energy(tree: Tree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
+def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
     """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0."""
-    inertias = tree.inertias()
-    kinetic = sum((0.5 * jnp.sum(V * (inertias[i] @ V)) for i, V in enumerate(motion.twist)), jnp.zeros(()))
+    dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
+    kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
     whole = momentum(tree, motion)
-    return kinetic, whole.mass * gravity * whole.com[2]
+    return kinetic, whole.mass * gravity * whole.com[-1]
 
 
 def _gather(motion: Motion, points: Points) -> tuple[Array, Array, Array]:

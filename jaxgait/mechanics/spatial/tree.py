@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
-from jaxgait.mechanics.spatial.vectors import Mat6, Placement, Vec6, cross_motion, rigid_inertia
+from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
 from jaxgait.parameters import parameter
 from jaxgait.precision import float64_default
 
@@ -45,16 +46,65 @@ class Link(eqx.Module):
 
 
 @float64_default
-class Tree(eqx.Module):
-    """A tree of n bodies, each behind its parent in the list; numbers are leaves, topology is static.
+class Topology(eqx.Module):
+    """What hangs on what: bodies, each behind its parent in the list, and their joints."""
 
-    SI units: coordinates in m and rad, velocities in m/s and rad/s.
-    """
+    algebra: ClassVar[Any]
+    """The module that the recursions compute with: `space`, or `plane`."""
 
     names: tuple[str, ...] = eqx.field(static=True)
     parents: tuple[int, ...] = eqx.field(static=True)
     """Index of each body's parent, -1 for the world."""
     joints: tuple[Joint, ...] = eqx.field(static=True)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return sum(joint.nq for joint in self.joints)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return sum(joint.nv for joint in self.joints)
+
+    @property
+    def q_slices(self) -> list[slice]:
+        """Where each body's joint finds its coordinates in q."""
+        return _slices([joint.nq for joint in self.joints])
+
+    @property
+    def v_slices(self) -> list[slice]:
+        """Where each body's joint finds its velocities in v."""
+        return _slices([joint.nv for joint in self.joints])
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the entries of q: the body's, followed by the motion's if the joint has several ("trunk.x")."""
+        return _names(self.names, [joint.coordinates for joint in self.joints])
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the entries of v (and of vdot, tau and the mass matrix), likewise."""
+        return _names(self.names, [joint.velocities for joint in self.joints])
+
+    def index(self, name: str) -> int:
+        """Index of a body by name."""
+        return self.names.index(name)
+
+    def neutral(self) -> Float[np.ndarray, " nq"]:
+        """Coordinates with every body's frame in its joint frame."""
+        return np.concatenate([joint.neutral() for joint in self.joints])
+
+
+@float64_default
+class Tree(Topology):
+    """A tree of n bodies in space; numbers are leaves, topology is static.
+
+    SI units: coordinates in m and rad, velocities in m/s and rad/s.
+    """
+
+    algebra: ClassVar[Any] = space
+
     offset: Float[ArrayLike, "n 3"]
     """Joint origin in the parent's frame, m."""
     rotation: Float[ArrayLike, "n 3 3"]
@@ -98,44 +148,6 @@ class Tree(eqx.Module):
             inertia=stack([link.inertia for link in links]),
         )
 
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return sum(joint.nq for joint in self.joints)
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return sum(joint.nv for joint in self.joints)
-
-    @property
-    def q_slices(self) -> list[slice]:
-        """Where each body's joint finds its coordinates in q."""
-        return _slices([joint.nq for joint in self.joints])
-
-    @property
-    def v_slices(self) -> list[slice]:
-        """Where each body's joint finds its velocities in v."""
-        return _slices([joint.nv for joint in self.joints])
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """Names of the entries of q: the body's, followed by the motion's if the joint has several ("trunk.x")."""
-        return _names(self.names, [joint.coordinates for joint in self.joints])
-
-    @property
-    def velocity_names(self) -> tuple[str, ...]:
-        """Names of the entries of v (and of vdot, tau and the mass matrix), likewise."""
-        return _names(self.names, [joint.velocities for joint in self.joints])
-
-    def index(self, name: str) -> int:
-        """Index of a body by name."""
-        return self.names.index(name)
-
-    def neutral(self) -> Float[np.ndarray, " nq"]:
-        """Coordinates with every body's frame in its joint frame."""
-        return np.concatenate([joint.neutral() for joint in self.joints])
-
     def rate(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, " nq"]:
         """Time derivative of the coordinates from the velocities (they differ in quaternions)."""
         parts = zip(self.joints, self.q_slices, self.v_slices, strict=True)
@@ -146,47 +158,119 @@ class Tree(eqx.Module):
         mass, com, inertia = (jnp.asarray(x) for x in (self.mass, self.com, self.inertia))
         return [rigid_inertia(mass[i], com[i], inertia[i]) for i in range(len(self.names))]
 
+    def seats(self) -> list[Placement]:
+        """Frame of each joint in the parent of its body."""
+        offset, rotation = jnp.asarray(self.offset), jnp.asarray(self.rotation)
+        return [Placement(rotation[i], offset[i]) for i in range(len(self.names))]
 
-class Motion(NamedTuple):
-    """Where the bodies of a tree are and how they move, one entry per body."""
+    def in_plane(self) -> PlanarTree:
+        """The same tree, if it moves in the sagittal plane, in the planar form that is written out in scalars.
 
-    local: list[Placement]
-    """Placement in the parent."""
-    world: list[Placement]
-    """Placement in the world."""
-    S: list[Float[Array, "6 nv"]]
-    """Joint maps, in body axes."""
-    twist: list[Vec6]
-    """Angular and linear velocity at the body's origin, in body axes."""
-    bias: list[Vec6]
-    """Acceleration in the parent at zero joint accelerations: velocity products."""
+        Raises:
+            ValueError: for a joint that leaves the plane or a joint frame that is turned in its parent.
+        """
+        for name, joint in zip(self.names, self.joints, strict=True):
+            if not plane.is_planar(joint):
+                raise ValueError(
+                    f"body {name!r} has a joint that leaves the plane: slide along x and z and turn about y, "
+                    "or compute in space"
+                )
+        if not isinstance(self.rotation, np.ndarray) or (self.rotation != np.eye(3)).any():
+            raise ValueError(
+                "joint frames of a planar tree are not turned in their parents: put the angle in q instead"
+            )
+        offset, com, inertia = (jnp.asarray(x) for x in (self.offset, self.com, self.inertia))
+        return PlanarTree(
+            *(self.names, self.parents, self.joints),
+            offset[:, ::2],
+            jnp.asarray(self.mass),
+            com[:, ::2],
+            inertia[:, 1, 1],
+        )
 
 
 @float64_default
-def kinematics(tree: Tree, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Motion:
+class PlanarTree(Topology):
+    """The planar form of a `Tree`, made by `Tree.in_plane`: the same names, joints, coordinates and velocities.
+
+    Functions of trees take it likewise; q, v and everything else is then read and returned in scalars (sequences of
+    numbers, `plane.Vector`, `plane.Vec`) instead of arrays.
+    """
+
+    algebra: ClassVar[Any] = plane
+
+    offset: Float[Array, "n 2"]
+    """Joint origin in the parent's frame (x, z), m."""
+    mass: Float[Array, " n"]
+    com: Float[Array, "n 2"]
+    """Centre of mass in the body's frame (x, z), m."""
+    inertia: Float[Array, " n"]
+    """About the centre of mass and +y, kg m^2."""
+
+    def rate(self, q: Sequence[plane.Number], v: Sequence[plane.Number]) -> Sequence[plane.Number]:
+        """Time derivative of the coordinates: the velocities."""
+        return v
+
+    def coms(self) -> list[plane.Vec]:
+        """Centre of mass of each body in its frame, m."""
+        return [plane.Vec(self.com[i, 0], self.com[i, 1]) for i in range(len(self.names))]
+
+    def inertias(self) -> list[plane.Rigid]:
+        """Inertia of each body at its origin."""
+        return [plane.rigid_inertia(self.mass[i], com, self.inertia[i]) for i, com in enumerate(self.coms())]
+
+    def seats(self) -> list[plane.Vec]:
+        """Origin of each joint in the parent of its body, m."""
+        return [plane.Vec(self.offset[i, 0], self.offset[i, 1]) for i in range(len(self.names))]
+
+
+class Motion(NamedTuple):
+    """Where the bodies of a tree are and how they move, one entry per body; the planar form in `plane`'s types."""
+
+    local: list[Any]
+    """`Placement` in the parent."""
+    world: list[Any]
+    """`Placement` in the world."""
+    S: list[Any]
+    """Joint maps (6, nv), in body axes; planar: lists of columns."""
+    twist: list[Any]
+    """Angular and linear velocity (6,) at the body's origin, in body axes."""
+    bias: list[Any]
+    """Acceleration (6,) in the parent at zero joint accelerations: velocity products; planar: None if there is none."""
+
+
+@float64_default
+def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
     """One outward pass over the tree.
 
     Coordinates in m and rad, velocities in m/s and rad/s.
 
     Args:
         tree: the bodies.
-        q: coordinates, `nq` numbers.
-        v: velocities, `nv` numbers.
+        q: coordinates, `nq` numbers; of a planar tree any sequence of scalars.
+        v: velocities, `nv` numbers, likewise.
     """
-    motion = Motion([], [], [], [], [])
-    offset, rotation = jnp.asarray(tree.offset), jnp.asarray(tree.rotation)
-    for i, (joint, a, b) in enumerate(zip(tree.joints, tree.q_slices, tree.v_slices, strict=True)):
-        local = Placement(rotation[i], offset[i]).then(joint.placement(q[a]))
-        S = joint.columns(q[a])
-        relative = S @ v[b]
-        p = tree.parents[i]
-        carried = local.motion_to_child(motion.twist[p]) if p >= 0 else jnp.zeros_like(relative)
-        motion.local.append(local)
-        motion.world.append(motion.world[p].then(local) if p >= 0 else local)
-        motion.S.append(S)
-        motion.twist.append(carried + relative)
-        motion.bias.append(joint.bias(S, v[b]) + cross_motion(carried, relative))
+    algebra, motion = tree.algebra, Motion([], [], [], [], [])
+    parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
+    for joint, seat, p, a, b in parts:
+        moved = algebra.moved(joint, seat, q[a], v[b])
+        carried = moved.local.motion_to_child(motion.twist[p]) if p >= 0 else None
+        motion.local.append(moved.local)
+        motion.world.append(motion.world[p].then(moved.local) if p >= 0 else moved.local)
+        motion.S.append(moved.S)
+        motion.twist.append(plus(carried, moved.relative, algebra.still))
+        both = carried is not None and moved.relative is not None
+        turning = algebra.cross_motion(carried, moved.relative) if both else None
+        motion.bias.append(plus(moved.bias, turning))
     return motion
+
+
+def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
+    """The sum of two vectors that may be missing."""
+    if a is None or b is None:
+        found = b if a is None else a
+        return neither() if found is None else found
+    return a + b
 
 
 @float64_default

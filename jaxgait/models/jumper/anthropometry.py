@@ -82,6 +82,18 @@ def _merged(upper: Segment, lower: Segment) -> Segment:
 
 
 @float64_default
+def axes(name: str, s: Segment) -> tuple[Scalar, Scalar, Scalar]:
+    """Moments of inertia in kg m^2 about x (forward), y and z (up) of a segment: upright, the foot along x."""
+    return (s.longitudinal, s.transverse, s.sagittal) if name == "foot" else (s.sagittal, s.transverse, s.longitudinal)
+
+
+@float64_default
+def principal(x: Scalar, y: Scalar, z: Scalar) -> tuple[tuple[Scalar, ...], ...]:
+    """Inertia tensor from its principal moments."""
+    return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
+
+
+@float64_default
 def stack(values: list[Scalar]) -> jnp.ndarray:
     """Numbers as one array in the precision in force."""
     return jnp.stack([jnp.asarray(v, dtype=float) for v in values])

@@ -16,9 +16,17 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics.planar_tree import PlanarTree, Vec
+from jaxgait.mechanics.spatial import Link
+from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, parameter
-from jaxgait.models.jumper.anthropometry import REFERENCE_STATURE, SHOULDER_BELOW_NECK, Segment, segments, stack
+from jaxgait.models.jumper.anthropometry import (
+    REFERENCE_STATURE,
+    SHOULDER_BELOW_NECK,
+    Segment,
+    axes,
+    principal,
+    segments,
+)
 from jaxgait.models.jumper.planar import Joint, PlanarJumper
 from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing
@@ -80,19 +88,22 @@ class Jumper(PlanarJumper):
         angles = {"ankle": -45, "knee": -90, "hip": -90, "shoulder": 54, "elbow": 54}
         return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
 
-    def build(self) -> PlanarTree:
+    def links(self) -> list[Link]:
         """The nine bars; those of the limbs stand for both sides."""
         s = segments(self.mass, self.stature)
         offsets, coms = _layout(s, self.stature)
-        parts = [s[name] for name in _NAMES]
-        sides = jnp.asarray(_SIDES, dtype=float)
-        return PlanarTree(
-            parents=_PARENTS,
-            offset=jnp.stack([stack(list(o)) for o in offsets]),
-            com=jnp.stack([stack(list(c)) for c in coms]),
-            mass=sides * stack([p.mass for p in parts]),
-            inertia=sides * stack([p.transverse for p in parts]),
-        )
+        return [
+            Link(
+                *(name, None if parent < 0 else _NAMES[parent], self.joint_to(i)),
+                mass=sides * s[name].mass,
+                com=(com[0], 0.0, com[1]),
+                inertia=principal(*(sides * moment for moment in axes(name, s[name]))),
+                offset=(offset[0], 0.0, offset[1]),
+            )
+            for i, (name, parent, sides, com, offset) in enumerate(
+                zip(_NAMES, _PARENTS, _SIDES, coms, offsets, strict=True)
+            )
+        ]
 
     def tips(self) -> list[Vec]:
         """Toe tip, knee, hip, and so on to the finger tips."""

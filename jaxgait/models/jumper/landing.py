@@ -16,7 +16,7 @@ foot at rest to the momentum p = (velocity of the centre of mass, angular moment
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,10 +26,11 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from jaxgait import precision
-from jaxgait.mechanics.planar_tree import Bar, Point, Turn, Vec, whole
+from jaxgait.mechanics.spatial import Motion, momentum
+from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, System, parameter
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
-from jaxgait.models.jumper.swing import Keyframes
+from jaxgait.models.jumper.swing import Keyframes, Turn
 from jaxgait.parameters import check
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
@@ -111,8 +112,8 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
 
 @jax.jit
 def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
-    body = whole(model.tree(), model.motion(t, aloft))
-    return Flight(t, body.com, body.velocity, body.angular_momentum, jnp.asarray(aloft.pitch))
+    body: Any = momentum(model.tree(), model.motion(t, aloft))
+    return Flight(t, body.com, body.linear.scaled(1.0 / body.mass), body.angular, jnp.asarray(aloft.pitch))
 
 
 # --- touch-down ---------------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3])
     aloft_for = u[2] - flight.t
     angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
     touch = _legs(model, u[2], angle, *_falling(model, flight, u[2]))
-    standing = whole(model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])).com
+    standing: Any = momentum(model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])).com
     height = flight.com.z + flight.velocity.z * aloft_for - 0.5 * model.gravity * aloft_for**2
     pitch = _pitch(model, flight, _keyframes(model, jax.tree.map(lambda x: x[None], touch), chosen.reach), u[2])
     return jnp.stack([model.sole.drop + standing.z - height, standing.x - chosen.com, pitch]), touch
@@ -170,8 +171,8 @@ def _legs(
 
     def carried(places: Array, rates: Array) -> Float[Array, 3]:
         turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(places, rates, strict=True)]
-        body = whole(model.tree(), _over_foot(model, turns))
-        return jnp.stack([body.velocity.x, body.velocity.z, body.angular_momentum])
+        body: Any = momentum(model.tree(), _over_foot(model, turns))
+        return jnp.stack([body.linear.x / body.mass, body.linear.z / body.mass, body.angular])
 
     def of_rates(own: Float[Array, 3]) -> Float[Array, 3]:
         return carried(places, rates.at[:3].set(own))
@@ -194,7 +195,8 @@ def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) ->
         legs = [Turn(*map(jnp.add, turn, key.turn(t - model.quiet))) for turn, key in zip(turns, keys, strict=False)]
 
         def carried(spin: Scalar) -> Float[Array, ""]:
-            return whole(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin)).angular_momentum
+            body: Any = momentum(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin))
+            return body.angular
 
         still, turning = jax.vmap(carried)(jnp.array([0.0, 1.0]))
         return (flight.spin - still) / (turning - still)
@@ -249,11 +251,9 @@ def _turns(legs: Legs) -> list[Turn]:
     return [Turn(*values) for values in zip(legs.angle, legs.rate, legs.acceleration, strict=True)]
 
 
-def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> list[Bar]:
+def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> Motion:
     """The bars over a level foot whose ankle rests in the origin; the foot may turn."""
-    zero = jnp.zeros(())
-    rest = Vec(zero, zero)
-    return model.posed(flexions, Point(rest, rest, rest), Turn(zero, zero + spin, zero))
+    return model.posed(flexions, rates=(0.0, 0.0, spin))
 
 
 # --- what is read off a landing -----------------------------------------------------------------------------------

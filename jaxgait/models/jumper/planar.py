@@ -25,20 +25,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
-from jaxgait.mechanics.planar_tree import (
-    Bar,
-    PlanarTree,
-    Point,
-    Turn,
-    Vec,
-    Whole,
-    bars,
-    base_acceleration,
-    joint_moments,
-    whole,
-)
+from jaxgait.mechanics import spatial
+from jaxgait.mechanics.spatial import Link, Motion, PlanarTree, Tree, plane
+from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Model, Numerics, Scalar, System, Variable
 from jaxgait.models.jumper.sole import Sole, StudForces
+from jaxgait.models.jumper.swing import Turn
 from jaxgait.parameters import ParameterError, check
 from jaxgait.precision import float64_default
 from jaxgait.roots import root
@@ -65,7 +57,10 @@ class JumperState(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees."""
+    """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees.
+
+    Joints are listed in the order of their bars.
+    """
 
     name: str
     bar: int
@@ -150,8 +145,19 @@ class PlanarJumper(Model):
         return {"row": self.sole.rows, "joint": [joint.name for joint in self.joints]}
 
     @abc.abstractmethod
+    def links(self) -> list[Link]:
+        """The bars, foot first, from the parameters; their joints are those of `joint_to`."""
+
+    @classmethod
+    def joint_to(cls, bar: int) -> spatial.Joint:
+        """The joint that carries a bar: the foot moves freely in the plane, bars without a moving joint are fixed."""
+        if bar == 0:
+            return spatial.planar()
+        return next((spatial.hinge((0.0, j.sense, 0.0)) for j in cls.joints if j.bar == bar), spatial.fixed())
+
     def build(self) -> PlanarTree:
-        """The bars, foot first, from the parameters."""
+        """The bars, foot first, in the planar form."""
+        return Tree.build(*self.links()).in_plane()
 
     def tree(self) -> PlanarTree:
         """The bars, foot first."""
@@ -189,10 +195,9 @@ class PlanarJumper(Model):
             com_ahead: in m.
         """
         tree = self.tree()
-        motion = self.posed([held(0.0), *flexions[1:]], *_resting())
-        upper = tree.mass[1:]
-        x = sum(m * b.com.place.x for m, b in zip(upper, motion[1:], strict=True))
-        z = sum(m * b.com.place.z for m, b in zip(upper, motion[1:], strict=True))
+        motion = self.posed([held(0.0), *flexions[1:]])
+        coms = [motion.world[i].point(com).scaled(tree.mass[i]) for i, com in enumerate(tree.coms())]
+        x, z = sum(com.x for com in coms[1:]), sum(com.z for com in coms[1:])
         wanted = com_ahead * jnp.sum(tree.mass) - tree.mass[0] * tree.com[0, 0]
         # x(ankle) = x cos + z sin = |r| cos(ankle - direction); the branch with the trunk upright is the smaller ankle
         return jnp.arctan2(z, x) - jnp.arccos(wanted / jnp.sqrt(x * x + z * z))
@@ -211,20 +216,36 @@ class PlanarJumper(Model):
 
     # --- equations of motion -------------------------------------------------------------------------------------
 
-    def motion(self, t: Scalar, y: JumperState, acceleration: tuple[Vec, Scalar] | None = None) -> list[Bar]:
-        """Motion of all bars; with no acceleration of the base, accelerations are bias accelerations."""
-        rest = jnp.zeros_like(y.x)
-        linear, angular = (Vec(rest, rest), rest) if acceleration is None else acceleration
-        base = Point(Vec(y.x, y.z), Vec(y.vx, y.vz), linear)
-        return self.posed(self.joint_turns(t), base, Turn(y.pitch, y.spin, angular))
+    def motion(self, t: Scalar, y: JumperState) -> Motion:
+        """Motion of all bars."""
+        return self.posed(self.joint_turns(t), (y.x, y.z, y.pitch), (y.vx, y.vz, y.spin))
 
-    def posed(self, flexions: Sequence[Turn], base: Point, pitch: Turn) -> list[Bar]:
-        """Motion of all bars from that of the joints, of the ankle's place and of the foot's pitch."""
-        tree = self.tree()
-        turns: list[Turn | None] = [None] * len(tree.parents)
-        for joint, flexion in zip(self.joints, flexions, strict=True):
-            turns[joint.bar] = Turn(*(joint.sense * value for value in flexion))
-        return bars(tree, base, pitch, turns)
+    def posed(
+        self,
+        flexions: Sequence[Turn],
+        foot: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, 0.0),
+        rates: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, 0.0),
+    ) -> Motion:
+        """Motion of all bars from that of the joints and of the foot.
+
+        Args:
+            flexions: of all joints.
+            foot: position (x, z) of the ankle in m and pitch in rad.
+            rates: of these, m/s and rad/s.
+        """
+        angles, speeds = [turn.angle for turn in flexions], [turn.rate for turn in flexions]
+        return spatial.kinematics(self.tree(), [*foot, *angles], [*rates, *speeds])
+
+    def _accelerated(self, t: Scalar, y: JumperState, contact: Contact) -> tuple[Motion, list[Scalar], list[Any]]:
+        """Motion, all accelerations, and the wrenches on the bars (the ground's on the foot)."""
+        tree, turns = self.tree(), self.joint_turns(t)
+        motion = self.motion(t, y)
+        force, moment = self._wrench(y, contact)
+        wrenches = [plane.Vector(moment, *motion.world[0].back(force)), *[None] * (len(tree.names) - 1)]
+        known, none = [0.0] * 3 + [turn.acceleration for turn in turns], [0.0] * tree.nv
+        driven = [False] * 3 + [True] * len(turns)
+        found = spatial.hybrid_dynamics(tree, motion, known, none, driven, wrenches, self.gravity)
+        return motion, found.vdot, wrenches
 
     def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
         """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law."""
@@ -254,10 +275,9 @@ class PlanarJumper(Model):
         return self._rates(t, y, self.contact(y))
 
     def _rates(self, t: Scalar, y: JumperState, contact: Contact) -> JumperState:
-        force, moment = self._wrench(y, contact)
-        a, angular = base_acceleration(self.tree(), self.motion(t, y), force, moment, self.gravity)
+        _, (ax, az, angular, *_), _ = self._accelerated(t, y, contact)
         rate, approach_rate = contact.studs.bristle_rate, contact.studs.approach_rate
-        return JumperState(y.vx, y.vz, y.spin, a.x, a.z, angular, None if rate is None else rate[:, 0], approach_rate)
+        return JumperState(y.vx, y.vz, y.spin, ax, az, angular, None if rate is None else rate[:, 0], approach_rate)
 
     def advance(self, t: Scalar, y: JumperState, dt: Scalar) -> JumperState:
         """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
@@ -284,7 +304,7 @@ class PlanarJumper(Model):
     def initial_state(self) -> JumperState:
         """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving; or NaN."""
         tree, studs, rows = self.tree(), self.studs_per_row, len(self.sole.rows)
-        frozen = whole(tree, self.posed(self._crouch(self.crouch_ankle()), *_resting())).com
+        frozen = spatial.momentum(tree, self.posed(self._crouch(self.crouch_ankle()))).com
         weight = jnp.sum(tree.mass) * self.gravity
         equal = self.sole.normal_law.static_depth(weight / (studs * rows))
         flat = jnp.stack([self.sole.drop - equal, jnp.zeros(())])
@@ -301,18 +321,16 @@ class PlanarJumper(Model):
     def outputs(self, t: Scalar, y: JumperState) -> dict[str, Array]:
         """Centre of mass, ground reaction, studs, joint moments, powers and energy (see `variables`)."""
         tree, contact, flexions = self.tree(), self.contact(y), self.joint_turns(t)
-        force, moment = self._wrench(y, contact)
-        acceleration = base_acceleration(tree, self.motion(t, y), force, moment, self.gravity)
-        motion = self.motion(t, y, acceleration)
-        balance = whole(tree, motion)
-        moments = joint_moments(tree, motion, self.gravity)
-        torque = jnp.stack([joint.sense * moments[joint.bar] for joint in self.joints])
+        force, _ = self._wrench(y, contact)
+        motion, vdot, wrenches = self._accelerated(t, y, contact)
+        _, _, left, *moments = spatial.inverse_dynamics(tree, motion, vdot, wrenches, self.gravity)
+        torque = jnp.stack(moments)
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
         total = jnp.sum(normal)
         touching = total > 0.0
         pressed = jnp.sum(contact.place * normal) / jnp.where(touching, total, 1.0)
         return {
-            **_balance_outputs(balance, self.gravity),
+            **_balance_outputs(tree, motion, self.gravity),
             "grf_x": force.x,
             "grf_z": force.z,
             "cop_x": jnp.where(touching, pressed, jnp.nan),
@@ -324,15 +342,14 @@ class PlanarJumper(Model):
             "joint_angle": jnp.stack([q.angle for q in flexions]),
             "joint_power": jnp.sum(torque * jnp.stack([q.rate for q in flexions])),
             "contact_power": self.studs_per_row * jnp.sum(tangential * contact.slip - normal * contact.rate),
-            "base_residual": moments[0] - moment,
+            "base_residual": left,
         }
 
     def figure(self, t: Scalar, y: JumperState) -> Float[Array, "bars 2 2"]:
         """Stick figure: for each bar its joint and its far end, (x, z) in m."""
         ends = []
-        for bar, tip in zip(self.motion(t, y), self.tips(), strict=True):
-            end = bar.origin.beyond(bar.turn, tip).place
-            ends.append(jnp.stack([jnp.stack(bar.origin.place), jnp.stack(end)]))
+        for bar, tip in zip(self.motion(t, y).world, self.tips(), strict=True):
+            ends.append(jnp.stack([jnp.stack(bar.r), jnp.stack(bar.point(tip))]))
         return jnp.stack(ends)
 
     @abc.abstractmethod
@@ -414,17 +431,13 @@ def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Flo
     return jnp.stack([force.z / weight - 1.0, moment / weight + com_x])
 
 
-def _resting() -> tuple[Point, Turn]:
-    zero = jnp.zeros(())
-    return Point(Vec(zero, zero), Vec(zero, zero), Vec(zero, zero)), held(0.0)
-
-
-def _balance_outputs(balance: Whole, gravity: Scalar) -> dict[str, Array]:
+def _balance_outputs(tree: PlanarTree, motion: Motion, gravity: Scalar) -> dict[str, Array]:
+    whole: Any = spatial.momentum(tree, motion)
     return {
-        "com_x": balance.com.x,
-        "com_z": balance.com.z,
-        "com_vx": balance.velocity.x,
-        "com_vz": balance.velocity.z,
-        "angular_momentum": balance.angular_momentum,
-        "energy": balance.kinetic + balance.mass * gravity * balance.com.z,
+        "com_x": whole.com.x,
+        "com_z": whole.com.z,
+        "com_vx": whole.linear.x / whole.mass,
+        "com_vz": whole.linear.z / whole.mass,
+        "angular_momentum": whole.angular,
+        "energy": sum(spatial.energy(tree, motion, gravity)),
     }

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics.planar_tree import PlanarTree, Vec
+from jaxgait.mechanics.spatial import Link
+from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, parameter
-from jaxgait.models.jumper.anthropometry import stack
+from jaxgait.models.jumper.anthropometry import principal
 from jaxgait.models.jumper.planar import Joint, PlanarJumper
 from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing
@@ -71,19 +72,20 @@ class JumpingRobot(PlanarJumper):
         """0.45 s: the robot is in the air then; it lands before 0.6 s."""
         return 0.45
 
-    def build(self) -> PlanarTree:
+    def links(self) -> list[Link]:
         """Four bars; offsets and centres of mass at the bars' ends and middles."""
         lengths = [self.foot_length, self.shank_length, self.thigh_length, self.trunk_length]
         masses = [self.foot_mass, self.shank_mass, self.thigh_mass, self.trunk_mass]
         coms = [(0.2 * self.foot_length, -0.5 * self.sole.drop), *((0.0, 0.5 * length) for length in lengths[1:])]
         offsets = [(0.0, 0.0), (0.0, 0.0), (0.0, self.shank_length), (0.0, self.thigh_length)]
-        return PlanarTree(
-            parents=(-1, 0, 1, 2),
-            offset=jnp.stack([stack(list(o)) for o in offsets]),
-            com=jnp.stack([stack(list(c)) for c in coms]),
-            mass=stack(masses),
-            inertia=stack([m * length**2 / 12.0 for m, length in zip(masses, lengths, strict=True)]),
-        )
+        moments = [m * length**2 / 12.0 for m, length in zip(masses, lengths, strict=True)]
+        tensors = [principal(0.0, moments[0], moments[0]), *(principal(m, m, 0.0) for m in moments[1:])]
+        names = ("foot", "shank", "thigh", "trunk")
+        bars = zip(names, (None, *names), masses, coms, tensors, offsets, strict=False)
+        return [
+            Link(name, parent, self.joint_to(i), m, (c[0], 0.0, c[1]), tensor, (o[0], 0.0, o[1]))
+            for i, (name, parent, m, c, tensor, o) in enumerate(bars)
+        ]
 
     def tips(self) -> list[Vec]:
         """Toe tip, knee, hip and the trunk's top."""

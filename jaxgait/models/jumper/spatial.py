@@ -16,12 +16,20 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
-from jaxgait.mechanics.planar_tree import Turn
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
-from jaxgait.models.jumper.anthropometry import REFERENCE_STATURE, SHOULDER_BELOW_NECK, Segment, segments, stack
+from jaxgait.models.jumper.anthropometry import (
+    REFERENCE_STATURE,
+    SHOULDER_BELOW_NECK,
+    Segment,
+    axes,
+    principal,
+    segments,
+    stack,
+)
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.jumper.planar import held
 from jaxgait.models.jumper.sole import StudForces
+from jaxgait.models.jumper.swing import Turn
 
 HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
 """Half the distances in m between the hips and between the shoulders (chosen)."""
@@ -116,10 +124,8 @@ class SpatialJumper(Model):
         links = []
         for name, parent, height in up:
             joint = spatial.free() if parent is None else spatial.ball()
-            com = (0.0, 0.0, s[name].length - s[name].com)
-            links.append(
-                spatial.Link(name, parent, joint, s[name].mass, com, _upright(s[name]), offset=(0.0, 0.0, height))
-            )
+            com, inertia = (0.0, 0.0, s[name].length - s[name].com), principal(*axes(name, s[name]))
+            links.append(spatial.Link(name, parent, joint, s[name].mass, com, inertia, offset=(0.0, 0.0, height)))
         for side, sense in _SIDES.items():
             leg = ("lower_trunk", (0.0, sense * HIP_ASIDE, 0.0))
             arm = ("upper_trunk", (0.0, sense * SHOULDER_ASIDE, shoulder))
@@ -195,9 +201,9 @@ class SpatialJumper(Model):
     def initial_state(self) -> SpatialState:
         """The planar model's static crouch, seen from the lower trunk."""
         crouch = self.plane.initial_state()
-        trunk = self.plane.motion(0.0, crouch)[3]
-        turn = spatial.quaternion_about(jnp.array([0.0, 1.0, 0.0]), trunk.turn.angle)
-        hip = trunk.origin.place
+        trunk = self.plane.motion(0.0, crouch).world[3]
+        turn = spatial.quaternion_about(jnp.array([0.0, 1.0, 0.0]), jnp.arctan2(trunk.sin, trunk.cos))
+        hip = trunk.r
         studs = 2 * len(self.plane.sole.rows) * len(self.plane.sole.columns)
         place = jnp.stack([hip.x, jnp.zeros(()), hip.z])
         return SpatialState(jnp.concatenate([place, turn]), jnp.zeros(6), *self.plane.sole.memories(studs, 2))
@@ -256,21 +262,12 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
     for part in parts:
         segment = s[part]
         joint = spatial.hinge((0.0, 1.0, 0.0)) if part in _HINGES else spatial.ball()
-        com, inertia = (0.0, 0.0, -segment.com), _upright(segment)
+        com, inertia = (0.0, 0.0, -segment.com), principal(*axes(part, segment))
         if part == "foot":
             com = (segment.com - HEEL_BEHIND_ANKLE, 0.0, -FOOT_COM_BELOW_ANKLE)
-            inertia = _diagonal(segment.longitudinal, segment.transverse, segment.sagittal)
         links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=place))
         parent, place = f"{side}_{part}", (0.0, 0.0, -segment.length)
     return links
-
-
-def _upright(s: Segment) -> tuple:
-    return _diagonal(s.sagittal, s.transverse, s.longitudinal)
-
-
-def _diagonal(x: Scalar, y: Scalar, z: Scalar) -> tuple:
-    return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
 
 
 def _unit(pose: Float[Array, 7]) -> Float[Array, 7]:

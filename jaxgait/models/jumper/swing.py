@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.planar_tree import Turn
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import part
 from jaxgait.precision import float64_default
 
 _PROBES = 33  # angles looked at between two keyframes for the extremes of a joint's motion
+
+
+class Turn(NamedTuple):
+    """An angle in rad with its first and second time derivative."""
+
+    angle: Scalar
+    rate: Scalar
+    acceleration: Scalar
 
 
 @float64_default

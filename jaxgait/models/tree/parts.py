@@ -34,6 +34,7 @@ class Function(eqx.Module):
         return self.function(*args)
 
 
+@float64_default
 def law(given: Any) -> Any:
     """A module as it is; any other function as a `Function`. For fields of modules."""
     return given if given is None or isinstance(given, eqx.Module) else Function(given)

@@ -12,35 +12,15 @@ from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.parameters import ParameterError, with_parameters
 
 
-def as_space(robot):
-    """The same four bars as a tree in space, its foot on a planar joint."""
-    tree = robot.tree()
-    links = []
-    for i, parent in enumerate(tree.parents):
-        links.append(
-            spatial.Link(
-                f"bar{i}",
-                None if parent < 0 else f"bar{parent}",
-                spatial.planar() if parent < 0 else spatial.hinge((0, 1, 0)),
-                np.asarray(tree.mass)[i],
-                np.array([tree.com[i, 0], 0.0, tree.com[i, 1]]),
-                np.diag([0.0, float(tree.inertia[i]), 0.0]),
-                offset=np.array([tree.offset[i, 0], 0.0, tree.offset[i, 1]]),
-            )
-        )
-    return spatial.Tree.build(*links)
-
-
 def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
     robot = precision.cast(JumpingRobot())
-    tree = as_space(robot)
+    tree = spatial.Tree.build(*robot.links())
     y = JumperState(*(jnp.asarray(x) for x in (0.1, 0.047, 0.03, 0.2, -0.1, 0.5)), 1e-4 * jnp.ones(5))
 
     @jax.jit
     def both(t):
         turns, contact = robot.joint_turns(t), robot.contact(y)
-        senses = [joint.sense for joint in robot.joints]
-        q, v, a = (jnp.stack([s * turn[k] for s, turn in zip(senses, turns, strict=True)]) for k in range(3))
+        q, v, a = (jnp.stack([turn[k] for turn in turns]) for k in range(3))
         base = jnp.stack([jnp.stack([y.x, y.z, y.pitch]), jnp.stack([y.vx, y.vz, y.spin])])
         motion = spatial.kinematics(tree, jnp.concatenate([base[0], q]), jnp.concatenate([base[1], v]))
         force = 4.0 * jnp.stack([contact.studs.tangential[:, 0], 0.0 * contact.place, contact.studs.normal], axis=1)
@@ -50,11 +30,11 @@ def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
         found = spatial.hybrid_dynamics(
             tree, motion, jnp.concatenate([jnp.zeros(3), a]), jnp.zeros(6), driven, wrenches, robot.gravity
         )
-        return robot.vector_field(t, y), robot.outputs(t, y)["moment"], found, jnp.array(senses)
+        return robot.vector_field(t, y), robot.outputs(t, y)["moment"], found
 
-    rates, moment, found, senses = both(0.23)
+    rates, moment, found = both(0.23)
     np.testing.assert_allclose([rates.vx, rates.vz, rates.spin], found.vdot[:3], rtol=1e-10)
-    np.testing.assert_allclose(moment, senses * found.tau[3:], rtol=1e-9)
+    np.testing.assert_allclose(moment, found.tau[3:], rtol=1e-9)
 
 
 def test_impossible_robots_are_refused():

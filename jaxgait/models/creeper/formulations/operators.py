@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.mechanics.spatial.dynamics import inverse_spd
+from jaxgait.mechanics.spatial.space import inverse_spd
 from jaxgait.mechanics.spatial.tree import Motion, Tree
 from jaxgait.mechanics.spatial.vectors import Mat6, Vec3, Vec6, cross, skew
 from jaxgait.precision import float64_default

@@ -1,0 +1,149 @@
+"""What the recursions need of spatial vectors as arrays; `plane` has the same names for the planar form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from jaxgait.mechanics.spatial.joints import Joint
+from jaxgait.mechanics.spatial.vectors import Placement, Vec6, cross_force, cross_motion
+from jaxgait.precision import float64_default
+
+__all__ = [
+    "Moved",
+    "Section",
+    "along",
+    "components",
+    "cross_force",
+    "cross_motion",
+    "dot",
+    "joined",
+    "moved",
+    "put",
+    "still",
+]
+
+
+class Moved(NamedTuple):
+    """A joint in motion, in the child's axes."""
+
+    local: Placement
+    """Of the child in the parent."""
+    S: Float[Array, "6 k"]
+    """Joint map."""
+    relative: Vec6
+    """Twist of the child in the parent."""
+    bias: Vec6
+    """Acceleration dS/dt v."""
+
+
+@float64_default
+def moved(joint: Joint, seat: Placement, q: Float[Array, " nq"], v: Float[Array, " k"]) -> Moved:
+    """A joint whose frame sits at `seat` in the parent, at coordinates q and velocities v."""
+    S = joint.columns(q)
+    return Moved(seat.then(joint.placement(q)), S, S @ v, joint.bias(S, v))
+
+
+@float64_default
+def upward(world: Placement, length: Float[ArrayLike, ""]) -> Vec6:
+    """An acceleration upward in the world, in the axes of a body."""
+    up = world.R[2] * length
+    return jnp.concatenate([jnp.zeros_like(up), up])
+
+
+@float64_default
+def along(S: Float[Array, "6 k"], numbers: Float[Array, " k"]) -> Vec6:
+    """S times joint velocities or their rates."""
+    return S @ numbers
+
+
+@float64_default
+def dot(a: Vec6, b: Vec6) -> Float[Array, ""]:
+    """Power of a wrench and a twist."""
+    return jnp.sum(a * b)
+
+
+@float64_default
+def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
+    """Generalised forces S^T f of a wrench."""
+    return S.T @ wrench
+
+
+@float64_default
+def put(values: Float[Array, " nv"], where: np.ndarray, new: Float[Array, " k"]) -> Float[Array, " nv"]:
+    """The numbers with some of them replaced."""
+    return values.at[where].set(new)
+
+
+@float64_default
+def joined(parts: Sequence[Array]) -> Float[Array, " nv"]:
+    """The numbers of all joints, one after the other."""
+    return jnp.concatenate(parts)
+
+
+@float64_default
+def still() -> Vec6:
+    """No motion."""
+    return jnp.zeros(6)
+
+
+@float64_default
+class Section(NamedTuple):
+    """One body and its joint in the articulated-body recursion, the joint's columns split in free and driven ones."""
+
+    free: np.ndarray
+    driven: np.ndarray
+    S_free: Float[Array, "6 k"]
+    S_driven: Float[Array, "6 m"]
+    bias: Vec6
+    tau: Float[Array, " k"]
+    U: Float[Array, "6 k"] | None = None
+    """Articulated inertia times the free columns."""
+    D_inverse: Float[Array, "k k"] | None = None
+    u: Float[Array, " k"] | None = None
+
+    @classmethod
+    def split(
+        cls, S: Float[Array, "6 n"], bias: Vec6, rows: slice, vdot: Array, tau: Array, prescribed: np.ndarray
+    ) -> Section:
+        """Sorts the columns of a joint whose velocities are `rows` of all."""
+        columns = np.arange(rows.start, rows.stop)
+        mask = prescribed[columns]
+        free, driven = columns[~mask], columns[mask]
+        S_free, S_driven = S[:, ~mask], S[:, mask]
+        return cls(free, driven, S_free, S_driven, bias + S_driven @ vdot[driven], tau[free])
+
+    def articulate(self, inertia: Float[Array, "6 6"], force: Vec6) -> Section:
+        """With what the body and everything beyond it does to the free columns."""
+        U = inertia @ self.S_free
+        D_inverse = inverse_spd(self.S_free.T @ U)
+        return self._replace(U=U, D_inverse=D_inverse, u=self.tau - self.S_free.T @ force)
+
+    def seen_from_parent(self, inertia: Float[Array, "6 6"], force: Vec6) -> tuple[Float[Array, "6 6"], Vec6]:
+        """Inertia and force that the joint passes on."""
+        assert self.U is not None and self.D_inverse is not None and self.u is not None
+        gain = self.U @ self.D_inverse
+        through = inertia - gain @ self.U.T
+        return through, force + through @ self.bias + gain @ self.u
+
+    def accelerate(self, parent: Vec6) -> tuple[Vec6, Float[Array, " k"]]:
+        """Acceleration of the body and of the free columns from the parent's, which is in the body's axes."""
+        assert self.U is not None and self.D_inverse is not None and self.u is not None
+        a = parent + self.bias
+        vdot = self.D_inverse @ (self.u - self.U.T @ a)
+        return a + self.S_free @ vdot, vdot
+
+
+@float64_default
+def inverse_spd(A: Float[Array, "k k"]) -> Float[Array, "k k"]:
+    """Inverse of a small symmetric positive definite matrix by unrolled Gauss-Jordan steps without pivoting."""
+    n = A.shape[0]
+    for k in range(n):
+        pivot = 1.0 / A[k, k]
+        row, column = A[k] * pivot, A[:, k]
+        A = (A - column[:, None] * row[None, :]).at[k].set(row).at[:, k].set(-column * pivot).at[k, k].set(pivot)
+    return A

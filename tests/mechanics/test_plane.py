@@ -1,0 +1,106 @@
+"""The planar form of a tree against the tree in space that it is made from."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.mechanics import spatial
+from jaxgait.mechanics.spatial import plane
+
+ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
+IN_PLANE = (1, 3, 5)  # entries of spatial vectors
+
+
+def figure(first):
+    """A base with a branch: hinges of both senses, a slide, a fixed body, an oblique slide with a turn."""
+    rng = np.random.default_rng(0)
+
+    def body():
+        inertia = np.diag(rng.uniform(0.1, 0.15, 3))
+        return {"mass": rng.uniform(1, 3), "com": (*rng.normal(size=1), 0.1, *rng.normal(size=1)), "inertia": inertia}
+
+    return spatial.Tree.build(
+        spatial.Link("base", None, first, **body()),
+        spatial.Link("thigh", "base", spatial.hinge((0, -1, 0)), offset=(0.1, 0.2, -0.3), **body()),
+        spatial.Link("shank", "thigh", spatial.prismatic((0, 0, 1)), offset=(0.0, 0.0, -0.4), **body()),
+        spatial.Link("plate", "shank", spatial.fixed(), offset=(0.2, 0.0, -0.1), **body()),
+        spatial.Link("arm", "base", spatial.screws(("slide", (1, 0, 1)), ("turn", (0, 1, 0))), **body()),
+    )
+
+
+@pytest.fixture(scope="module", params=["planar", "hinge"])
+def both(request):
+    """Everything of one state from the tree in space and from its planar form."""
+    tree = figure(spatial.planar() if request.param == "planar" else spatial.hinge((0, 1, 0)))
+    flat = tree.in_plane()
+    rng = np.random.default_rng(1)
+    q, v, vdot, tau = jnp.asarray(rng.normal(size=(4, tree.nv)))
+    wrenches = np.zeros((5, 6))
+    wrenches[:, IN_PLANE] = rng.normal(size=(5, 3))
+    prescribed = [j % 2 == 1 for j in range(tree.nv)]
+
+    def run(tree, q, v, vdot, tau, wrenches):
+        motion = spatial.kinematics(tree, q, v)
+        found = spatial.hybrid_dynamics(tree, motion, vdot, tau, prescribed, wrenches)
+        return {
+            "motion": motion,
+            "hybrid": found,
+            "inverse": spatial.inverse_dynamics(tree, motion, vdot, wrenches),
+            "passed": spatial.joint_wrenches(tree, motion, vdot, wrenches),
+            "forward": spatial.forward_dynamics(tree, motion, tau, wrenches),
+            "momentum": spatial.momentum(tree, motion),
+            "energy": spatial.energy(tree, motion),
+        }
+
+    in_space = jax.jit(lambda *x: run(tree, *x))(q, v, vdot, tau, jnp.asarray(wrenches))
+    loads = [plane.Vector(*w) for w in jnp.asarray(wrenches[:, IN_PLANE])]
+    in_plane = jax.jit(lambda *x: run(flat, *x))(list(q), list(v), list(vdot), list(tau), loads)
+    return tree, in_space, in_plane
+
+
+def same(planar, wanted):
+    np.testing.assert_allclose(np.asarray(planar), np.asarray(wanted), rtol=ROUND, atol=ROUND)
+
+
+def test_motion(both):
+    _, space, flat = both
+    for body in range(5):
+        same(flat["motion"].twist[body], space["motion"].twist[body][np.array(IN_PLANE)])
+        same(flat["motion"].world[body].r, space["motion"].world[body].r[::2])
+
+
+def test_dynamics(both):
+    _, space, flat = both
+    same(flat["hybrid"].vdot, space["hybrid"].vdot)
+    same(flat["hybrid"].tau, space["hybrid"].tau)
+    same(flat["inverse"], space["inverse"])
+    same(flat["forward"], space["forward"])
+    for name in ("passed",):
+        same(flat[name], np.asarray(space[name])[:, IN_PLANE])
+    same(flat["hybrid"].bodies, np.asarray(space["hybrid"].bodies)[:, IN_PLANE])
+
+
+def test_balances(both):
+    _, space, flat = both
+    whole, planar = space["momentum"], flat["momentum"]
+    same(planar.com, whole.com[::2])
+    same(planar.linear, whole.linear[::2])
+    same(planar.angular, whole.angular[1])
+    kinetic, potential = flat["energy"]
+    same([kinetic, potential], space["energy"])
+
+
+def test_joint_wrenches_hold_what_the_actuators_do(both):
+    _, space, _ = both
+    found = [S.T @ f for S, f in zip(space["motion"].S, space["passed"], strict=True)]
+    same(np.concatenate(found), space["inverse"])
+
+
+def test_trees_that_leave_the_plane_are_refused():
+    for joint in (spatial.hinge((1, 0, 0)), spatial.prismatic((0, 1, 0)), spatial.free(), spatial.ball()):
+        with pytest.raises(ValueError, match="'a' has a joint that leaves the plane"):
+            spatial.Tree.build(spatial.Link("a", None, joint, 1.0)).in_plane()
+    turned = spatial.Link("a", None, spatial.hinge((0, 1, 0)), 1.0, rotation=np.diag([1.0, -1.0, -1.0]))
+    with pytest.raises(ValueError, match="not turned in their parents"):
+        spatial.Tree.build(turned).in_plane()
