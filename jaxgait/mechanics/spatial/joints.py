@@ -192,7 +192,8 @@ class Free(Joint):
 
 def _name(screw: tuple[float, ...], k: int) -> str:
     turns = any(screw[:3])
-    axis = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}.get(screw[:3] if turns else screw[3:])
+    own = screw[:3] if turns else screw[3:]
+    axis = next((name for name, unit in zip("xyz", np.eye(3), strict=True) if own == tuple(unit)), None)
     if axis is None:
         return f"turn_{k + 1}" if turns else f"slide_{k + 1}"
     return f"turn_{axis}" if turns else axis

@@ -115,6 +115,7 @@ class Placement(NamedTuple):
         if self.cos is None or inner.cos is None:
             turned = inner if self.cos is None else self
             return Placement(r, turned.cos, turned.sin)
+        assert inner.sin is not None
         axis = self.out(Vec(inner.cos, -inner.sin))  # the grandchild's forward axis
         return Placement(r, axis.x, -axis.z)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -65,6 +65,10 @@ def point_wrenches(
     return total.at[np.asarray(points.body)].add(wrench)
 
 
+@overload
+def momentum(tree: Tree, motion: Motion) -> Momentum: ...
+@overload
+def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
 @float64_default
 def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass."""
@@ -89,7 +93,7 @@ def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""
     """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0."""
     dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
     kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
-    whole = momentum(tree, motion)
+    whole: Any = momentum(tree, motion)  # whichever form
     return kinetic, whole.mass * gravity * whole.com[-1]
 
 

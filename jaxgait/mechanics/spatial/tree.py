@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING
 from typing import Any, ClassVar, NamedTuple
@@ -56,6 +57,14 @@ class Topology(eqx.Module):
     parents: tuple[int, ...] = eqx.field(static=True)
     """Index of each body's parent, -1 for the world."""
     joints: tuple[Joint, ...] = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def seats(self) -> Sequence[Any]:
+        """Frame of each joint in the parent of its body, in the algebra's terms."""
+
+    @abc.abstractmethod
+    def inertias(self) -> list[Any]:
+        """Inertia of each body at its origin, in the algebra's terms."""
 
     @property
     def nq(self) -> int:

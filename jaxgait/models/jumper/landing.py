@@ -26,7 +26,8 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from jaxgait import precision
-from jaxgait.mechanics.spatial import Motion, momentum
+from jaxgait.mechanics import spatial
+from jaxgait.mechanics.spatial import Motion
 from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, System, parameter
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
@@ -112,7 +113,7 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
 
 @jax.jit
 def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
-    body: Any = momentum(model.tree(), model.motion(t, aloft))
+    body: Any = spatial.momentum(model.tree(), model.motion(t, aloft))
     return Flight(t, body.com, body.linear.scaled(1.0 / body.mass), body.angular, jnp.asarray(aloft.pitch))
 
 
@@ -142,7 +143,9 @@ def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3])
     aloft_for = u[2] - flight.t
     angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
     touch = _legs(model, u[2], angle, *_falling(model, flight, u[2]))
-    standing: Any = momentum(model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])).com
+    standing: Any = spatial.momentum(
+        model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])
+    ).com
     height = flight.com.z + flight.velocity.z * aloft_for - 0.5 * model.gravity * aloft_for**2
     pitch = _pitch(model, flight, _keyframes(model, jax.tree.map(lambda x: x[None], touch), chosen.reach), u[2])
     return jnp.stack([model.sole.drop + standing.z - height, standing.x - chosen.com, pitch]), touch
@@ -171,7 +174,7 @@ def _legs(
 
     def carried(places: Array, rates: Array) -> Float[Array, 3]:
         turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(places, rates, strict=True)]
-        body: Any = momentum(model.tree(), _over_foot(model, turns))
+        body: Any = spatial.momentum(model.tree(), _over_foot(model, turns))
         return jnp.stack([body.linear.x / body.mass, body.linear.z / body.mass, body.angular])
 
     def of_rates(own: Float[Array, 3]) -> Float[Array, 3]:
@@ -195,7 +198,7 @@ def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) ->
         legs = [Turn(*map(jnp.add, turn, key.turn(t - model.quiet))) for turn, key in zip(turns, keys, strict=False)]
 
         def carried(spin: Scalar) -> Float[Array, ""]:
-            body: Any = momentum(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin))
+            body: Any = spatial.momentum(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin))
             return body.angular
 
         still, turning = jax.vmap(carried)(jnp.array([0.0, 1.0]))

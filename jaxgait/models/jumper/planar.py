@@ -432,12 +432,12 @@ def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Flo
 
 
 def _balance_outputs(tree: PlanarTree, motion: Motion, gravity: Scalar) -> dict[str, Array]:
-    whole: Any = spatial.momentum(tree, motion)
+    whole, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, gravity)
     return {
         "com_x": whole.com.x,
         "com_z": whole.com.z,
         "com_vx": whole.linear.x / whole.mass,
         "com_vz": whole.linear.z / whole.mass,
         "angular_momentum": whole.angular,
-        "energy": sum(spatial.energy(tree, motion, gravity)),
+        "energy": kinetic + potential,
     }
