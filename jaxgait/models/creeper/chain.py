@@ -26,9 +26,20 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.friction import Coulomb
-from jaxgait.mechanics.spatial import Link, Tree, fixed, free, hybrid_dynamics, kinematics, prismatic, screws, universal
+from jaxgait.mechanics.spatial import (
+    Link,
+    Motion,
+    Tree,
+    fixed,
+    free,
+    hybrid_dynamics,
+    joint_wrenches,
+    kinematics,
+    prismatic,
+    screws,
+    universal,
+)
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.creeper.formulations import operators as soa
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.parameters import ParameterError, check, part
 from jaxgait.precision import float64_default
@@ -242,33 +253,24 @@ class CreeperChain(Model):
         return self.force_on_shaft(t, self.state_at(t))
 
     def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
-        """Like `drive_force`, for a state that need not belong to the manoeuvre.
-
-        In N, in the axes of the actuator unit.
-        """
-        ops = self.operators(state)
-        extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
-        result = soa.inverse_dynamics(ops, state.vdot, self.loads(ops, t, extending))
-        # In retraction nothing but the shaft acts on the base beside its loads: the wrench from outside is none.
-        ahead = result.f[2, 3:]
-        behind = ahead - result.f[3, 3:]
-        return ops.R[3].T @ jnp.where(extending, ahead, behind)
-
-    def operators(self, state: ChainState) -> soa.Operators:
-        """The chain's spatial operators at a state."""
+        """Like `drive_force`, in N in the unit's axes, for a state that need not belong to the manoeuvre."""
         tree = self.tree()
-        return soa.operators(tree, kinematics(tree, state.q, state.v))
+        motion = kinematics(tree, state.q, state.v)
+        extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
+        passed = joint_wrenches(tree, motion, state.vdot, self.loads(motion, t, extending), 0.0)
+        # The shaft never turns in the unit. In retraction nothing but the shaft acts on the base beside its loads: the
+        # wrench from outside is none.
+        outside, ahead = passed[0][3:], passed[1][3:]
+        return jnp.where(extending, ahead, ahead - outside)
 
-    def loads(self, ops: soa.Operators, t: Scalar, extending: Array) -> Float[Array, "n 6"]:
-        """External wrenches (N m, N) in inertial axes, tip first: blood on both units, friction on the sliding one."""
-        robot = self.robot
-        axes, along = ops.R[:, :, 0], jnp.einsum("ni,ni->n", ops.R[:, :, 0], ops.V[:, 3:])
-        front, rear = robot.fluid_forces(robot.inflow(t), along[0], along[3])
-        drag, _ = Coulomb(1.0, self.drag_width, "tanh").force(jnp.stack([along[0], along[3]]), robot.pads.limit(0.0))
-        front = front + jnp.where(extending, drag[0], 0.0)
-        rear = rear + jnp.where(extending, 0.0, drag[1])
-        forces = jnp.zeros_like(ops.V)
-        return forces.at[0, 3:].set(front * axes[0]).at[3, 3:].set(rear * axes[3])
+    def loads(self, motion: Motion, t: Scalar, extending: Array) -> Float[Array, "n 6"]:
+        """External wrenches (N m, N) in body axes, base first: blood on both units, friction on the sliding one."""
+        robot, rear, front = self.robot, motion.twist[0][3], motion.twist[3][3]
+        blood_front, blood_rear = robot.fluid_forces(robot.inflow(t), front, rear)
+        drag, _ = Coulomb(1.0, self.drag_width, "tanh").force(jnp.stack([front, rear]), robot.pads.limit(0.0))
+        on_front = blood_front + jnp.where(extending, drag[0], 0.0)
+        on_rear = blood_rear + jnp.where(extending, 0.0, drag[1])
+        return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[3, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
         """Rejects impossible parts, and a robot that its vessel's bend or its steering forbids.
@@ -368,15 +370,13 @@ class SoftExtension(Model):
         rigid = chain.state_at(t)
         give, rate = jnp.stack([y.x, y.y]), jnp.stack([y.vx, y.vy])
         q, v = rigid.q.at[-2:].set(give), rigid.v.at[-2:].set(rate)
-        state = ChainState(q, v, rigid.vdot)
         tau = jnp.zeros_like(v).at[-2:].set(chain.bearing.force(give, rate))
         tree = chain.tree()
         motion = kinematics(tree, q, v)
-        loads = chain.loads(chain.operators(state), t, jnp.asarray(True))
-        inertial = loads[::-1].reshape(-1, 2, 3)
-        wrenches = jnp.stack([(load @ place.R).reshape(6) for place, load in zip(motion.world, inertial, strict=True)])
+        wrenches = chain.loads(motion, t, jnp.asarray(True))
         prescribed = (True,) * (tree.nv - 2) + (False,) * 2
-        return state._replace(vdot=hybrid_dynamics(tree, motion, rigid.vdot, tau, prescribed, wrenches, 0.0).vdot)
+        found = hybrid_dynamics(tree, motion, rigid.vdot, tau, prescribed, wrenches, 0.0)
+        return ChainState(q, v, found.vdot)
 
     def validate(self) -> None:
         """Rejects what the chain rejects, and a chain without a bearing.
