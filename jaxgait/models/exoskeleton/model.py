@@ -13,6 +13,10 @@ r"""The exoskeleton: telescopic links with point masses, walking as prescribed o
         ankle o        o               x forward, y left, z up; the ankle is the ground joint
             /////
 
+The model stays on the paper's matrix method in link vectors (`formulations.vectors`) and not on the tree engine: with W
+constant and factorised once, an evaluation is two triangular solves, without velocity terms and without a singularity,
+while a tree needs three bodies per link and a constraint for the masses that slide in proportion to the length.
+
 Each link has a moment actuator at its proximal joint (acting back on its parent) and an axial one that stretches it.
 
 - `Exoskeleton.prescribed` is the paper's task: the motion is given, all actuators follow from it (inverse dynamics).
