@@ -1,5 +1,7 @@
 """Random trees against Pinocchio and MuJoCo: mass matrix, inverse dynamics, forward dynamics."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -222,4 +224,4 @@ def _at_origin(tree):
         link = spatial.Link(
             name, parent, tree.joints[i], *(np.array(a[i]) for a in (tree.mass, tree.com, tree.inertia))
         )
-        yield link if i == 0 else link._replace(offset=tree.offset[i], rotation=tree.rotation[i])
+        yield link if i == 0 else dataclasses.replace(link, offset=tree.offset[i], rotation=tree.rotation[i])
