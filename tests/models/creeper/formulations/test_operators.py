@@ -134,6 +134,24 @@ def test_recursions_agree_with_those_of_trees_in_body_axes(case):
     close(soa.mass_matrix(case.ops), spatial.mass_matrix(*args))
 
 
+@pytest.mark.parametrize("t", [0.2, 0.8])
+def test_the_chains_drive_force_is_that_of_the_operators(t):
+    """In extension from the bodies ahead of the shaft, in retraction from the base behind it."""
+    chain, extending = CreeperChain(manoeuvre="steer"), t < 0.5
+
+    @jax.jit
+    def both(t):
+        tree, state = chain.tree(), chain.state_at(t)
+        motion = spatial.kinematics(tree, state.q, state.v)
+        loads = chain.loads(motion, t, jnp.asarray(extending))
+        inertial = [spatial.to_world_axes(place.R, load) for place, load in zip(motion.world, loads, strict=True)]
+        ops = soa.operators(tree, motion)
+        f = soa.inverse_dynamics(ops, state.vdot, jnp.stack(inertial[::-1])).f[:, 3:]
+        return chain.drive_force(t), ops.R[3].T @ (f[2] if extending else f[2] - f[3])
+
+    close(*both(jnp.asarray(t)))
+
+
 def test_total_momentum_changes_by_the_outside_wrench(case):
     """d/dt of the momentum of all bodies, by automatic differentiation along the motion, is the base's force."""
     tree = case.tree
