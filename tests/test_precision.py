@@ -23,12 +23,14 @@ from jaxgait.mechanics import fourbar
 from jaxgait.model import Model, Numerics, parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.models.walker.measures import walk
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, is_float64_default
+from jaxgait.solve.time_stepping import march
 
 ALONE = {
+    "jaxgait.arguments": "reads text",
     "jaxgait.checks": "checks",
+    "jaxgait.commands": "take --precision",
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",
     "jaxgait.measure": "reads runs by functions that are decorated",
@@ -47,6 +49,7 @@ ALONE = {
     "jaxgait.kinds": "protocols",
     "jaxgait.scheme": "abstract",
     "jaxgait.solve.schemes": "chooses",
+    "jaxgait.solve.steps": "parts of schemes, which are decorated",
     **{
         f"jaxgait.models.{m}.pictures": "pictures" for m in ("creeper", "exoskeleton", "jumper", "prosthesis", "walker")
     },
@@ -217,9 +220,9 @@ def test_a_model_of_the_users_own_is_decorated_too():
 
 
 def test_a_decorated_function_stays_what_it_was():
-    assert pickle.loads(pickle.dumps(walk)) is walk
-    assert list(inspect.signature(walk).parameters) == ["walker", "dt", "duration"]
-    assert walk.__module__ == "jaxgait.models.walker.measures" and "Walks" in (walk.__doc__ or "")
+    assert pickle.loads(pickle.dumps(march)) is march
+    assert list(inspect.signature(march).parameters)[:2] == ["model", "dt"]
+    assert march.__module__ == "jaxgait.solve.time_stepping" and "Marches" in (march.__doc__ or "")
     bound = Bungee().vector_field
     again = pickle.loads(pickle.dumps(bound))
     assert again(0.0, Bungee().initial_state()) == bound(0.0, Bungee().initial_state())

@@ -50,6 +50,7 @@ LONGEST_REVERSE = 4096
 """Steps per segment that reverse mode remembers at most."""
 
 
+@float64_default
 @dataclass(frozen=True)
 class EventDriven(Scheme):
     """Moves a model through smooth phases, from event to event; events are located exactly."""
@@ -101,7 +102,7 @@ class EventDriven(Scheme):
         """The same for derivatives in one direction: reverse mode needs another loop within the solver."""
         if mode in (self.mode, "forward"):
             return replace(self, mode=mode)
-        solver = replace_scan(self.solver)
+        solver = _with_checkpoints(self.solver)
         return replace(self, mode=mode, solver=solver, max_steps=min(self.max_steps, LONGEST_REVERSE))
 
     def run(
@@ -120,7 +121,7 @@ class EventDriven(Scheme):
         return _Engine(model, ts[-1], self, 0, _Samples(model, ts, watch)).trajectory(start)
 
 
-def replace_scan(solver: Any) -> Any:
+def _with_checkpoints(solver: Any) -> Any:
     """An explicit solver of diffrax with the loop that reverse mode needs; any other solver as it is."""
     return type(solver)(scan_kind="checkpointed") if getattr(solver, "scan_kind", None) == "lax" else solver
 

@@ -17,7 +17,7 @@ from jaxgait.kinds import CountedSteps, MarchingModel
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import Outcome
-from jaxgait.precision import Precision
+from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
 from jaxgait.solve.steps import DT, LONGEST_BLOCK, division, endings, extremes, joined, time_after, watched, widened
@@ -25,6 +25,7 @@ from jaxgait.solve.steps import DT, LONGEST_BLOCK, division, endings, extremes, 
 __all__ = ["Marching"]
 
 
+@float64_default
 @dataclass(frozen=True)
 class Marching(Scheme):
     """Moves a model by its own steps of fixed length."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxgait.kinds import PrescribedModel
 from jaxgait.model import State
 from jaxgait.outcome import Outcome
-from jaxgait.precision import Precision
+from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
 from jaxgait.solve.steps import endings, extremes, watched
@@ -19,6 +19,7 @@ from jaxgait.solve.steps import endings, extremes, watched
 __all__ = ["Prescribed"]
 
 
+@float64_default
 @dataclass(frozen=True)
 class Prescribed(Scheme):
     """Reads the states of a model off its prescribed motion, at the samples alone; derivatives are exact."""

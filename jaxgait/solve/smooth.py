@@ -46,6 +46,7 @@ ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
 """Messages of diffrax's checks of what `integrate` makes sure of: an impossible time is a status, not an error."""
 
 
+@float64_default
 @dataclass(frozen=True)
 class Smooth(Scheme):
     """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length."""

@@ -55,6 +55,7 @@ STEPS_PER_SEPARATION = 10
 """Steps at least in the time after which a contact counts as open."""
 
 
+@float64_default
 @dataclass(frozen=True)
 class TimeStepping(Scheme):
     """Moves a model with contacts by steps of fixed length; impacts and friction are resolved within a step."""
