@@ -75,7 +75,8 @@ class Model(eqx.Module):
     def __init_subclass__(cls, **options: Any) -> None:
         """Every model computes in float64 unless asked, a user's own included."""
         super().__init_subclass__(**options)
-        _check_complete(cls)
+        if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
+            _check_complete(cls)
         float64_default(cls)
 
     @abc.abstractmethod
@@ -218,6 +219,7 @@ def as_model(given: Any) -> Model:
         TypeError: for a class, a name, a prepared system, or anything else.
     """
     if isinstance(given, Model):
+        _check_complete(type(given))
         return given
     raise TypeError(_no_model(given))
 

@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from jaxgait.model import Model, State
-from jaxgait.precision import Precision
+from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 
 __all__ = ["Mode", "Retry", "Scheme"]
@@ -29,6 +29,7 @@ class Retry(NamedTuple):
     precision: Precision
 
 
+@float64_default
 @dataclasses.dataclass(frozen=True)
 class Scheme(abc.ABC):
     """How a mechanism moves on. Hashable: a static argument of compiled functions. Its fields are its options."""

@@ -28,6 +28,7 @@ from jaxgait.precision import float64_default, is_float64_default
 from jaxgait.solve.time_stepping import march
 
 ALONE = {
+    "jaxgait.analysis.gait.connected_range": "NumPy",
     "jaxgait.arguments": "reads text",
     "jaxgait.checks": "checks",
     "jaxgait.commands": "take --precision",
@@ -43,11 +44,13 @@ ALONE = {
     "jaxgait.models.exoskeleton.formulations.tree.subtrees": "whole numbers",
     "jaxgait.native": "keeps the precision of the user's program",
     "jaxgait.optimization": "always computes in float64",
+    "jaxgait.models.creeper.design": "searches in float64",
+    "jaxgait.models.exoskeleton.design.least_work": "searches in float64",
     "jaxgait.models.exoskeleton.measures.histories": "takes a precision",
+    "jaxgait.models.jumper.design": "searches in float64",
     "jaxgait.plot": "pictures",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
-    "jaxgait.scheme": "abstract",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.steps": "parts of schemes, which are decorated",
     **{
@@ -64,7 +67,6 @@ ALONE = {
     "jaxgait.solve.checks": "checks",
     "jaxgait.solve.dataset": "labels",
     "jaxgait.solve.explicit": "diffrax calls it inside a solve",
-    "jaxgait.solve.hybrid.sentence": "text",
     "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
     "jaxgait.solve.resolving": "diffrax calls it inside a solve",
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",

@@ -246,7 +246,8 @@ def make_plan(
         chosen.check_gradient(model)
     for name in sorted({*chosen_members.values, *gradient} - {*parameters(model)}):
         chosen.check_start(model, name)
-    check_equations(model)
+    with precisions.use(precision):
+        check_equations(precisions.cast(model))
     looked_at = Sampling.of(model, **sampling)
     whole_job = Job(
         chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
