@@ -76,7 +76,7 @@ ALONE = {
 }
 """Public names, and all below them, that are not decorated, and why."""
 
-EXCEPT = {"jaxgait.ensembles.members.cloud"}
+EXCEPT = {"jaxgait.arguments.starting", "jaxgait.ensembles.members.cloud"}
 """Decorated all the same."""
 
 
