@@ -334,6 +334,7 @@ class SoftExtension(Model):
 
     chain: CreeperChain = CreeperChain(bearing=Bearing(), manoeuvre="steer")
 
+    measures: ClassVar[str] = "jaxgait.models.creeper.measures:SOFT_MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "axial displacement of the front unit"),
         "y": Variable("m", "lateral displacement of the front unit"),

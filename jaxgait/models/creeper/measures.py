@@ -18,7 +18,16 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 from jaxgait.solve.smooth import Smooth, integrate
 
-__all__ = ["CHAIN_MEASURES", "MEASURES", "Performance", "grip_threshold", "measures", "peak_load", "performance"]
+__all__ = [
+    "CHAIN_MEASURES",
+    "MEASURES",
+    "SOFT_MEASURES",
+    "Performance",
+    "grip_threshold",
+    "measures",
+    "peak_load",
+    "performance",
+]
 
 _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
 
@@ -117,6 +126,13 @@ CHAIN_MEASURES = table(
     ),
 )
 """What is read off a cycle of the robot as a chain, by name."""
+
+SOFT_MEASURES = table(
+    CHAIN_MEASURES["peak_drive"],
+    CHAIN_MEASURES["side_drive"],
+    Measure("give", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
+)
+"""What is read off the extension of the robot with a soft front unit, by name."""
 
 measures = Measures(tuple(MEASURES.values()))
 """All of them together."""

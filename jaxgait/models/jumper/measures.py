@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +16,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve.smooth import Smooth, integrate
 
-__all__ = ["MEASURES", "Jump", "assess", "fly", "lift_off_times", "measures", "slid"]
+__all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "fly", "lift_off_times", "measures", "slid"]
 
 Number = Float[Array, ""]
 
@@ -103,6 +103,30 @@ def _jump(run: Run) -> Jump:
     return assess(run.ts, histories, weight, model.gravity)
 
 
+def _spatial_jump(run: Run) -> Jump:
+    """The figures of one jump in space from its samples, those of the sagittal plane."""
+    model: Any = run.model
+    com, velocity = run["com"], run["com_velocity"]
+    histories = {
+        "depth": run["depth"],
+        "com_x": com[:, 0],
+        "com_z": com[:, 2],
+        "com_vx": velocity[:, 0],
+        "com_vz": velocity[:, 2],
+        "grf_z": run["grf"][:, :, 2].sum(axis=1),
+        "angular_momentum": run["angular_momentum"][:, 1],
+        "pitch": jnp.full_like(run.ts, jnp.nan),
+    }
+    plane = model.plane
+    return assess(run.ts, histories, jnp.sum(plane.tree().mass) * plane.gravity, plane.gravity)
+
+
+def _sideways(run: Run) -> Number:
+    """Velocity of the centre of mass to the left at take-off."""
+    take_off = run.once(_spatial_jump).take_off
+    return jnp.where(jnp.isnan(take_off), jnp.nan, jnp.interp(take_off, run.ts, run["com_velocity"][:, 1]))
+
+
 def _peak_force(run: Run) -> Number:
     """Largest vertical ground reaction in body weights, over the solver's own steps too."""
     model: Any = run.model
@@ -114,23 +138,33 @@ INTERVAL = 2.5e-3
 """Longest time in s between samples that straight lines may join (see `assess`)."""
 
 
-def _read(name: str, unit: str, long_name: str) -> Measure:
-    return Measure(name, lambda run: getattr(run.once(_jump), name), unit, long_name, interval=INTERVAL)
+def _read(figures: Callable[[Run], Jump], name: str, unit: str, long_name: str) -> Measure:
+    return Measure(name, lambda run: getattr(run.once(figures), name), unit, long_name, interval=INTERVAL)
 
 
-MEASURES = table(
-    _read("take_off", "s", "time of take-off"),
-    _read("x", "m", "forward position of the centre of mass at take-off"),
-    _read("z", "m", "height of the centre of mass at take-off"),
-    _read("vx", "m/s", "forward velocity of the centre of mass at take-off"),
-    _read("vz", "m/s", "upward velocity of the centre of mass at take-off"),
-    _read("height", "m", "jump height above take-off"),
-    _read("apex", "m", "largest height of the centre of mass"),
-    Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
-    _read("angular_momentum", "kg m^2/s", "angular momentum at take-off, forward positive"),
-    _read("pitch", "rad", "pitch of the foot at take-off"),
+_COMMON = (
+    ("take_off", "s", "time of take-off"),
+    ("x", "m", "forward position of the centre of mass at take-off"),
+    ("z", "m", "height of the centre of mass at take-off"),
+    ("vx", "m/s", "forward velocity of the centre of mass at take-off"),
+    ("vz", "m/s", "upward velocity of the centre of mass at take-off"),
+    ("height", "m", "jump height above take-off"),
+    ("apex", "m", "largest height of the centre of mass"),
+    ("angular_momentum", "kg m^2/s", "angular momentum at take-off, forward positive"),
 )
-"""What is read off a jump, by name."""
+MEASURES = table(
+    *(_read(_jump, *row) for row in _COMMON),
+    Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
+    _read(_jump, "pitch", "rad", "pitch of the foot at take-off"),
+)
+"""What is read off a jump in the plane, by name."""
+
+SPATIAL_MEASURES = table(
+    *(_read(_spatial_jump, *row) for row in _COMMON),
+    _read(_spatial_jump, "peak_force", "1", "peak vertical ground reaction at the samples, body weights"),
+    Measure("vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=INTERVAL),
+)
+"""What is read off a jump in space, by name."""
 
 measures = Measures(tuple(MEASURES.values()))
 """All of them together."""

@@ -68,6 +68,7 @@ class SpatialJumper(Model):
     _settled: spatial.Tree | None = None
     """The bodies; only inside of what `prepared` returns."""
 
+    measures: ClassVar[str] = "jaxgait.models.jumper.measures:SPATIAL_MEASURES"
     variables: ClassVar[Mapping[str, Variable]] = {
         "pose": Variable("m, 1", "position and quaternion of the lower trunk", ("pose_component",)),
         "twist": Variable("rad/s, m/s", "twist of the lower trunk, own axes", ("twist_component",)),

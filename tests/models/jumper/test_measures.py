@@ -1,0 +1,47 @@
+"""Figures of jumps: in space they are those of the plane, with what the plane lacks."""
+
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.models.jumper.measures import SPATIAL_MEASURES, assess
+from jaxgait.run import Run
+
+WEIGHT = 700.0
+
+
+class Histories(Run):
+    """A run of known histories."""
+
+    ts = None  # not that of a trajectory
+
+    def __init__(self, ts, **histories):
+        plane = SimpleNamespace(gravity=9.81, tree=lambda: SimpleNamespace(mass=np.array([WEIGHT / 9.81])))
+        self.ts, self.model, self.histories, self._known = ts, SimpleNamespace(plane=plane), histories, {}
+
+    def __getitem__(self, name):
+        return self.histories[name]
+
+
+def test_figures_in_space_are_those_of_the_plane():
+    t = jnp.linspace(0.0, 1.0, 501)
+    depth = jnp.stack([0.35 - t, 0.31 - t], axis=1)
+    x, y, z = 0.3 * t, 0.2 * t**2, 0.9 + t - 0.5 * t**2
+    vx, vy, vz = jnp.full_like(t, 0.3), 0.4 * t, 1.0 - t
+    feet = jnp.stack([0.4 * WEIGHT * jnp.sin(3.0 * t), 0.6 * WEIGHT * jnp.sin(3.0 * t)], axis=1)
+    zero = jnp.zeros_like(feet)
+    run = Histories(
+        t,
+        depth=depth,
+        com=jnp.stack([x, y, z], axis=1),
+        com_velocity=jnp.stack([vx, vy, vz], axis=1),
+        angular_momentum=jnp.stack([t, -2.0 * t, 5.0 * t], axis=1),
+        grf=jnp.stack([zero, zero, feet], axis=2),
+    )
+    plane = {"com_x": x, "com_z": z, "com_vx": vx, "com_vz": vz, "angular_momentum": -2.0 * t, "pitch": t}
+    expected = assess(t, {"depth": depth, "grf_z": feet.sum(axis=1), **plane}, WEIGHT)
+    for name, measure in SPATIAL_MEASURES.items():
+        value = 0.4 * 0.35 if name == "vy" else getattr(expected, name)
+        assert float(measure.function(run)) == pytest.approx(float(value), rel=1e-9), name
