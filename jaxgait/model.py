@@ -111,6 +111,14 @@ class Model(eqx.Module):
         transitions = getattr(self, "transitions", dict)()
         return {name: functools.partial(_fallen, tr.guard) for name, tr in transitions.items() if tr.ends}
 
+    def events(self) -> Mapping[str, Callable[[Scalar, State], Array]]:
+        """Guards of a smooth motion, by name ("taut", "slack"): an event is where one falls through zero.
+
+        Functions of time in s and state, smooth near their zeros; they change nothing, their times are recorded
+        (`jaxgait.run.Events`). None by default. Those of a model with `transitions` are the transitions.
+        """
+        return {}
+
     def prepared(self) -> System:
         """What moves during a run: the model and whatever follows from its parameters, worked out once."""
         return System(self)

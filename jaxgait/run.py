@@ -31,16 +31,14 @@ class Extremes(NamedTuple):
     largest: Float[Array, ""]
 
 
-class Events(NamedTuple):
-    """Events of a trajectory in their order; the leading axis `events` is filled up after the last one.
-
-    Their names are those of the scheme and the model, see `jaxgait.solve.schemes.event_names`.
-    """
+@float64_default
+class Events(eqx.Module):
+    """Events of a trajectory in their order; the leading axis `events` is filled up after the last one."""
 
     t: Float[Array, " events"]
     """Times in s; NaN after the last event."""
     kind: Int[Array, " events"]
-    """Number of the event's name; -1 after the last event."""
+    """Number of the event's name in `names`; -1 after the last event."""
     before: State
     """States just before."""
     after: State
@@ -49,6 +47,7 @@ class Events(NamedTuple):
     """Running totals just before, by name (see `Trajectory.totals`)."""
     amounts: dict[str, Array] = {}  # noqa: RUF012
     """What the event's own step added to them."""
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
 
 @float64_default
@@ -219,6 +218,21 @@ class Run:
                 "and give the measure itself to `observe`"
             )
         return watched[name]
+
+    def happened(self, name: str) -> Bool[Array, " events"]:
+        """Which of the run's events (`trajectory.events`) are those of a name; their sum counts them.
+
+        Raises:
+            ValueError: for a run whose events were not recorded.
+            KeyError: for an unknown name, with those that there are.
+        """
+        events = self.trajectory.events
+        if events is None:
+            raise ValueError(f"no events of {type(self.model).__name__} were recorded: give max_events")
+        if name not in events.names:
+            known = ", ".join(events.names)
+            raise KeyError(f"a run of {type(self.model).__name__} has no event {name!r}: there are {known}")
+        return events.kind == events.names.index(name)
 
     def once(self, function: Callable[[Run], T]) -> T:
         """The value of a function of this run, worked out when it is first asked for: measures share their parts."""

@@ -72,7 +72,7 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     if events is None:
         return {}
     happened = np.flatnonzero(np.asarray(events.kind) >= 0)
-    names = np.array(event_names(model), dtype=object)[np.asarray(events.kind)[happened]]
+    names = np.array(events.names, dtype=object)[np.asarray(events.kind)[happened]]
     found = {
         "event_time": xr.DataArray(
             np.asarray(events.t)[happened], dims="event", attrs={"units": "s", "long_name": "time of the event"}
@@ -86,13 +86,6 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
             said = one.attrs.get("long_name", name)
             found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{said}, just {side} the event")
     return found
-
-
-def event_names(model: Any) -> list[str]:
-    """Names of the events of a model, in the order of `Events.kind`."""
-    if hasattr(model, "transitions"):
-        return list(model.transitions())
-    return list(model.event_names())
 
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:

@@ -252,7 +252,9 @@ class _Engine:
     def __init__(
         self, model: HybridModel, t_end: Array, scheme: EventDriven, samples: int, looked_at: _Samples | None = None
     ) -> None:
-        self.transitions: Sequence[Transition] = tuple(model.transitions().values())
+        transitions = model.transitions()
+        self.names = tuple(transitions)
+        self.transitions: Sequence[Transition] = tuple(transitions.values())
         self.fields = tuple(_hashable(phase) for phase in model.phases())
         self.t_end, self.scheme, self.samples, self.looked_at = t_end, scheme, samples, looked_at
 
@@ -267,7 +269,7 @@ class _Engine:
         looked_at, scheme = self.looked_at, self.scheme
         assert looked_at is not None
         point = self.start(looked_at.ts[0], y0, jnp.asarray(0, jnp.int32))
-        events = _no_events(y0, scheme.max_events)
+        events = _no_events(y0, scheme.max_events, self.names)
 
         def running(carry: tuple[_Point, Events, Array]) -> Bool[Array, ""]:
             return (carry[0].status < 0) & (carry[2] < scheme.max_events)
@@ -277,7 +279,7 @@ class _Engine:
             point, (t, kind, before, after, *_) = self.segment(point)
             happened = kind >= 0
             put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
-            events = jax.tree.map(put, events, Events(t, kind, before, after))
+            events = jax.tree.map(put, events, Events(t, kind, before, after, self.names))
             return point, events, count + happened.astype(int)
 
         loop = _loop(scheme.mode, scheme.max_events + 1)
@@ -552,10 +554,10 @@ class _Samples:
         return {name: jnp.asarray({**outputs, **components}[name]) for name in self.watch}
 
 
-def _no_events(y: State, most: int) -> Events:
+def _no_events(y: State, most: int, names: tuple[str, ...]) -> Events:
     """Room for events."""
     states = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), y)
-    return Events(jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states)
+    return Events(jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states, names)
 
 
 def _loop(mode: Mode, most: int) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from typing import Any
@@ -21,7 +22,10 @@ from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_equations, check_state
 from jaxgait.solve.dataset import trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import ASSURED
+from jaxgait.solve.smooth import ASSURED, Smooth
+
+RECORDED = 1000
+"""Events of a smooth model that are recorded at most."""
 
 
 def simulate(
@@ -60,14 +64,15 @@ def simulate(
         max_step: longest step in s.
         max_steps: steps after which the run is given up.
         dt: length in s of the steps of schemes with fixed steps.
-        max_events: events after which a run with events is given up.
+        max_events: events after which a run through transitions is given up, or of a smooth run's events those that
+            are recorded at most (1000 by default).
         progress: show a progress bar.
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
         attributes `status` and `status_text` say how the run ended; samples that an early end did not reach are NaN.
-        Where the scheme knows of events: `event_time` (s), `event_name` and the states just before and after
-        (`NAME_before`, `NAME_after`) over `event`.
+        Where there are events (`Model.events`, `jaxgait.kinds.Transition`): `event_time` (s), `event_name` and the
+        states just before and after (`NAME_before`, `NAME_after`) over `event`.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
@@ -83,7 +88,7 @@ def simulate(
     check_single(model)
     sampling = Sampling.of(model, strides, duration, samples)
     asked = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
-    chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked)
+    chosen = _recording(model, scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **asked))
     if initial_state is not None:
         chosen.check_start(model, "initial_state")
     with precisions.use(precision):
@@ -102,6 +107,13 @@ def simulate(
             stacklevel=2,
         )
     return data.assign_attrs(ended)
+
+
+def _recording(model: Model, scheme: Scheme) -> Scheme:
+    """The scheme that records the events of a smooth model, if it has some."""
+    if isinstance(scheme, Smooth) and model.events() and not scheme.max_events:
+        return dataclasses.replace(scheme, max_events=RECORDED)
+    return scheme
 
 
 @functools.partial(kept, assured=ASSURED)

@@ -28,7 +28,7 @@ from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
-from jaxgait.solve.watch import Watching
+from jaxgait.solve.watch import Watching, located
 
 FLOAT64_RETRY = "float64"
 """Name of the last retry of members that failed in float32."""
@@ -64,6 +64,8 @@ class Smooth(Scheme):
     """Steps after which a trajectory is given up."""
     mode: Mode = "forward"
     """Which gradients go through: forward mode (few parameters; no memory of the path) or reverse (many)."""
+    max_events: int = 0
+    """Events of the model (`Model.events`) that are recorded at most, the first ones; `simulate` asks for 1000."""
 
     kind: ClassVar[type] = SmoothModel
     needs: ClassVar[str] = "a vector field, vector_field(t, y)"
@@ -82,6 +84,7 @@ class Smooth(Scheme):
         if self.max_step is not None:
             checks.positive("max_step", self.max_step, "seconds")
         checks.count("max_steps", self.max_steps)
+        checks.count("max_events", self.max_events, least=0)
         checks.one_of("mode", self.mode, ("forward", "reverse"))
 
     @classmethod
@@ -175,6 +178,9 @@ def integrate(
     terminations = model.terminations()
     event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
+    most = scheme.max_events if model.events() else 0
+    if watch or most:
+        controller = Watching.of(controller, watch, most)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: args.vector_field(t, y)),
         scheme.solver,
@@ -184,9 +190,9 @@ def integrate(
         y0=model.initial_state() if y0 is None else y0,
         args=model.prepared(),
         saveat=diffrax.SaveAt(
-            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch)
+            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch or most)
         ),
-        stepsize_controller=Watching.of(controller, watch) if watch else controller,
+        stepsize_controller=controller,
         max_steps=scheme.max_steps,
         adjoint=diffrax.ForwardMode() if scheme.mode == "forward" else diffrax.RecursiveCheckpointAdjoint(),
         event=event,
@@ -198,7 +204,8 @@ def integrate(
     t_end = saved.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
-    ys, t_end, y_end = _differentiable((ys, t_end, y_end), scheme.mode)
+    events = located(model.prepared(), saved.controller_state.crossings) if most else None
+    ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
     return Trajectory(
         ts,
         ys,
@@ -208,6 +215,7 @@ def integrate(
         solution.stats["num_accepted_steps"],
         solution.stats["num_rejected_steps"],
         saved.controller_state.extremes if watch else {},
+        events,
     )
 
 

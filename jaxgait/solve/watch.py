@@ -1,27 +1,58 @@
-"""Extremes of outputs over the solver's own steps, found while it steps: no peak falls between two samples."""
+"""Extremes of outputs and events over the solver's own steps: no peak falls between two samples, no event is sampled.
+
+An event of a smooth model (`jaxgait.model.Model.events`) is where a guard falls through zero. Steps in which one does
+are remembered while the solver goes on, the same steps as ever; where it is zero is found afterwards on the cubic
+through both ends of the step with their velocities, whose error is of the fourth order of the step. A guard that falls
+and rises within one step is not seen.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float, Int
 
-from jaxgait.run import Extremes, state_variables
+from jaxgait.precision import float64_default
+from jaxgait.run import Events, Extremes, State, state_variables
 
-__all__ = ["Watching"]
+__all__ = ["Crossings", "Watching", "located"]
+
+HALVINGS, POLISHING = 12, 3
+"""Of the step in which a guard falls, and Newton's iterations after them: down to rounding."""
+
+
+class _End(NamedTuple):
+    """One end of the steps in which guards fell, by number of the event."""
+
+    t: Array
+    y: State
+
+
+class Crossings(NamedTuple):
+    """Steps in which guards fell through zero, in their order; the rest of the leading axis is filled up."""
+
+    guards: Float[Array, " guards"]
+    """Values at the end of the last accepted step."""
+    count: Int[Array, ""]
+    kind: Int[Array, " events"]
+    """Number of the guard; -1 after the last event."""
+    start: _End
+    end: _End
 
 
 class _State(NamedTuple):
     inner: Any
     extremes: dict[str, Extremes]
+    crossings: Crossings | None
 
 
 class Watching(diffrax.AbstractAdaptiveStepSizeController):
-    """A step-size controller that leaves all decisions to another one and remembers extremes of outputs.
+    """A step-size controller that leaves all decisions to another one and remembers extremes of outputs and events.
 
     A controller is what diffrax shows every step and whether it is accepted; its state comes back with
     `SaveAt(controller_state=True)`. The solve's `args` must be the model.
@@ -30,6 +61,8 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     controller: diffrax.AbstractAdaptiveStepSizeController
     names: tuple[str, ...] = eqx.field(static=True)
     """Outputs or components of the state."""
+    events: int = eqx.field(static=True)
+    """Events of the model that are remembered at most."""
 
     @property
     def rtol(self) -> Any:
@@ -47,20 +80,21 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         return self.controller.norm
 
     @classmethod
-    def of(cls, controller: Any, names: tuple[str, ...]) -> Watching:
-        """Watches outputs or components of the state while `controller` decides."""
-        return cls(controller=controller, names=names)  # type: ignore[call-arg]
+    def of(cls, controller: Any, names: tuple[str, ...], events: int = 0) -> Watching:
+        """Watches outputs or components of the state, and up to so many events, while `controller` decides."""
+        return cls(controller=controller, names=names, events=events)  # type: ignore[call-arg]
 
     def wrap(self, direction: Any) -> Watching:
         """The same for one direction of time."""
-        return Watching.of(self.controller.wrap(direction), self.names)
+        return Watching.of(self.controller.wrap(direction), self.names, self.events)
 
     def init(
         self, terms: Any, t0: Any, t1: Any, y0: Any, dt0: Any, args: Any, func: Any, error_order: Any
     ) -> tuple[Any, _State]:
         """End of the first step, and the values at the start."""
         end, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
-        return end, _State(inner, {n: Extremes(x, x) for n, x in self._values(t0, y0, args).items()})
+        extremes = {n: Extremes(x, x) for n, x in self._values(t0, y0, args).items()}
+        return end, _State(inner, extremes, _none(t0, y0, args, self.events) if self.events else None)
 
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any, error_order: Any, state: _State
@@ -74,9 +108,84 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
             n: Extremes(jnp.minimum(e.least, values[n]), jnp.maximum(e.largest, values[n])) for n, e in state[1].items()
         }
         extremes = jax.tree.map(lambda new, old: jnp.where(keep, new, old), seen, state.extremes)
-        return keep, *decided, _State(inner, extremes), result  # type: ignore[return-value]
+        crossings = state.crossings
+        if crossings is not None:
+            crossings = _crossed(crossings, _End(t0, y0), _End(t1, y1_candidate), args, keep)
+        return keep, *decided, _State(inner, extremes, crossings), result  # type: ignore[return-value]
 
     def _values(self, t: Any, y: Any, model: Any) -> dict[str, Array]:
         components = state_variables(y)
         outputs = {} if all(n in components for n in self.names) else model.outputs(t, y)
         return {n: jnp.asarray({**outputs, **components}[n]) for n in self.names}
+
+
+def _guards(model: Any, t: Any, y: Any) -> Float[Array, " guards"]:
+    return jnp.stack([jnp.asarray(guard(t, y)) for guard in model.events().values()])
+
+
+def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
+    """Room for events."""
+    room = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), _End(t, y))
+    return Crossings(_guards(model, t, y), jnp.asarray(0), jnp.full(most, -1, jnp.int32), room, room)
+
+
+def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Array) -> Crossings:
+    """With the guards that fell in an accepted step; those for which there is no room are left out."""
+    guards = _guards(model, *end)
+    fell = (c.guards > 0.0) & (guards <= 0.0) & keep
+    most, found = c.kind.shape[0], c
+    for i in range(guards.shape[0]):
+        at = jnp.where(fell[i], found.count, most)
+        put = lambda whole, one, at=at: whole.at[at].set(one, mode="drop")
+        found = Crossings(
+            guards,
+            found.count + fell[i].astype(found.count.dtype),
+            put(found.kind, jnp.asarray(i, jnp.int32)),
+            jax.tree.map(put, found.start, start),
+            jax.tree.map(put, found.end, end),
+        )
+    return found._replace(guards=jnp.where(keep, guards, c.guards))
+
+
+@float64_default
+def located(model: Any, crossings: Crossings) -> Events:
+    """Events in the order of their times in s, each within its step; nothing jumps, so both states are the same.
+
+    Args:
+        model: with its `events`.
+        crossings: the steps in which they lie.
+    """
+    t, y = jax.vmap(lambda *one: _located(model, *one))(crossings.kind, crossings.start, crossings.end)
+    order = jnp.argsort(t)  # NaN comes last
+    t, kind, y = jax.tree.map(lambda leaf: leaf[order], (t, crossings.kind, y))
+    return Events(t, kind, y, y, tuple(model.events()))
+
+
+def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, State]:
+    """Time and state of one event, with the derivatives of an implicit function."""
+    dt = end.t - start.t
+    path = _cubic(start.y, end.y, *(jax.tree.map(lambda v: dt * v, model.vector_field(*e)) for e in (start, end)))
+    guard = lambda s: _guards(model, start.t + s * dt, path(s))[kind]
+
+    def halved(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        middle = 0.5 * (ends[0] + ends[1])
+        above = guard(middle) > 0.0
+        return jnp.where(above, middle, ends[0]), jnp.where(above, ends[1], middle)
+
+    ends = jax.lax.fori_loop(0, HALVINGS, halved, (jnp.zeros_like(dt), jnp.ones_like(dt)))
+    s = jax.lax.stop_gradient(0.5 * (ends[0] + ends[1]))
+    for _ in range(POLISHING):
+        value, slope = jax.jvp(guard, (s,), (jnp.ones_like(s),))
+        step = jnp.where(slope == 0.0, 0.0, -value / jax.lax.stop_gradient(jnp.where(slope == 0.0, 1.0, slope)))
+        s = jax.lax.stop_gradient(s) + step
+    return start.t + s * dt, path(s)
+
+
+def _cubic(y0: State, y1: State, v0: State, v1: State) -> Callable[[Array], State]:
+    """Hermite's polynomial between two states, from 0 to 1, with velocities per unit."""
+
+    def at(s: Array) -> State:
+        a, b, c, d = (1 + 2 * s) * (1 - s) ** 2, s**2 * (3 - 2 * s), s * (1 - s) ** 2, s**2 * (s - 1)
+        return jax.tree.map(lambda p, q, v, w: a * p + b * q + c * v + d * w, y0, y1, v0, v1)
+
+    return at

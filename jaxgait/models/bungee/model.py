@@ -18,7 +18,7 @@ equation is a misprint: the rope pulls up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -97,6 +97,15 @@ class Bungee(Model):
     def vector_field(self, t: Scalar, y: BungeeState) -> BungeeState:
         """Velocity and acceleration."""
         return BungeeState(x=y.v, v=self._acceleration(y))
+
+    def events(self) -> Mapping[str, Callable[[Scalar, BungeeState], Array]]:
+        """The rope becomes taut, and slack; he turns at the lowest point, and at the top of a rebound."""
+        return {
+            "taut": lambda t, y: -y.x,
+            "lowest": lambda t, y: y.v,
+            "slack": lambda t, y: y.x,
+            "top": lambda t, y: -y.v,
+        }
 
     def outputs(self, t: Scalar, y: BungeeState) -> dict[str, Array]:
         """Height, rope force, acceleration, drag power and energy (see `variables`)."""

@@ -149,6 +149,8 @@ class Exoskeleton(Model):
         "joints": Variable("m", "positions of the proximal and the far end of each link", ("link", "end", "axis")),
         "power": Variable("W", "power of all actuators"),
         "energy": Variable("J", "mechanical energy"),
+        "com": Variable("m", "position of the centre of mass from the ground joint", ("axis",)),
+        "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
         "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
@@ -342,6 +344,8 @@ class Exoskeleton(Model):
             "joints": vectors.joints(self.chain, x),
             "power": jnp.sum(force * v),
             "energy": jnp.sum(jnp.stack(vectors.energies(self.chain, x, v, self.gravity))),
+            "com": vectors.centre_of_mass(self.chain, x),
+            "angular_momentum": vectors.angular_momentum(self.chain, x, v),
         }
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, ExoskeletonState], Bool[Array, ""]]]:

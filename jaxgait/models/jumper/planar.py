@@ -15,7 +15,7 @@ base's three accelerations are unknown, and the joint moments follow by inverse 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -317,6 +317,11 @@ class PlanarJumper(Model):
         return JumperState(zero, pose[0], pose[1], zero, zero, zero, *self.sole.memories(rows))
 
     # --- what can be observed ------------------------------------------------------------------------------------
+
+    def events(self) -> Mapping[str, Callable[[Scalar, JumperState], Array]]:
+        """The last stud leaves the ground, and the first one comes down."""
+        lowest = lambda y: jnp.max(self.contact(y).depth)
+        return {"take-off": lambda t, y: lowest(y), "landing": lambda t, y: -lowest(y)}
 
     def outputs(self, t: Scalar, y: JumperState) -> dict[str, Array]:
         """Centre of mass, ground reaction, studs, joint moments, powers and energy (see `variables`)."""

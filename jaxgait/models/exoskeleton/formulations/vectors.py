@@ -184,6 +184,19 @@ def energies(
 
 
 @float64_default
+def centre_of_mass(chain: Chain, x: Vectors) -> Float[Array, " d"]:
+    """Position of the centre of mass in m from the ground joint; of rates of the link vectors, its velocity in m/s."""
+    return jnp.tensordot(jnp.asarray(chain.masses), mass_positions(chain, x)) / chain.total_mass
+
+
+@float64_default
+def angular_momentum(chain: Chain, x: Vectors, v: Vectors) -> Array:
+    """Angular momentum about the centre of mass in kg m^2/s: a number in the plane, (3,) in space."""
+    arm, velocity = (mass_positions(chain, z) - centre_of_mass(chain, z) for z in (x, v))
+    return jnp.tensordot(jnp.asarray(chain.masses), jnp.cross(arm, velocity))
+
+
+@float64_default
 def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Array, " d-1"]:
     """Point of the ground about which the reaction has no horizontal moment, in m from the ground joint.
 
