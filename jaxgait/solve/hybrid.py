@@ -269,17 +269,17 @@ class _Engine:
         looked_at, scheme = self.looked_at, self.scheme
         assert looked_at is not None
         point = self.start(looked_at.ts[0], y0, jnp.asarray(0, jnp.int32))
-        events = _no_events(y0, scheme.max_events, self.names)
+        events = _no_events(y0, scheme.max_events)
 
-        def running(carry: tuple[_Point, Events, Array]) -> Bool[Array, ""]:
+        def running(carry: tuple[_Point, tuple, Array]) -> Bool[Array, ""]:
             return (carry[0].status < 0) & (carry[2] < scheme.max_events)
 
-        def onward(carry: tuple[_Point, Events, Array]) -> tuple[_Point, Events, Array]:
+        def onward(carry: tuple[_Point, tuple, Array]) -> tuple[_Point, tuple, Array]:
             point, events, count = carry
             point, (t, kind, before, after, *_) = self.segment(point)
             happened = kind >= 0
             put = lambda whole, one: whole.at[count].set(jnp.where(happened, one, whole[count]))
-            events = jax.tree.map(put, events, Events(t, kind, before, after, self.names))
+            events = jax.tree.map(put, events, (t, kind, before, after))
             return point, events, count + happened.astype(int)
 
         loop = _loop(scheme.mode, scheme.max_events + 1)
@@ -289,7 +289,15 @@ class _Engine:
         t_end = jnp.where(completed, looked_at.ts[-1], point.t)  # located to rounding
         ys = looked_at.samples(point.seen, t_end, point.y, completed)
         return Trajectory(
-            looked_at.ts, ys, status, t_end, point.y, point.steps, point.rejected, point.seen.extremes, events
+            looked_at.ts,
+            ys,
+            status,
+            t_end,
+            point.y,
+            point.steps,
+            point.rejected,
+            point.seen.extremes,
+            Events(*events, self.names),
         )
 
     def segment(self, point: _Point) -> tuple[_Point, tuple]:
@@ -554,10 +562,10 @@ class _Samples:
         return {name: jnp.asarray({**outputs, **components}[name]) for name in self.watch}
 
 
-def _no_events(y: State, most: int, names: tuple[str, ...]) -> Events:
-    """Room for events."""
+def _no_events(y: State, most: int) -> tuple[Array, Array, State, State]:
+    """Room for events: times, kinds, states before and after."""
     states = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), y)
-    return Events(jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states, names)
+    return jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states
 
 
 def _loop(mode: Mode, most: int) -> Callable[..., Any]:

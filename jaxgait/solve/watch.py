@@ -167,7 +167,7 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
     path = _cubic(start.y, end.y, *(jax.tree.map(lambda v: dt * v, model.vector_field(*e)) for e in (start, end)))
     guard = lambda s: _guards(model, start.t + s * dt, path(s))[kind]
 
-    def halved(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         middle = 0.5 * (ends[0] + ends[1])
         above = guard(middle) > 0.0
         return jnp.where(above, middle, ends[0]), jnp.where(above, ends[1], middle)

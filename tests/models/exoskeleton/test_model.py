@@ -98,6 +98,17 @@ def test_energy_balance_of_a_run(exo):
     np.testing.assert_allclose(work, data.energy[-1] - data.energy[0], atol=1e-3)
 
 
+def test_angular_momentum_changes_by_the_moment_of_the_ground(exo):
+    y = exo.initial_state()
+    force = exo.actuators(0.0, y)
+    moment = jnp.sum(vectors.actuation(y.x, force)[0], axis=0)
+    out = exo.outputs(0.0, y)
+    seen = lambda s: (exo.outputs(0.0, s)["angular_momentum"], exo.outputs(0.0, s)["com"])
+    (turn, velocity) = jax.jvp(seen, (y,), (exo.vector_field(0.0, y),))[1]
+    np.testing.assert_allclose(turn, moment - jnp.cross(out["com"], out["reaction"]), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(velocity, vectors.centre_of_mass(exo.chain, y.v), rtol=1e-12, atol=1e-15)
+
+
 def test_spherical_forward_dynamics_away_from_the_vertical(exo):
     """All elevations lowered by 0.75 rad: a regular variant that angles can integrate, in windows of 0.1 s."""
 

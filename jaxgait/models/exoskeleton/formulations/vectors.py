@@ -192,7 +192,7 @@ def centre_of_mass(chain: Chain, x: Vectors) -> Float[Array, " d"]:
 @float64_default
 def angular_momentum(chain: Chain, x: Vectors, v: Vectors) -> Array:
     """Angular momentum about the centre of mass in kg m^2/s: a number in the plane, (3,) in space."""
-    arm, velocity = (mass_positions(chain, z) - centre_of_mass(chain, z) for z in (x, v))
+    arm, velocity = (mass_positions(chain, z) - centre_of_mass(chain, z)[None, None] for z in (x, v))
     return jnp.tensordot(jnp.asarray(chain.masses), jnp.cross(arm, velocity))
 
 

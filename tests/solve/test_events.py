@@ -1,0 +1,93 @@
+"""Events of smooth models: times against a closed form, derivatives, and nothing changed by looking."""
+
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import ensemble, simulate
+from jaxgait.measure import Measure
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.parameters import with_parameters
+from jaxgait.run import Sampling
+from jaxgait.solve.schemes import scheme_for
+
+CUBIC = 2e-8  # s; steps of 0.02 s of a swing of 1 s: the cubic's error is (h w)^4 / 384 of the amplitude
+
+
+class Swing(NamedTuple):
+    x: Scalar
+    v: Scalar
+
+
+class Oscillator(Model):
+    """Turns and passes through the middle at known times."""
+
+    rate: Scalar = parameter(6.0, unit="rad/s", doc="angular frequency")
+
+    variables: ClassVar = {"x": Variable("m", "position"), "v": Variable("m/s", "velocity")}
+    numerics: ClassVar = Numerics(stiff=False, rtol=1e-9, atol=1e-9, max_step=0.02)
+    duration: ClassVar = 2.0
+
+    def initial_state(self):
+        return Swing(jnp.asarray(1.0), jnp.asarray(0.0))
+
+    def vector_field(self, t, y):
+        return Swing(y.v, -(self.rate**2) * y.x)
+
+    def events(self):
+        return {"forward": lambda t, y: -y.x, "back": lambda t, y: y.x}
+
+
+def _exact(rate):
+    return (jnp.arange(4.0) + 0.5) * jnp.pi / rate
+
+
+def test_times_and_states_are_those_of_the_closed_form():
+    run = simulate(Oscillator(), samples=3)
+    np.testing.assert_allclose(run.event_time, _exact(6.0), atol=CUBIC)
+    assert list(run.event_name.values) == ["back", "forward"] * 2
+    np.testing.assert_allclose(run.x_before, 0.0, atol=1e-14)
+    np.testing.assert_allclose(np.abs(run.v_after), 6.0, rtol=1e-7)
+
+
+def test_looking_changes_nothing_and_room_may_run_out():
+    model, sampling = Oscillator(), Sampling.of(Oscillator(), None, 2.0, 7)
+    blind, seeing = (scheme_for(model, max_events=n).run(model, sampling) for n in (0, 3))
+    assert blind.events is None and int(blind.steps) == int(seeing.steps)
+    np.testing.assert_array_equal(blind.ys.x, seeing.ys.x)
+    np.testing.assert_array_equal(seeing.events.kind, [1, 0, 1])
+
+
+@pytest.mark.parametrize(("mode", "derivative"), [("forward", jax.jacfwd), ("reverse", jax.jacrev)])
+def test_event_times_have_derivatives(mode, derivative):
+    model = Oscillator()
+    scheme = scheme_for(model, max_events=4, max_steps=1024).in_mode(mode)
+
+    def times(rate):
+        return scheme.run(with_parameters(model, {"rate": rate}), Sampling.of(model, None, 2.0, 2)).events.t
+
+    np.testing.assert_allclose(derivative(times)(6.0), jax.jacfwd(_exact)(6.0), atol=1e-6)
+
+
+def test_measures_of_an_ensemble_count_events():
+    passes = Measure("passes", lambda run: run.happened("forward").sum(), "1", "forward passes")
+    found = ensemble(Oscillator(), {"rate": [3.0, 6.0, 12.0]}, samples=2, observe=[passes], max_events=20)
+    np.testing.assert_array_equal(found.passes, [1, 2, 4])
+    wrong = Measure("passes", lambda run: run.happened("foward").sum(), "1", "forward passes")
+    with pytest.raises(KeyError, match="no event 'foward': there are forward, back"):
+        ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[wrong], max_events=20)
+    with pytest.raises(ValueError, match="no events of Oscillator were recorded: give max_events"):
+        ensemble(Oscillator(), {"rate": [3.0]}, samples=2, observe=[passes])
+
+
+def test_the_rope_becomes_taut_and_slack():
+    run = simulate(with_parameters(Bungee(), {"quadratic_drag": 0.0}), duration=20.0, samples=10)
+    assert list(run.event_name.values[:4]) == ["taut", "lowest", "slack", "top"]
+
+    assert float(run.event_time[0]) == pytest.approx(np.sqrt(6.0), abs=0.03)  # a free fall of 30 m, but for 1 % of drag
+    np.testing.assert_allclose(run.x_before[[0, 2]], 0.0, atol=1e-12)
+    np.testing.assert_allclose(run.v_before[[1, 3]], 0.0, atol=1e-12)
