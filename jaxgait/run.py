@@ -35,19 +35,20 @@ class Extremes(NamedTuple):
 class Events(eqx.Module):
     """Events of a trajectory in their order; the leading axis `events` is filled up after the last one."""
 
-    t: Float[Array, " events"]
+    t: Float[Array, "*events"]
     """Times in s; NaN after the last event."""
-    kind: Int[Array, " events"]
+    kind: Int[Array, "*events"]
     """Number of the event's name in `names`; -1 after the last event."""
     before: State
     """States just before."""
     after: State
     """States just after."""
-    totals: dict[str, Array] = {}  # noqa: RUF012 (never changed)
+    totals: dict[str, Array] = eqx.field(default_factory=dict)
     """Running totals just before, by name (see `Trajectory.totals`)."""
-    amounts: dict[str, Array] = {}  # noqa: RUF012
+    amounts: dict[str, Array] = eqx.field(default_factory=dict)
     """What the event's own step added to them."""
     names: tuple[str, ...] = eqx.field(static=True, default=())
+    """See `kind`."""
 
 
 @float64_default
@@ -198,7 +199,7 @@ class Run:
             ValueError: if the scheme detects no events.
         """
         if self.trajectory.events is None:
-            raise ValueError(f"{type(self.model).__name__} was run by a scheme that detects no events")
+            raise ValueError(f"no events of {type(self.model).__name__} were recorded: give max_events")
         return self.trajectory.events
 
     def outputs(self) -> dict[str, Array]:
@@ -220,19 +221,17 @@ class Run:
         return watched[name]
 
     def happened(self, name: str) -> Bool[Array, " events"]:
-        """Which of the run's events (`trajectory.events`) are those of a name; their sum counts them.
+        """Which of the run's `events` are those of a name; their sum counts them.
 
         Raises:
             ValueError: for a run whose events were not recorded.
             KeyError: for an unknown name, with those that there are.
         """
-        events = self.trajectory.events
-        if events is None:
-            raise ValueError(f"no events of {type(self.model).__name__} were recorded: give max_events")
-        if name not in events.names:
-            known = ", ".join(events.names)
+        names = self.events.names
+        if name not in names:
+            known = ", ".join(names)
             raise KeyError(f"a run of {type(self.model).__name__} has no event {name!r}: there are {known}")
-        return events.kind == events.names.index(name)
+        return self.events.kind == names.index(name)
 
     def once(self, function: Callable[[Run], T]) -> T:
         """The value of a function of this run, worked out when it is first asked for: measures share their parts."""

@@ -95,6 +95,11 @@ class Scheme(abc.ABC):
         del precision, reference
         return ()
 
+    def event_names(self, model: Any) -> tuple[str, ...]:
+        """Names of the events that it records, in the order of `Events.kind`; none by default."""
+        del model
+        return ()
+
     def in_mode(self, mode: Mode) -> Scheme:
         """The same for derivatives in one direction, if that makes a difference."""
         known = {f.name for f in dataclasses.fields(self)}

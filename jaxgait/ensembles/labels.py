@@ -17,7 +17,7 @@ from jaxgait.ensembles.plan import Plan, failures
 from jaxgait.model import Variable
 from jaxgait.parameters import parameters
 from jaxgait.run import Sampling
-from jaxgait.solve.dataset import event_names, extra_dims, model_coordinates, provenance
+from jaxgait.solve.dataset import extra_dims, model_coordinates, provenance
 from jaxgait.solve.smooth import FLOAT64_RETRY
 
 _FIXED = {
@@ -155,7 +155,7 @@ def _attributes(plan: Plan, name: str) -> dict[str, Any]:
     """Unit and long name of a result: its own, or derived from those of what it was made of."""
     known = {**_FIXED, **_known(plan)}
     if name == "event_kind":
-        names = dict(enumerate(event_names(plan.model)))
+        names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
     if name in known:
         return {"units": known[name].unit, "long_name": known[name].long_name}

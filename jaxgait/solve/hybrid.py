@@ -98,6 +98,10 @@ class EventDriven(Scheme):
         chosen = cls(dt=longest, max_steps=hints.max_steps)
         return replace(chosen, **{k: v for k, v in options.items() if v is not None})
 
+    def event_names(self, model: Any) -> tuple[str, ...]:
+        """Names of the model's transitions."""
+        return tuple(model.transitions())
+
     def in_mode(self, mode: Mode) -> EventDriven:
         """The same for derivatives in one direction: reverse mode needs another loop within the solver."""
         if mode in (self.mode, "forward"):
@@ -297,7 +301,7 @@ class _Engine:
             point.steps,
             point.rejected,
             point.seen.extremes,
-            Events(*events, self.names),
+            Events(*events, names=self.names),
         )
 
     def segment(self, point: _Point) -> tuple[_Point, tuple]:

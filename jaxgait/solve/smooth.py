@@ -130,6 +130,10 @@ class Smooth(Scheme):
         """See `Scheme.run` and `integrate`."""
         return integrate(model, sampling.times(model), self, y0, progress, watch)
 
+    def event_names(self, model: Any) -> tuple[str, ...]:
+        """Names of the model's guards."""
+        return tuple(model.events())
+
     def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
         """Tighter tolerances, then a stiff solver, then float64; those that would change nothing are left out."""
         last, found = self, []

@@ -26,6 +26,7 @@ Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765, section 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -89,6 +90,10 @@ class TimeStepping(Scheme):
         del differentiated, precision
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{"dt": model.numerics.dt or DT, **given})
+
+    def event_names(self, model: Any) -> tuple[str, ...]:
+        """Two names per contact, of a model that tells them (see `jaxgait.kinds.ObservedContacts`)."""
+        return tuple(model.event_names()) if isinstance(model, ObservedContacts) else ()
 
     @property
     def copies(self) -> int:
@@ -239,6 +244,7 @@ class _Stepper(NamedTuple):
         if self.observed:
             order = jnp.argsort(last.events.t)  # leaving is known later than it happens
             events = jax.tree.map(lambda x: x[order], last.events)
+            events = dataclasses.replace(events, names=tuple(self.model.event_names()))
         rejected = jnp.zeros_like(last.steps)
         return Trajectory(ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, events, totals)
 
