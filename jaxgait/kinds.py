@@ -134,7 +134,8 @@ class ObservedContacts(Protocol):
 class Transition(NamedTuple):
     """An event: when `guard` falls through zero in phase `source` while `armed`, the state jumps, `target` begins."""
 
-    source: int
+    source: int | tuple[int, ...]
+    """One phase, or several: an event that may come in any of them."""
     target: int
     guard: Callable[[Scalar, State], Array]
     """Function of time in s and state, smooth near its zero."""

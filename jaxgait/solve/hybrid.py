@@ -30,6 +30,7 @@ import diffrax
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
@@ -241,11 +242,12 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, 
         raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
     for name, transition in model.transitions().items():
         for end in ("source", "target"):
-            if not 0 <= getattr(transition, end) < phases:
-                raise ValueError(
-                    f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
-                    f"0 to {phases - 1}, got {getattr(transition, end)}"
-                )
+            for given in np.atleast_1d(getattr(transition, end)):
+                if not 0 <= given < phases:
+                    raise ValueError(
+                        f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
+                        f"0 to {phases - 1}, got {given}"
+                    )
     return own if y0 is None else y0
 
 
@@ -348,7 +350,7 @@ class _Engine:
         return jnp.stack([*(jnp.asarray(tr.guard(t, y)) for tr in self.transitions), jnp.asarray(self.t_end - t)])
 
     def _armed(self, t: Scalar, y: State, phase: Array) -> Bool[Array, " guards"]:
-        flags = [(phase == tr.source) & (True if tr.armed is None else tr.armed(t, y)) for tr in self.transitions]
+        flags = [_in(tr.source, phase) & (True if tr.armed is None else tr.armed(t, y)) for tr in self.transitions]
         return jnp.stack([*flags, jnp.asarray(True)])
 
     def _try(self, t: Array, dt: Array, y: State, phase: Array) -> tuple[State, Any]:
@@ -589,6 +591,10 @@ def _instant(bracket: _Bracket, t: Array) -> Array:
     """Time in s below which two events near time t are one: what is left of a step's digits, and rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
     return jax.lax.stop_gradient(eps**0.5 * jnp.abs(bracket.dt) + 8.0 * eps * jnp.abs(t))
+
+
+def _in(sources: int | tuple[int, ...], phase: Array) -> Bool[Array, ""]:
+    return jnp.any(phase == jnp.array(sources, phase.dtype))
 
 
 def _hashable(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, State], State]:

@@ -158,7 +158,7 @@ def located(model: Any, crossings: Crossings) -> Events:
     t, y = jax.vmap(lambda *one: _located(model, *one))(crossings.kind, crossings.start, crossings.end)
     order = jnp.argsort(t)  # NaN comes last
     t, kind, y = jax.tree.map(lambda leaf: leaf[order], (t, crossings.kind, y))
-    return Events(t, kind, y, y, tuple(model.events()))
+    return Events(t, kind, y, y, names=tuple(model.events()))
 
 
 def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, State]:
