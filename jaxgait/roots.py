@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
@@ -46,6 +46,7 @@ __all__ = [
     "bisected",
     "improved",
     "many",
+    "only_if",
     "root",
     "solved",
 ]
@@ -238,7 +239,12 @@ def root(
     found = _finished(at, steps, rule)
     here = jnp.where(found.status == CONVERGED, at.x, x0)
     x = here - jnp.linalg.solve(at.jacobian, function(here, args))
-    return found._replace(x=jnp.where(found.status == CONVERGED, x, jnp.nan))
+    return found._replace(x=only_if(found.status == CONVERGED, x))
+
+
+def only_if(condition: Bool[Array, ""], x: Array) -> Array:
+    """The numbers as they are, or NaN with derivatives that are NaN too: those of `jnp.where` would be zero."""
+    return x * jnp.where(condition, 1.0, jnp.nan)
 
 
 Evaluate: TypeAlias = Callable[[Int[np.ndarray, " k"], Float[np.ndarray, "k n"]], tuple[np.ndarray, np.ndarray]]

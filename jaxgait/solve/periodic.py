@@ -33,7 +33,7 @@ from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
-from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Root, root
+from jaxgait.roots import CONVERGED, STALLED, UNDEFINED, Root, only_if, root
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.smooth import Smooth, integrate
@@ -134,7 +134,7 @@ class PoincareMap:
         last = counted & (jnp.cumsum(counted) == self.events)
         pick = lambda leaf: jnp.sum(jnp.where(last, leaf, 0.0))
         y, t, came = type(y0)(*map(pick, run.after)), pick(run.ts), jnp.any(last)
-        return jnp.where(came, to_point(model, y), jnp.nan), jnp.where(came, t, jnp.nan)
+        return only_if(came, to_point(model, y)), only_if(came, t)
 
     def _coordinates(self, model: HybridModel) -> Coordinates:
         if self.coordinates is not None:
@@ -175,7 +175,7 @@ class StroboscopicMap:
         _, unravel = ravel_pytree(model.initial_state())
         ts = jnp.stack([jnp.zeros_like(z[0]), self.periods * jnp.asarray(model.period, z.dtype)])
         run = integrate(model, ts, self.settings, unravel(z))
-        return jnp.where(run.status == Outcome.COMPLETED, ravel_pytree(run.y_end)[0], jnp.nan)
+        return only_if(run.status == Outcome.COMPLETED, ravel_pytree(run.y_end)[0])
 
 
 @float64_default

@@ -128,6 +128,8 @@ def test_where_nothing_is_found_there_is_no_number():
     point = fixed_point(henon, {"a": -0.3, "b": 0.3}, jnp.array([0.5, 0.2]))
     assert int(point.status) == NO_GAIT and np.isfinite(point.residual)
     assert np.isnan(point.z).all() and np.isnan(point.jacobian).all()
+    slope = jax.jacfwd(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2])).z)(-0.3)
+    assert np.isnan(slope).all()  # not zero
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,8 @@ def test_a_hopper_returns_to_the_section_that_is_named(section, coordinates, gue
 def test_returns_that_cannot_be():
     """Two events are too few for a return to the apex; sections and phases that are not there are named."""
     z = jnp.array([1.3])
-    assert np.isnan(PoincareMap(STEPS, section="apex", coordinates=AT_APEX, most=2)(Hopper(), z)).all()
+    lost = PoincareMap(STEPS, section="apex", coordinates=AT_APEX, most=2)
+    assert all(np.isnan(x).all() for x in linearised(lost, Hopper(), z))
     with pytest.raises(ValueError, match=r"section must be .* \['touch-down', 'lift-off', 'apex'\]: got 'lost'"):
         PoincareMap(section="lost", coordinates=AT_APEX)(Hopper(), z)
     with pytest.raises(ValueError, match=r"lead to phases \[0, 1\]: choose one by section= or phase="):
