@@ -130,6 +130,27 @@ class UnilateralSpring(NormalLaw):
 
 
 @float64_default
+class LinearSpring(eqx.Module):
+    """A linear spring and damper that push and pull: ``k d + c d'``.
+
+    For a contact that exists in one phase of a model only and ends by an event (see `jaxgait.kinds.Transition`): there
+    it is smooth. A law that switches where the event is (``max(k d, 0)``) has no derivative just there, and gradients
+    through the event are off in the third digit. As it pulls, it is no `NormalLaw`.
+    """
+
+    stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive")
+    damping: Scalar = parameter(0.0, unit="N s/m", doc="damping of the spring", bounds="nonnegative")
+
+    def force(self, depth: Real, rate: Real) -> RealArray:
+        """Force in N at a depth in m and its rate in m/s."""
+        return jnp.asarray(self.stiffness * depth + self.damping * rate)
+
+    def energy(self, depth: Real) -> RealArray:
+        """Elastic energy in J at a depth in m."""
+        return jnp.asarray(0.5 * self.stiffness * depth**2)
+
+
+@float64_default
 class KelvinVoigt(NormalLaw):
     """A spring and a damper in parallel: ``max(k d + c d', 0)``, switched on at touch-down.
 
