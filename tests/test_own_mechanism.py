@@ -57,4 +57,4 @@ def test_the_page():
     np.testing.assert_allclose(hop(z), z, atol=1e-9)
     multiplier = (hop(z + h) - hop(z - h)) / (2 * h)
     np.testing.assert_allclose(page["gait"](1.19).jacobian[0], multiplier, rtol=1e-5)
-    assert float(page["slope"]) == pytest.approx(float(page["difference"]), rel=1e-5)
+    assert float(page["slope"]) == pytest.approx(float(page["difference"]), rel=1e-4)  # of steps of 1e-4

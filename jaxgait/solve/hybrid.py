@@ -11,9 +11,9 @@ Derivatives of states and event times are exact (saltation): after location, one
 
 changes the values by rounding errors only, but its derivative is that of the event time as an implicit function. The
 end time is an event like any other. First derivatives only; a guard that is touched but not crossed has none.
-A phase's vector field must be smooth across the guards of that phase: a law that switches just there, ``max(depth, 0)``,
-has any derivative between those of its two sides at the event, and gradients are off in the third digit. The phase
-knows on which side it is: use a law without a switch (`jaxgait.mechanics.contact.LinearSpring`).
+A phase's vector field must be smooth across the guards of that phase: a law that switches just there, such as
+``max(depth, 0)``, has any derivative between those of its two sides at the event, and gradients are off in the third
+digit. The phase knows on which side it is: use a law without a switch (`jaxgait.mechanics.contact.LinearSpring`).
 
 Two zeros of one guard within a single step cancel and are missed: the longest step must resolve the mechanism's events.
 

@@ -40,7 +40,7 @@ from jaxgait import precision
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.fourbar import Closure
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
-from jaxgait.mechanics.planar import Vec, added, bolted, cross, down, forward
+from jaxgait.mechanics.planar import Vec, added, bolted, cross, dot, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis.parts import (
     CHOSEN,
@@ -195,6 +195,13 @@ class Prosthesis(Model):
         "hip_force_x": Variable("N", "force that the hip applies to the leg, forward"),
         "hip_force_y": Variable("N", "force that the hip applies to the leg, upward"),
         "hip_moment": Variable("N m", "moment that the hip applies to the thigh, flexing"),
+        "hip_power": Variable("W", "power of the hip on the leg, through the socket if there is one"),
+        "lock_power": Variable("W", "power of the knee lock"),
+        "damper_power": Variable("W", "power of the cylinder"),
+        "ankle_power": Variable("W", "power of the ankle"),
+        "ground_power": Variable("W", "power of the ground on heel and toe"),
+        "energy": Variable("J", "kinetic and potential energy of the leg"),
+        "loop_residual": Variable("m", "closure error of the linkage"),
         "points": Variable("m", "position of the points of the leg", ("point", "axis")),
     }
 
@@ -379,6 +386,7 @@ class Prosthesis(Model):
         shank = fourbar.shank_angle(bars, leg.knee)
         centre = fourbar.instantaneous_centre(leg.knee)
         torques = self.torques(leg, y)
+        hip = self._hip_reactions(leg, rates, bodies, forces)
         (heel, _), (toe, _) = forces
         return {
             "knee_angle": -shank,
@@ -397,7 +405,10 @@ class Prosthesis(Model):
             "damper_length": torques.cylinder_length,
             "damper_torque": torques.cylinder,
             "ankle_torque": torques.ankle,
-            **self._hip_reactions(leg, rates, bodies, forces),
+            **hip,
+            **self._powers(leg, torques, forces, hip),
+            "energy": self._energy(leg, bodies),
+            "loop_residual": self._loop_residual(leg),
             "points": jnp.stack([jnp.stack(list(leg.points[name].position)) for name in POINTS]),
         }
 
@@ -413,7 +424,7 @@ class Prosthesis(Model):
         """Force and moment that the hip must apply: Newton and Euler for the whole leg about H (rows 1 to 3)."""
         force, moment = Vec(0.0, 0.0), 0.0
         H = leg.points["H"].position
-        for b, centre in zip(bodies.values(), self._centres(leg), strict=True):
+        for b, (centre, _) in zip(bodies.values(), self._centres(leg), strict=True):
             a, spin = b.acceleration, b.angular_acceleration
             for V, w, rate in zip(b.partial_velocities, b.partial_rates, rates, strict=True):
                 a = a if V is None else a + V * rate
@@ -426,12 +437,41 @@ class Prosthesis(Model):
             moment = moment - cross(point.position - H, f.force)
         return {"hip_force_x": force.x, "hip_force_y": force.y, "hip_moment": moment}
 
-    def _centres(self, leg: Leg) -> list[Vec]:
-        """Positions of the centres of mass, in the order of `bodies`."""
-        P, s = {name: p.position for name, p in leg.points.items()}, self.segments
-        half = lambda a, b: (P[a] + P[b]) * 0.5
-        foot = P["K"] + (0.5 - s.ankle) * s.foot * leg.foot.direction
-        return [half("H", "E"), half("E", "B"), half("A", "D"), half("B", "C"), half("C", "D"), half("F", "K"), foot]
+    def _centres(self, leg: Leg) -> list[tuple[Vec, Vec]]:
+        """Positions and velocities of the centres of mass, in the order of `bodies`."""
+        P, s = leg.points, self.segments
+        middles = [
+            ((P[a].position + P[b].position) * 0.5, (P[a].velocity + P[b].velocity) * 0.5)
+            for a, b in ("HE", "EB", "AD", "BC", "CD", "FK")
+        ]
+        foot = along(P["K"], (0.5 - s.ankle) * s.foot, leg.foot)
+        return [*middles, (foot.position, foot.velocity)]
+
+    def _energy(self, leg: Leg, bodies: dict[str, Body]) -> Scalar:
+        """Kinetic and potential energy in J of all bodies, zero height on the floor."""
+        turns = (leg.thigh, leg.plate, leg.link_AD, leg.link_BC, leg.bar_CD, leg.shank, leg.foot)
+        energy = 0.0
+        for b, (centre, velocity), turn in zip(bodies.values(), self._centres(leg), turns, strict=True):
+            kinetic = 0.5 * (b.mass * dot(velocity, velocity) + b.inertia * turn.rate**2)
+            energy = energy + kinetic + b.mass * self.gravity * centre.y
+        return energy
+
+    def _powers(self, leg: Leg, torques: Torques, forces: list[Force], hip: dict[str, Any]) -> dict[str, Any]:
+        """Power in W of everything that acts on the bodies; their sum is the rate of `energy`."""
+        P, thigh = leg.points, leg.thigh.rate
+        at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh
+        return {
+            "hip_power": at_hip,
+            "lock_power": -torques.lock * (leg.link_BC.rate - thigh),
+            "damper_power": torques.cylinder * (leg.link_AD.rate - thigh),
+            "ankle_power": torques.ankle * (leg.foot.rate - leg.shank.rate),
+            "ground_power": sum(dot(f.force, P[end].velocity) for f, end in zip(forces, ("heel", "toe"), strict=True)),
+        }
+
+    def _loop_residual(self, leg: Leg) -> Scalar:
+        """By how much in m the bar CD misses C, in the larger of its components."""
+        missed = leg.points["D"].position - self.linkage.l_CD * leg.bar_CD.direction - leg.points["C"].position
+        return jnp.maximum(jnp.abs(missed.x), jnp.abs(missed.y))
 
     def terminations(self) -> Mapping[str, Any]:
         """The linkage folds where A, C and D come into one line."""

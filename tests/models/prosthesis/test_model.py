@@ -223,6 +223,24 @@ def test_energy_is_conserved_and_both_forms_agree_in_free_swing():
     assert jnp.linalg.norm(closure(leg, q)) < 1e-11
 
 
+@pytest.mark.parametrize("socket", [None, Socket()])
+def test_energy_changes_by_the_powers_that_are_given_out(socket):
+    """On the ground, bent, all joints turning: hip, lock, cylinder, ankle and ground account for the energy."""
+    leg, y = eqx.tree_at(lambda m: m.socket, KNEE, socket, is_leaf=lambda x: x is None), CHECKS[0.12]["y"]
+    if socket is not None:
+        y = SocketState(*y, *map(jnp.asarray, (0.003, -0.004, 0.1, 0.2)))
+
+    @jax.jit
+    def seen(t, y):
+        return leg.outputs(t, y), jax.jvp(leg.outputs, (t, y), (jnp.ones_like(t), leg.vector_field(t, y)))[1]["energy"]
+
+    out, rate = seen(jnp.asarray(0.12), jax.tree.map(jnp.asarray, y))
+    powers = {name: float(value) for name, value in out.items() if name.endswith("_power")}
+    assert len(powers) == 5 and abs(powers["ground_power"]) > 1.0 and abs(powers["hip_power"]) > 1.0
+    np.testing.assert_allclose(sum(powers.values()), rate, rtol=1e-9)
+    assert float(out["loop_residual"]) < 1e-12
+
+
 def test_both_forms_fold_in_the_same_postures():
     """The multiplier form walked through a linkage that cannot be assembled."""
     redundant, start = ProsthesisMultipliers(KNEE), KNEE.initial_state()
