@@ -50,6 +50,10 @@ def test_the_page():
     assert 67.0 < angles(20e3).mean() < 69.0 and angles(12.5e3).max() < angles(20e3).min()
     assert np.ptp(angles(20e3)) < 3.0 and angles(5e3).size == 0
 
+    drop, weight = page["drop"], 60.0 * 9.81
+    assert float(drop.contact_force.max()) > 3.0 * weight and drop.contact_force.sel(axis="z").min() == 0.0
+    assert 0.0 < float(drop.energy[-1]) < float(drop.energy[0])
+
     assert abs(float(page["gait"](1.19).jacobian[0, 0])) < 1.0
     apex, hopper = page["apex"], page["Hopper"]()
     hop = jax.jit(lambda z: apex(hopper, z))

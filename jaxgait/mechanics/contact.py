@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax

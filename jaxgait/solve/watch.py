@@ -129,7 +129,7 @@ def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
     return Crossings(_guards(model, t, y), jnp.asarray(0), jnp.full(most, -1, jnp.int32), room, room)
 
 
-def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Array) -> Crossings:
+def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Crossings:
     """With the guards that fell in an accepted step; those for which there is no room are left out."""
     guards = _guards(model, *end)
     fell = (c.guards > 0.0) & (guards <= 0.0) & keep
