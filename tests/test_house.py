@@ -119,7 +119,6 @@ COVERED = {
     "solve/smooth.py": "solve/test_simulate.py",
     "solve/steps.py": "solve/test_time_stepping.py",
     "solve/tableaus.py": "solve/test_rosenbrock.py",
-    "solve/watch.py": "ensembles/test_ensemble.py",
 }
 """Modules whose tests stand in a neighbour's file, or with the published figures."""
 UNTESTED = {

@@ -268,7 +268,7 @@ class TreeModel(Model):
             self._check_names(self._skeleton())
             for link in self.links.values():
                 if np.ndim(link.mass) == 0:
-                    spatial.check_inertia(link.name, float(link.mass), link.inertia)
+                    spatial.check_inertia(link.name, float(link.mass), np.asarray(link.inertia, dtype=float))
         except ValueError as error:
             raise ParameterError(f"{type(self).__name__}: {error}") from error
 
