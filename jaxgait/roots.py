@@ -242,6 +242,7 @@ def root(
     return found._replace(x=only_if(found.status == CONVERGED, x))
 
 
+@float64_default
 def only_if(condition: Bool[Array, ""], x: Array) -> Array:
     """The numbers as they are, or NaN with derivatives that are NaN too: those of `jnp.where` would be zero."""
     return x * jnp.where(condition, 1.0, jnp.nan)
