@@ -156,7 +156,7 @@ class HybridModel(Protocol):
         ...
 
     def phases(self) -> Sequence[Callable[[Scalar, State], State]]:
-        """The vector field of each phase."""
+        """The vector field of each phase: rates of the state per s, of time in s and state."""
         ...
 
     def transitions(self) -> Mapping[str, Transition]:

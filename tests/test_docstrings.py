@@ -21,10 +21,12 @@ FLOORS = {"shape": 84.5, "unit": 84.5, "error": 95.0}
 NO_QUANTITIES = (
     *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
     *("commands.py", "console.py", "parts.py", "ensembles", "solve/dataset.py", "analysis/branches.py"),
+    *("mechanics/spatial/space.py", "mechanics/spatial/plane.py", "measure.py"),
     *("mechanics/linalg.py", "roots.py", "solve/rosenbrock.py", "solve/tableaus.py"),
 )
 """Where floats are no physical quantities (code, text, names, colours) or those of any model (algebra, stores)."""
 CONTRACT = {"vector_field", "initial_state", "outputs", "terminations", "jumps", "prepared", "validate"}
+CONTRACT |= {"phases", "transitions", "advance", "amounts", "step_amounts", "state_at"}
 """What every model has: states and outputs have their units and dimensions in `variables`."""
 
 _SINGLE = r"(?:kg|mm|cm|ms|Pa|kPa|MPa|Hz|rad|deg|kN|1)"

@@ -94,7 +94,6 @@ COVERED = {
     "models/exoskeleton/walking.py": "models/exoskeleton/test_model.py",
     "models/jumper/anthropometry.py": "papers/test_jumper.py",
     "models/jumper/human.py": "papers/test_jumper.py",
-    "models/jumper/measures.py": "papers/test_jumper.py",
     "models/jumper/planar.py": "models/jumper/test_robot.py",
     "models/jumper/spatial.py": "papers/test_jumper_spatial.py",
     "models/jumper/swing.py": "models/jumper/test_landing.py",

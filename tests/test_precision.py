@@ -34,6 +34,8 @@ ALONE = {
     "jaxgait.commands": "take --precision",
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",
+    "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
+    "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.measure": "reads runs by functions that are decorated",
     "jaxgait.registry": "names",
     "jaxgait.parameters": "declares and checks numbers in NumPy",
@@ -76,7 +78,7 @@ ALONE = {
 }
 """Public names, and all below them, that are not decorated, and why."""
 
-EXCEPT = {"jaxgait.arguments.starting", "jaxgait.ensembles.members.cloud"}
+EXCEPT = {"jaxgait.solve.watch.located", "jaxgait.arguments.starting", "jaxgait.ensembles.members.cloud"}
 """Decorated all the same."""
 
 

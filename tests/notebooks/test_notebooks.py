@@ -32,9 +32,14 @@ def drawing(notebook: nbformat.NotebookNode) -> list[int]:
         alias.asname or alias.name
         for node in imports
         for alias in node.names
-        if (getattr(node, "module", None) or alias.name).startswith(("matplotlib.pyplot", "jaxgait.plot"))
+        if _draws_by_trade(getattr(node, "module", None) or alias.name, alias.name)
     }
     return [int(any(_draws(node, tools) for node in ast.walk(tree))) for tree in trees]
+
+
+def _draws_by_trade(module: str, name: str) -> bool:
+    """Whether a module, or what is imported from it, makes pictures."""
+    return module.startswith(("matplotlib.pyplot", "jaxgait.plot")) or "pictures" in (module.split(".")[-1], name)
 
 
 def _draws(node: ast.AST, tools: set[str]) -> bool:

@@ -76,7 +76,7 @@ def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
 @float64_default
 def put(values: Float[Array, " nv"], where: np.ndarray, new: Float[Array, " k"]) -> Float[Array, " nv"]:
     """The numbers with some of them replaced."""
-    return values.at[where].set(new)
+    return jnp.asarray(values).at[where].set(new)
 
 
 @float64_default

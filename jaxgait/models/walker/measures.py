@@ -62,7 +62,7 @@ def rolling_gait(
 
     Args:
         walker: its leaves may be traced.
-        guess: section point near the gait; that of the paper's walker if None.
+        guess: section point (rad, rad/s, rad/s) near the gait; that of the paper's walker if None.
         return_map: integration settings.
 
     Returns:

@@ -85,7 +85,7 @@ class RigidWalker(RoundFeet, Model):
 
     @property
     def separation(self) -> float:
-        """`SWING`."""
+        """`SWING`, in s."""
         return SWING
 
     def event_names(self) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ class RollingWalker(RoundFeet, Model):
         return WalkerState(y.x, -foot.gap, y.stance, y.swing, -foot.slip, -foot.gap_rate, y.stance_rate, y.swing_rate)
 
     def roll(self, t: Scalar, y: RollingState) -> RollingState:
-        """Vector field: the equations of motion projected on the two leg rates.
+        """Vector field (SI units): the equations of motion projected on the two leg rates.
 
         With u = B w, B's first column being (-tangent_arm, -normal_arm, 1, 0): ``B^T M B w' = B^T (h - M B' w)``.
         """
