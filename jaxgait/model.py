@@ -70,7 +70,7 @@ class Model(eqx.Module):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameter sets by name: of each, what differs from the defaults, by dotted name."""
     search: ClassVar[Mapping[str, Any]] = {}
-    """What `jaxgait optimize` does unless told otherwise: arguments of `jaxgait.optimize`, and parameters to `set`."""
+    """What `jaxgait optimize` does by default: arguments of `jaxgait.optimize`, and parameters to `set`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Every model computes in float64 unless asked, a user's own included."""

@@ -114,6 +114,7 @@ COVERED = {
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dataset.py": "solve/test_simulate.py",
+    "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",
     "solve/smooth.py": "solve/test_simulate.py",
     "solve/steps.py": "solve/test_time_stepping.py",

@@ -167,7 +167,7 @@ class Sources:
                 self._visit(content, f"value of {name}")
 
     def _note(self, name: str, text: Any) -> None:
-        """Several things of one name are told apart by their number."""
+        """Things that share a name are numbered."""
         number, free = 1, name
         while self._found.get(free, text) != text:
             number += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class MotionWarning(UserWarning):
-    """Measured motion that is usable but unusual: pathological gait, or a mistake that cannot be told from one."""
+    """Measured motion that is usable but unusual: pathological gait, or a mistake that looks like one."""
 
 
 class MotionFormatError(ValueError):
-    """Measured motion that cannot be used; its text is one line: where, what is wrong, what would be right.
+    """Measured motion that is unusable; its text is one line: where, what is wrong, what would be right.
 
     Attributes:
         what: what is wrong.

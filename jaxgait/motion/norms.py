@@ -122,7 +122,7 @@ def guess_time(period: float, step: float) -> str:
 
 
 def guess_speed(speed: float) -> str:
-    """What a walking speed may be that cannot be in m/s."""
+    """Units that an impossible walking speed in m/s may be in."""
     for factor, unit in ((3.6, "km/h"), (100, "cm/s"), (1000, "mm/s")):
         if inside(speed / factor, SPEED.usual):
             return f"{unit}? divide by {factor:g}"

@@ -3,7 +3,7 @@
 They lie in JAX's own cache folder (`jax_compilation_cache_dir`, or the environment variable JAX_COMPILATION_CACHE_DIR)
 where one is set, otherwise in a folder of the user's; JAXGAIT_CACHE names another folder, or is "off". Files are named
 by their content's origin: what was compiled, by which versions, for which processor. A file that is damaged is compiled
-anew, a folder that cannot be written is done without.
+anew, without a writable folder nothing is kept.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def load(name: str) -> bytes | None:
 
 
 def store(name: str, data: bytes) -> None:
-    """Stores data under a name, whole or not at all; nothing happens where that cannot be."""
+    """Stores data under a name, whole or not at all; nothing happens where writing fails."""
     where = folder()
     if where is None:
         return

@@ -1,7 +1,7 @@
 """Machine code of functions in LLVM's assembly language, on disk, and in memory for as long as the process runs.
 
 One target machine makes object code, and one linker loads it (an engine for each function would have to have a target
-machine of its own: it releases it). XLA cannot be told to forget a function, so that none is ever released.
+machine of its own: it releases it). XLA never forgets a registered function, so that none is ever released.
 """
 
 from __future__ import annotations

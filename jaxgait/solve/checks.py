@@ -34,7 +34,7 @@ def check_kind(model: Any, kind: type, what: str) -> None:
     if isinstance(model, type):
         raise TypeError(f"give an instance, not the class: {model.__name__}()")
     if not isinstance(model, kind):
-        hint = ": its motion is smooth, run it with jaxgait.simulate" if isinstance(model, Model) else ""
+        hint = ": run it with jaxgait.simulate" if isinstance(model, Model) else ""
         raise TypeError(f"a mechanism with {what} is needed, got {type(model).__name__}{hint}")
 
 

@@ -482,7 +482,7 @@ class Prosthesis(Model):
         return jnp.abs(knee.cosine) > 1.0 - FOLD_MARGIN
 
     def validate(self) -> None:
-        """Rejects impossible numbers and a linkage that cannot be assembled straight or at the start.
+        """Rejects impossible numbers and a linkage that does not assemble, straight or at the start.
 
         Raises:
             ParameterError: naming the parameter, its value and what would be right.
