@@ -16,14 +16,6 @@ from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
 
-_DIMENSIONS = {
-    "torque": ("link", "axis"),
-    "reaction": ("axis",),
-    "pressure_point": ("ground_axis",),
-    "joints": ("link", "end", "axis"),
-    "power": (),
-    "energy": (),
-}
 _WHOLE = 1e-9  # by how much the number of samples may miss a whole number
 
 
@@ -70,8 +62,8 @@ def histories(
     }
     data = {}
     for name, x in values.items():
-        dims = _DIMENSIONS.get(name, ("link",))[: x.ndim - 1]
         known = exo.variables[name]
+        dims = known.dims[: x.ndim - 1]
         data[name] = xr.DataArray(x, dims=("time", *dims), attrs={"units": known.unit, "long_name": known.long_name})
     return xr.Dataset(data, coords=coords, attrs={"mode": exo.mode, "stride_time_s": float(exo.gait.stride_time)})
 
