@@ -1,6 +1,6 @@
 """Which parts of a block become kernels.
 
-A kernel holds elementwise operations on values of three kinds (see `kernel.Kind`), recognised by their shapes. Operations
+A kernel holds elementwise operations on values of three kinds (see `kernel.Kind`), recognised by their shapes. Those
 that do not fit, such as reductions, gathers and loops, stay XLA's. What they need must be computed by a kernel before
 them, what they give is used by a kernel after them: every operation has a stage, and each stage is one kernel.
 """

@@ -77,7 +77,7 @@ class Engine:
         looked_at, scheme = self.looked_at, self.scheme
         assert looked_at is not None
         point = self.start(looked_at.ts[0], y0, jnp.asarray(0, jnp.int32))
-        events = no_events(y0, scheme.max_events)
+        events = _no_events(y0, scheme.max_events)
 
         def running(carry: tuple[Point, tuple, Array]) -> Bool[Array, ""]:
             return (carry[0].status < 0) & (carry[2] < scheme.max_events)
@@ -370,7 +370,7 @@ class Samples:
         return {name: jnp.asarray({**outputs, **components}[name]) for name in self.watch}
 
 
-def no_events(y: State, most: int) -> tuple[Array, Array, State, State]:
+def _no_events(y: State, most: int) -> tuple[Array, Array, State, State]:
     """Room for events: times, kinds, states before and after."""
     states = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), y)
     return jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states

@@ -74,7 +74,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = ("walker", "creeper", "bungee")
+"""Mechanisms whose derivatives compile in seconds; those of the others take a minute."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name.startswith(QUICK) else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
 def test_other_laws_are_simulated_scanned_and_differentiated(name):
     case = CASES[name]
     model = with_parts(case.model, case.changes)

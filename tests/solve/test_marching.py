@@ -82,6 +82,7 @@ def test_an_early_end_is_known_to_the_step():
     assert run.attrs["t_end_s"] == pytest.approx(0.408, abs=1.1e-3) and np.isnan(run.way[-1])
 
 
+@pytest.mark.slow
 def test_the_jumper_moves_by_time_steps_where_it_is_asked_for():
     assert [scheme.__name__ for scheme in schemes(Jumper())] == ["Smooth", "Marching"]
     options = {"scheme": "Marching", "duration": 0.05, "samples": 5}

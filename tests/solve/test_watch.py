@@ -62,7 +62,9 @@ def test_looking_changes_nothing_and_room_may_run_out():
     np.testing.assert_array_equal(seeing.events.kind, [1, 0, 1])
 
 
-@pytest.mark.parametrize(("mode", "derivative"), [("forward", jax.jacfwd), ("reverse", jax.jacrev)])
+@pytest.mark.parametrize(
+    ("mode", "derivative"), [("forward", jax.jacfwd), pytest.param("reverse", jax.jacrev, marks=pytest.mark.slow)]
+)
 def test_event_times_have_derivatives(mode, derivative):
     model = Oscillator()
     scheme = scheme_for(model, max_events=4, max_steps=1024).in_mode(mode)

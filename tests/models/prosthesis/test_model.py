@@ -336,4 +336,4 @@ def test_another_drive_meets_the_floor_as_the_own_one_does(name):
 
 def test_only_a_leg_takes_a_drive():
     with pytest.raises(ParameterError, match="Bungee is not driven by measured motion"):
-        with_drive(Bungee(), reference_gait())
+        Bungee().driven(reference_gait())

@@ -25,6 +25,7 @@ def test_measures_of_a_walk_are_those_of_its_samples():
     assert np.isnan(scan.fell_at[0]) and np.isnan(scan.velocity[1]) and 0.0 < float(scan.fell_at[1]) < 2.0
 
 
+@pytest.mark.slow
 def test_where_there_is_no_rolling_gait_its_numbers_are_nan():
     """Uphill nothing drives a walker: the iterate at which the search ended has a period all the same."""
     gaits = jax.jit(jax.vmap(lambda slope: rolling_gait(with_parameters(RollingWalker(), {"slope": slope}))))(
