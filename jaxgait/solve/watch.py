@@ -22,8 +22,8 @@ from jaxgait.run import Events, Extremes, State, state_variables
 
 __all__ = ["Crossings", "Watching", "located"]
 
-HALVINGS, POLISHING = 12, 3
-"""Of the step in which a guard falls, and Newton's iterations after them: down to rounding."""
+HALVINGS = 40
+"""Of the step in which a guard falls; Newton's iteration after them goes down to rounding."""
 
 
 class _End(NamedTuple):
@@ -155,7 +155,10 @@ def located(model: Any, crossings: Crossings) -> Events:
         model: with its `events`.
         crossings: the steps in which they lie.
     """
-    t, y = jax.vmap(lambda *one: _located(model, *one))(crossings.kind, crossings.start, crossings.end)
+    found = lambda one: _located(model, *one)
+    none = lambda one: (one[1].t, one[1].y)
+    # One after the other, since there are few and room for many.
+    t, y = jax.lax.map(lambda one: jax.lax.cond(one[0] >= 0, found, none, one), (crossings.kind, *crossings[3:]))
     order = jnp.argsort(t)  # NaN comes last
     t, kind, y = jax.tree.map(lambda leaf: leaf[order], (t, crossings.kind, y))
     return Events(t, kind, y, y, names=tuple(model.events()))
@@ -164,7 +167,7 @@ def located(model: Any, crossings: Crossings) -> Events:
 def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, State]:
     """Time and state of one event, with the derivatives of an implicit function."""
     dt = end.t - start.t
-    path = _cubic(start.y, end.y, *(jax.tree.map(lambda v: dt * v, model.vector_field(*e)) for e in (start, end)))
+    path = _cubic(start.y, end.y, *_velocities(model, start, end))
     guard = lambda s: _guards(model, start.t + s * dt, path(s))[kind]
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -174,11 +177,17 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
 
     ends = jax.lax.fori_loop(0, HALVINGS, halved, (jnp.zeros_like(dt), jnp.ones_like(dt)))
     s = jax.lax.stop_gradient(0.5 * (ends[0] + ends[1]))
-    for _ in range(POLISHING):
-        value, slope = jax.jvp(guard, (s,), (jnp.ones_like(s),))
-        step = jnp.where(slope == 0.0, 0.0, -value / jax.lax.stop_gradient(jnp.where(slope == 0.0, 1.0, slope)))
-        s = jax.lax.stop_gradient(s) + step
+    value, slope = jax.jvp(guard, (s,), (jnp.ones_like(s),))
+    slope = jax.lax.stop_gradient(slope)
+    s = s - jnp.where(slope == 0.0, 0.0, value / jnp.where(slope == 0.0, 1.0, slope))
     return start.t + s * dt, path(s)
+
+
+def _velocities(model: Any, start: _End, end: _End) -> tuple[State, State]:
+    """Changes over the whole step at the velocities of both ends; together, since vector fields are long programs."""
+    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), start, end)
+    v = jax.tree.map(lambda leaf: (end.t - start.t) * leaf, jax.vmap(model.vector_field)(*both))
+    return jax.tree.map(lambda leaf: leaf[0], v), jax.tree.map(lambda leaf: leaf[1], v)
 
 
 def _cubic(y0: State, y1: State, v0: State, v1: State) -> Callable[[Array], State]:
