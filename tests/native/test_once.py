@@ -69,3 +69,18 @@ def test_only_cpus_need_a_division():
     text = lambda platform: jax.jit(computed_once).trace(X).lower(lowering_platforms=(platform,)).as_text()
     assert "stablehlo.divide" in text("cpu")
     assert "stablehlo.divide" not in text("cuda")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32"])
+def test_division_by_chosen_numbers_of_any_dtype(dtype):
+    """Which looks like a value to be computed once, and was taken for one."""
+    wide = "float64" if dtype in ("float64", "int64") else "float32"
+    x, y = jnp.full(16, 10, dtype), jnp.full(16, jnp.nan, wide).at[::2].set(1.0)
+    divide = jax.lax.div if dtype.startswith("int") else jnp.divide
+
+    def program(x, y):
+        own = divide(x, jnp.where(y == y, x // x, x // x + x // x))  # noqa: PLR0124
+        return own, divide(x, jnp.where(y == y, jnp.ones_like(x), jnp.full_like(x, 2))), long(y)  # noqa: PLR0124
+
+    for found in compiled(program, x, y)(x, y)[:2]:
+        np.testing.assert_array_equal(found, np.where(np.arange(16) % 2 == 0, 10, 5).astype(dtype))
