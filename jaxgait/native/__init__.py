@@ -14,7 +14,7 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
     calls       how XLA calls it
     primitives  what JAX's loops, branches and calls are made of, in all its versions
     checks      checks of numbers at run time that are left out
-    expansions  functions that processors lack, in arithmetic
+    expansions  functions that processors lack, in arithmetic (the folder `functions`), and how exact they are
     program     all of it together
     once        values that XLA shall not compute again, in programs that do not come here
 

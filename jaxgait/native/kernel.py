@@ -119,11 +119,9 @@ COMPARISONS = {
 INTRINSICS = {"abs": "fabs", "ceil": "ceil", "floor": "floor", "sqrt": "sqrt"}
 """Functions of real numbers that processors have."""
 
-ANGLES = frozenset(["acos", "asin", "atan", "atan2", "cos", "cosh", "sin", "sinh", "tan"])
-POWERS = frozenset(
-    ["acosh", "asinh", "atanh", "cbrt", "erf", "erfc", "exp2", "expm1", "log", "log1p", "nextafter", "pow"]
-)
-LIBRARY = ANGLES | POWERS
+SELDOM = {f"far_{name}": name for name in ("cos", "sin", "tan")}
+"""Functions of the C library, called only if the second operand is true of any member: see `functions.circular`."""
+LIBRARY = SELDOM.keys() | {"erf", "erfc"}
 """Functions of real numbers of the C library, called number by number as XLA does it."""
 
 REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
@@ -144,8 +142,8 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
         return kinds[0] in {**BINARY, **COMPARISONS}[name]
     if name in SHIFTS:
         return kinds[0] in "iu"
-    if name == "nextafter":  # of doubles: others go through them
-        return all(d.itemsize == 8 for d in dtypes)
+    if name in SELDOM:
+        return kinds == "fbf"
     if name in INTRINSICS or name in REAL or name in LIBRARY:
         return set(kinds[:-1]) == {"f"}
     allowed = {
@@ -164,13 +162,16 @@ class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.declared: set[str] = set()
+        self.block = "run"
         self._count = itertools.count()
 
     def line(self, text: str) -> None:
         self.lines.append(f"  {text}")
 
     def label(self, name: str) -> None:
+        """Begins a block."""
         self.lines.append(f"{name}:")
+        self.block = name
 
     def emit(self, text: str) -> str:
         """An instruction with a result, whose name is returned."""
@@ -286,11 +287,27 @@ class _Scope:
         def function(numbers: list[str]) -> str:
             if dtype.itemsize == 4:
                 numbers = [self.w.emit(f"fpext float {n} to double") for n in numbers]
-            found = self.w.call(name, "double", [("double", n) for n in numbers])
+            found = self.w.call(SELDOM.get(name, name), "double", [("double", n) for n in numbers])
             return found if dtype.itemsize == 8 else self.w.emit(f"fptrunc double {found} to float")
 
         scalar = TYPES[str(dtype)]
+        if name in SELDOM:
+            return self._if_any(x[1], dtype, lambda: self.each(function, [(scalar, x[0])], scalar))
         return self.each(function, [(scalar, a) for a in x], scalar)
+
+    def _if_any(self, condition: str, dtype: np.dtype, compute: Callable[[], str]) -> str:
+        """What is computed only if a condition holds for any member; zeros otherwise."""
+        vector, zero, bits = self.type(dtype), self.constant(0, dtype), f"i{self.width}"
+        flags = self.w.emit(f"bitcast {self.type(bool)} {condition} to {bits}")
+        some = self.w.emit(f"icmp ne {bits} {flags}, 0")
+        self.w.declared.add('!0 = !{!"branch_weights", i32 1, i32 1000000}')
+        before, then, after = self.w.block, f"some.{some[1:]}", f"none.{some[1:]}"
+        self.w.line(f"br i1 {some}, label %{then}, label %{after}, !prof !0")
+        self.w.label(then)
+        found, last = compute(), self.w.block
+        self.w.line(f"br label %{after}")
+        self.w.label(after)
+        return self.w.emit(f"phi {vector} [ {zero}, %{before} ], [ {found}, %{last} ]")
 
     def _extreme(self, name: str, dtype: np.dtype, a: str, b: str) -> str:
         """The larger or smaller number; NaN if one of them is."""
@@ -426,9 +443,10 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     _place(kernel, Kind.UNIFORM, _Memory(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
         # The last vector begins early enough to be a whole one; what it computes again comes out the same.
+        before = w.block
         w.line("br label %lanes")
         w.label("lanes")
-        w.line("%i = phi i64 [ 0, %run ], [ %i.next, %lanes.end ]")
+        w.line(f"%i = phi i64 [ 0, %{before} ], [ %i.next, %lanes.end ]")
         begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - kernel.width))])
         _place(kernel, Kind.LANE, _Memory(lanes), begin)
         w.line("br label %lanes.done")
@@ -437,9 +455,11 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
             member, number = kernel.grid.strides
             w.line("br label %extra")
             w.label("extra")
-            w.line("%j = phi i64 [ 0, %lanes.done ], [ %j.next, %extra ]")
+            w.line("%j = phi i64 [ 0, %lanes.done ], [ %j.next, %extra.done ]")
             across, along = w.emit(f"mul i64 {begin}, {member}"), w.emit(f"mul i64 %j, {number}")
             _place(kernel, Kind.EXTRA, _Memory(extra, member), w.emit(f"add i64 {across}, {along}"))
+            w.line("br label %extra.done")
+            w.label("extra.done")
             w.line("%j.next = add i64 %j, 1")
             w.line(f"%j.more = icmp slt i64 %j.next, {kernel.grid.extra}")
             w.line("br i1 %j.more, label %extra, label %lanes.end")

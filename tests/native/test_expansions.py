@@ -1,42 +1,60 @@
-"""Exponential and hyperbolic functions in arithmetic, against extended precision."""
+"""Which operations are replaced by arithmetic; how exact that is stands in test_functions."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native.expansions import EXPANSIONS
+from jaxgait.native import compiled
+from jaxgait.native.blocks import Block
+from jaxgait.native.expansions import EXPANSIONS, expanded
+from jaxgait.native.functions.arithmetic import FORMATS
+from jaxgait.native.kernel import SELDOM, supports
 
-EXACT = {
-    "exp": np.exp,
-    "tanh": np.tanh,
-    "logistic": lambda x: np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x))),
-}
-ULP = {"exp": 2.0, "tanh": 3.0, "logistic": 4.0}
+PAIRS = ("atan2", "nextafter", "pow")
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("name", EXPANSIONS)
-def test_accuracy(name, dtype):
-    rng = np.random.default_rng(0)
-    # Results stay normal numbers: the largest |x| is where exp(x) becomes denormal.
-    x = np.concatenate([rng.normal(0, s, 20000) for s in (1e-3, 0.3, 1.0, 20.0)]).astype(dtype)
-    wide = x.astype(np.longdouble if dtype == np.float64 else np.float64)
-    exact = EXACT[name](wide)
-    error = np.abs(np.asarray(jax.jit(EXPANSIONS[name])(x)) - exact) / np.spacing(np.abs(exact).astype(dtype))
-    assert error.max() < ULP[name]
+def test_all_is_arithmetic_of_one_format(name, dtype):
+    """For one member alone, as for arrays: no operation is left that kernels do not know, no other format comes in."""
+    aval = jax.ShapeDtypeStruct((), dtype)
+    program = expanded(name, [aval] * (2 if name in PAIRS else 1))
+    assert [(a.shape, str(a.dtype)) for a in program.out_avals] == [((), dtype)]
+    block = Block(program)
+    for e in block.equations:
+        dtypes = [np.dtype(block.avals[v].dtype) for v in (*e.inputs, *e.outputs)]
+        assert supports(e.primitive.name, dtypes), e.primitive.name
+        assert {d.itemsize for d in dtypes} <= {1, np.dtype(dtype).itemsize}
+        assert e.primitive.name not in EXPANSIONS and (e.primitive.name not in SELDOM or name in ("sin", "cos", "tan"))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", EXPANSIONS)
-def test_ends(name, dtype):
-    x = np.array([0.0, -0.0, 1e4, -1e4, np.inf, -np.inf, np.nan], dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        expected = EXACT[name](np.where(np.isinf(x), np.copysign(1e4, x), x))
-    if name == "logistic":
-        expected = np.array([0.5, 0.5, 1.0, 0.0, 1.0, 0.0, np.nan])
-    np.testing.assert_array_equal(jax.jit(EXPANSIONS[name])(x), expected.astype(dtype))
+def test_others_are_left_alone():
+    of = lambda *dtypes: [jax.ShapeDtypeStruct((8,), dtype) for dtype in dtypes]
+    assert expanded("erf", of("float64")) is None
+    assert expanded("exp", of("float16")) is None
+    assert expanded("exp", of("complex128")) is None
+    assert expanded("pow", of("float64", "int32")) is None
 
 
-def test_smallest_results():
-    x = np.linspace(-720.0, -690.0, 200)  # XLA runs everything with denormal numbers flushed to zero
-    np.testing.assert_allclose(jax.jit(EXPANSIONS["exp"])(x), np.exp(x), rtol=1e-15, atol=np.finfo(float).tiny)
+def test_operands_of_different_shapes():
+    """Numbers stand beside arrays in programs, as constants do."""
+    x = jnp.linspace(0.5, 2.0, 8)
+    run = lambda x: (x**2.5, 2.5**x, jnp.arctan2(x, 1.0), jnp.arctan2(-1.0, x))
+    for found, wanted in zip(compiled(run, x)(x), run(np.asarray(x)), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=4e-16)
+
+
+@pytest.mark.parametrize("width", [1, 3, 21])
+@pytest.mark.parametrize("far", [0, -1])
+def test_angles_of_any_size_among_usual_ones(far, width):
+    """The C library is called for those that are too large, and no other member is touched; along directions, too."""
+    x = jnp.linspace(0.3, 3.0, width)
+    run = lambda x: (jnp.sin(x), jnp.cos(x) * jnp.tan(x), jax.vmap(lambda d: jnp.sin(x * d))(jnp.asarray([1.0, 2.0])))
+    program = compiled(run, x)
+    clean, found = program(x), program(x.at[far].set(1e22))
+    wanted = run(np.asarray(x.at[far].set(1e22)))
+    others = np.delete(np.arange(width), far)
+    for before, after, exact in zip(clean, found, wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(before)[..., others], np.asarray(after)[..., others])
+        np.testing.assert_allclose(after, exact, rtol=1e-15)
