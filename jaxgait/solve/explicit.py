@@ -8,7 +8,8 @@ stage of a step is the first of the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import diffrax
@@ -21,9 +22,11 @@ from jaxgait.native.once import computed_once
 
 State: TypeAlias = Any
 Time: TypeAlias = Any
+Weights: TypeAlias = Float[np.ndarray, " stages"]
+Row: TypeAlias = tuple[float, Weights]
 
 
-def _combine(weights: Float[np.ndarray, " stages"], stages: Sequence[State]) -> State:
+def combine(weights: Weights, stages: Sequence[State]) -> State:
     """``sum_i weights_i stages_i``, leaving out weights that are zero."""
     terms = [(float(w), k) for w, k in zip(weights, stages, strict=False) if w != 0.0]
 
@@ -34,6 +37,22 @@ def _combine(weights: Float[np.ndarray, " stages"], stages: Sequence[State]) -> 
         return total
 
     return jax.tree.map(leaf, *[k for _, k in terms])
+
+
+def _stages(
+    terms: Any, t0: Time, t1: Time, y0: State, args: Any, rows: Iterable[Row], increments: Sequence[State]
+) -> tuple[State, State, list[State]]:
+    """Adds stages to those of a step so far: the state and the vector field at the last one, and all increments.
+
+    `rows` holds of every stage to be added its node and the weights of those before it, `increments` are the stages
+    times the length of the step; for the others see diffrax.AbstractSolver.step.
+    """
+    h, increments, y, value = terms.contr(t0, t1), list(increments), y0, None
+    for c, weights in rows:
+        y = jax.tree.map(jnp.add, y0, combine(weights, increments))
+        value = computed_once(terms.vf(t0 + float(c) * (t1 - t0), y, args))
+        increments.append(terms.prod(value, h))
+    return y, value, increments
 
 
 class AbstractUnrolled(diffrax.AbstractSolver):
@@ -62,18 +81,21 @@ class AbstractUnrolled(diffrax.AbstractSolver):
         self, terms: Any, t0: Time, t1: Time, y0: State, args: Any, solver_state: State, made_jump: Any
     ) -> tuple[State, State | None, dict[str, Any], State, diffrax.RESULTS]:
         """One step, with its error estimate and dense output; see diffrax.AbstractSolver.step."""
-        tableau, h = self.tableau, terms.contr(t0, t1)
         first = solver_state
         if made_jump is not False:
             first = jax.lax.cond(made_jump, lambda: terms.vf(t0, y0, args), lambda: solver_state)
-        increments, value, y = [terms.prod(first, h)], first, y0
-        for a, c in zip(tableau.a_lower, tableau.c, strict=True):
-            y = jax.tree.map(jnp.add, y0, _combine(a, increments))
-            value = computed_once(terms.vf(t0 + float(c) * (t1 - t0), y, args))
-            increments.append(terms.prod(value, h))
-        error = _combine(tableau.b_error, increments) if isinstance(self, diffrax.AbstractAdaptiveSolver) else None
-        stacked = jax.tree.map(lambda *k: jnp.stack(k), *increments)
-        return y, error, dict(y0=y0, y1=y, k=stacked), value, diffrax.RESULTS.successful
+        stages = functools.partial(_stages, terms, t0, t1, y0, args)
+        rows = zip(self.tableau.c, self.tableau.a_lower, strict=True)
+        y1, value, increments = stages(rows, [terms.prod(first, terms.contr(t0, t1))])
+        adaptive = isinstance(self, diffrax.AbstractAdaptiveSolver)
+        error = combine(self.tableau.b_error, increments) if adaptive else None
+        dense = self.dense_output(y0, y1, increments, stages)
+        return y1, error, dict(y0=y0, **dense), value, diffrax.RESULTS.successful
+
+    def dense_output(self, y0: State, y1: State, increments: Sequence[State], stages: Any) -> dict[str, Any]:
+        """What the interpolation needs beside `y0`; `stages` evaluates further ones (`_stages` of this step)."""
+        del y0, stages
+        return dict(y1=y1, k=jax.tree.map(lambda *k: jnp.stack(k), *increments))
 
 
 _RK4 = diffrax.ButcherTableau(

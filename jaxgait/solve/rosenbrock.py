@@ -30,6 +30,7 @@ from jaxtyping import Array
 
 from jaxgait.mechanics import linalg
 from jaxgait.native.once import computed_once, derivatives_once
+from jaxgait.solve.dense import StageInterpolation
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
 
 UNROLLED = 8
@@ -170,33 +171,6 @@ def rosenbrock_stages(
             b = [p + (tableau.d[i] * h) * q for p, q in zip(b, rate, strict=True)]
         stages.append(computed_once(solve(b)))
     return stages
-
-
-class StageInterpolation(diffrax.AbstractLocalInterpolation):
-    """Dense output: a polynomial in the fraction of the step."""
-
-    t0: Time
-    t1: Time
-    y0: State
-    coefficients: tuple[State, ...]
-    """Of the powers 1, 2, ... of the fraction."""
-
-    def evaluate(self, t0: Time, t1: Time | None = None, left: bool = True) -> State:
-        """The solution at `t0`, or its increment from `t0` to `t1`."""
-        del left
-        if t1 is not None:
-            return jax.tree.map(lambda a, b: a - b, self.evaluate(t1), self.evaluate(t0))
-        span = self.t1 - self.t0
-        empty = span == 0
-        theta = jnp.where(empty, 0.0, (t0 - self.t0) / jnp.where(empty, 1.0, span))
-
-        def horner(y: Array, *powers: Array) -> Array:
-            value = powers[-1]
-            for p in reversed(powers[:-1]):
-                value = p + value * theta.astype(y.dtype)
-            return y + value * theta.astype(y.dtype)
-
-        return jax.tree.map(horner, self.y0, *self.coefficients)
 
 
 class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
