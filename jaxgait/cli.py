@@ -67,6 +67,8 @@ class Steps:
     """How it moves, if the model can move in more than one way (`jaxgait run MODEL --list` shows them)."""
     dt: float | None = None
     """Length in s of the steps of schemes with fixed steps."""
+    solver: str | None = None
+    """Solver of smooth motion by name, such as Verner8 (`jaxgait run MODEL --list` shows them)."""
     rtol: float | None = None
     """Relative tolerance of adaptive steps."""
     atol: float | None = None

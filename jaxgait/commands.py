@@ -24,6 +24,7 @@ from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.parts import parts
 from jaxgait.run import Sampling, state_variables
 from jaxgait.solve.schemes import schemes
+from jaxgait.solve.solvers import SOLVERS
 
 
 def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
@@ -223,6 +224,7 @@ def listing(model: Model) -> str:
         "events that end a run": list(model.terminations()),
         "events": list(getattr(model, "transitions", dict)()),
         "schemes (--scheme), the default first": _schemes(model),
+        "solvers (--solver)": _solvers(model),
         "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],
     }
     return "\n".join("\n".join(_section(*section)) for section in sections.items() if section[1])
@@ -250,6 +252,12 @@ def _start(model: Model) -> list[str]:
 
 def _schemes(model: Model) -> list[str]:
     return [f"{s.__name__:28} {', '.join(field.name for field in dataclasses.fields(s))}" for s in schemes(model)]
+
+
+def _solvers(model: Model) -> list[str]:
+    """Of the schemes that take one."""
+    taken = any("solver" in (field.name for field in dataclasses.fields(s)) for s in schemes(model))
+    return [", ".join(SOLVERS)] if taken else []
 
 
 def _variables(model: Model) -> list[str]:

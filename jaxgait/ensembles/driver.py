@@ -53,7 +53,7 @@ def ensemble(
     retry: bool = True,
     precision: precisions.Precision = "float64",
     scheme: Scheme | type[Scheme] | str | None = None,
-    solver: diffrax.AbstractSolver | None = None,
+    solver: diffrax.AbstractSolver | str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
@@ -91,7 +91,7 @@ def ensemble(
         retry: run failed members again with tighter tolerances, then with a stiff solver, then in float64.
         precision: "float64" (reference) or "float32".
         scheme: how the model moves, if several schemes suit it (see `jaxgait.simulate`).
-        solver: any diffrax solver; the default suits the model.
+        solver: any diffrax solver, or one of ours by name (`jaxgait.solve.solvers`); the default suits the model.
         rtol: relative tolerance; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.

@@ -43,6 +43,7 @@ from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.segments import Engine, Samples
+from jaxgait.solve.solvers import as_solver
 
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
 
@@ -56,7 +57,8 @@ class EventDriven(Scheme):
     """Moves a model through smooth phases, from event to event; events are located exactly."""
 
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
-    """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
+    """May be given by name, see `jaxgait.solve.solvers`. Explicit solvers of diffrax need `scan_kind="lax"` for
+    forward-mode derivatives, "checkpointed" for reverse."""
     controller: diffrax.AbstractStepSizeController = field(default_factory=diffrax.ConstantStepSize)
     dt: float = 1e-2
     """First step in s, and the only one with a constant step size."""
@@ -78,6 +80,7 @@ class EventDriven(Scheme):
         Raises:
             ValueError: naming the option; for a solver through which reverse mode cannot go.
         """
+        object.__setattr__(self, "solver", as_solver(self.solver))
         checks.positive("dt", self.dt, "seconds")
         for name in ("max_steps", "max_events", "iterations"):
             checks.count(name, getattr(self, name))

@@ -3,8 +3,9 @@
 Every step costs one Jacobian, one factorisation and as many back-substitutions as there are stages: the same work for
 every member of an ensemble, whatever its state, which is what batches want.
 
-- The state may be any pytree of real scalars and arrays. Up to `UNROLLED` numbers it is taken apart into scalars:
+- The state may be any pytree of scalars and arrays. Up to `UNROLLED` real numbers it is taken apart into scalars:
   stages, Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
+- A complex number counts as two real ones, so that the vector field need not be analytic.
 - The Jacobian and df/dt are exact, by forward-mode differentiation of the vector field.
 - Derivatives of a step use the factors of the step itself: ``dx = W^-1 (db - dW x)``. Step sizes carry no derivative
   (diffrax's controllers stop it), so that forward and reverse mode give the derivative of the computed solution.
@@ -16,7 +17,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import diffrax
@@ -25,7 +26,6 @@ import jax
 import jax.flatten_util
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
-import numpy as np
 from jaxtyping import Array
 
 from jaxgait.mechanics import linalg
@@ -53,12 +53,36 @@ def _combine(weights: Sequence[float], stages: Sequence[Components], start: Comp
     return [jnp.zeros_like(s) for s in stages[0]] if total is None else total
 
 
+def _real(like: State, y: State) -> list[Array]:
+    """The leaves of a state as real arrays: of those that are complex in `like` the real and the imaginary part."""
+    pairs = zip(jax.tree.leaves(like), jax.tree.leaves(y), strict=True)
+    return [part for a, x in pairs for part in ((jnp.real(x), jnp.imag(x)) if jnp.iscomplexobj(a) else (x,))]
+
+
+def _given(like: State, parts: Sequence[Array]) -> State:
+    """The state with such real arrays: inverse of `_real`."""
+    leaves, structure = jax.tree.flatten(like)
+    rest = iter(parts)
+    return structure.unflatten(
+        [jax.lax.complex(next(rest), next(rest)) if jnp.iscomplexobj(a) else next(rest) for a in leaves]
+    )
+
+
+def _leaf(like: jax.ShapeDtypeStruct, scalars: Iterator[Array]) -> Array:
+    """The next leaf of a state that was taken apart."""
+    if not like.shape:
+        return next(scalars)
+    if like.size == 0:
+        return jnp.zeros(like.shape, like.dtype)
+    return jnp.stack([next(scalars) for _ in range(like.size)]).reshape(like.shape)
+
+
 class _Unrolled:
     """Algebra of a state of n scalars, in straight-line code."""
 
     def __init__(self, y: State, pivoting: bool):
         leaves, self._treedef = jax.tree.flatten(y)
-        self._shapes = [jnp.shape(leaf) for leaf in leaves]
+        self._like = [jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
         self._pivoting = pivoting
 
     def split(self, y: State) -> Components:
@@ -66,12 +90,8 @@ class _Unrolled:
         return [x for leaf in leaves for x in ([leaf] if leaf.ndim == 0 else leaf.reshape(-1))]
 
     def join(self, parts: Components) -> State:
-        rest, leaves = iter(parts), []
-        for shape in self._shapes:
-            size = int(np.prod(shape))
-            leaf = jnp.stack([next(rest) for _ in range(size)]).reshape(shape) if shape else next(rest)
-            leaves.append(leaf)
-        return jax.tree.unflatten(self._treedef, leaves)
+        rest = iter(parts)
+        return jax.tree.unflatten(self._treedef, [_leaf(like, rest) for like in self._like])
 
     def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
         """Value, time derivative and Jacobian (rows of scalars) of the vector field.
@@ -213,21 +233,24 @@ def _step(
     solver: AbstractRosenbrock, terms: Any, t0: Time, t1: Time, y0: State, args: Any
 ) -> tuple[State, State, tuple[State, ...]]:
     """The state after a step, an estimate of its error, and the coefficients of the dense output."""
-    tableau = solver.tableau
-    size = sum(jnp.size(leaf) for leaf in jax.tree.leaves(y0))
-    algebra = _Unrolled(y0, solver.pivoting) if solver.unrolled and size <= UNROLLED else _Dense(y0)
-    dtype = jnp.result_type(*jax.tree.leaves(y0))
+    tableau, real = solver.tableau, _real(y0, y0)
+    size = sum(jnp.size(leaf) for leaf in real)
+    if size == 0:
+        return y0, y0, (y0,) * len(tableau.dense)
+    algebra = _Unrolled(real, solver.pivoting) if solver.unrolled and size <= UNROLLED else _Dense(real)
+    dtype = jnp.result_type(*real)
     h, t = jnp.asarray(terms.contr(t0, t1)).astype(dtype), jnp.asarray(t0).astype(dtype)
+    join = lambda parts: _given(y0, algebra.join(parts))
 
     @jax.jit  # evaluations in one step share their program, too
     def field(t: Time, y: Components) -> Components:
-        return algebra.split(terms.vf(t, algebra.join(y), args))
+        return algebra.split(_real(y0, terms.vf(t, join(y), args)))
 
-    y = algebra.split(y0)
+    y = algebra.split(real)
     stages = rosenbrock_stages(tableau, algebra, field, t, h, y)
-    y1 = algebra.join(_combine(tableau.m, stages, y))
-    error = algebra.join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
-    return y1, error, tuple(algebra.join(_combine(row, stages)) for row in tableau.dense)
+    y1 = join(_combine(tableau.m, stages, y))
+    error = join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
+    return y1, error, tuple(join(_combine(row, stages)) for row in tableau.dense)
 
 
 class Rodas3(AbstractRosenbrock):

@@ -37,7 +37,7 @@ def simulate(
     initial_state: State | None = None,
     precision: precisions.Precision = "float64",
     scheme: Scheme | type[Scheme] | str | None = None,
-    solver: diffrax.AbstractSolver | None = None,
+    solver: diffrax.AbstractSolver | str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
@@ -58,7 +58,7 @@ def simulate(
         precision: "float64" (reference) or "float32".
         scheme: how the model moves, if several schemes suit it: "Smooth", "EventDriven", "TimeStepping",
             "Marching" or a scheme with its options (see `jaxgait.solve.schemes`).
-        solver: any diffrax solver; the default suits the model.
+        solver: any diffrax solver, or one of ours by name (`jaxgait.solve.solvers`); the default suits the model.
         rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.

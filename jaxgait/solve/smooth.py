@@ -28,6 +28,7 @@ from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
+from jaxgait.solve.solvers import as_solver
 from jaxgait.solve.watch import Watching, located
 
 FLOAT64_RETRY = "float64"
@@ -52,6 +53,7 @@ class Smooth(Scheme):
     """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length."""
 
     solver: diffrax.AbstractSolver
+    """May be given by name, see `jaxgait.solve.solvers`."""
     rtol: float
     """Relative tolerance."""
     atol: float
@@ -76,8 +78,7 @@ class Smooth(Scheme):
         Raises:
             ValueError: naming the option and what would be right.
         """
-        if not isinstance(self.solver, diffrax.AbstractSolver):
-            raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
+        object.__setattr__(self, "solver", as_solver(self.solver))
         checks.positive("rtol", self.rtol, below=1.0)
         checks.positive("atol", self.atol)
         checks.positive("first_step", self.first_step, "seconds")

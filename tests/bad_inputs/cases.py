@@ -286,7 +286,8 @@ RUNS = {
             "ValueError",
             "max_steps must be a whole number, at least 1, got 1000000.0",
         ),
-        ("simulate(Bungee(), solver='Tsit5')", "ValueError", "solver must be a diffrax solver such as diffrax.Tsit5()"),
+        ("simulate(Bungee(), solver='Verner')", "ValueError", "no solver 'Verner': did you mean 'Verner8'?"),
+        ("simulate(Bungee(), solver='LSODA')", "ValueError", "solver must be a diffrax solver such as diffrax.Tsit5()"),
         ("simulate(Bungee(), solver=diffrax.Tsit5)", "ValueError", "solver must be a diffrax solver"),
         (
             "simulate(Bungee(), precision='double')",
@@ -771,6 +772,7 @@ COMMANDS = {
         ("run bungee --dt 1e-3", 2, "Bungee moves by Smooth, which takes solver, rtol, atol"),
         ("run bungee --scheme TimeStepping", 2, "Bungee moves by Smooth"),
         ("run bungee --scheme Smoth", 2, "no scheme 'Smoth': did you mean 'Smooth'?"),
+        ("run bungee --solver verner8", 2, "no solver 'verner8': did you mean 'Verner8'?"),
         ("run bungee --max-steps 0", 2, "max_steps must be a whole number, at least 1, got 0"),
         ("run knee --strides 0", 2, "strides must be a whole number, at least 1, got 0"),
         ("run knee --strides 3 --duration 2", 2, "give strides or duration, not both"),

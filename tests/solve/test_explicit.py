@@ -5,17 +5,18 @@ import numpy as np
 import pytest
 
 from jaxgait.solve.explicit import RK4, Bosh3, Dopri8, Tsit5
+from jaxgait.solve.verner import Verner8
 from tests.solve import problems
 from tests.solve.problems import SLOPE, largest_error, order_between
 
-SOLVERS = [RK4, Bosh3, Tsit5, Dopri8]
+SOLVERS = [RK4, Bosh3, Tsit5, Dopri8, Verner8]
 ORIGINALS = [(Bosh3, diffrax.Bosh3), (Tsit5, diffrax.Tsit5), (Dopri8, diffrax.Dopri8)]
 
 
 @problems.SMOOTH
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_order_of_convergence(solver, problem):
-    steps = 2 if solver is Dopri8 else 16
+    steps = {Dopri8: 2, Verner8: 3}.get(solver, 16)
     assert order_between(problem, solver(), steps) > solver.convergence_order - SLOPE
 
 

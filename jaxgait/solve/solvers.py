@@ -1,0 +1,34 @@
+"""The solvers that may be asked for by name, for steps of adaptive length."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import diffrax
+
+from jaxgait.solve.explicit import Bosh3, Dopri8, Tsit5
+from jaxgait.solve.rosenbrock import Rodas3, Rodas4, Rodas5P, Ros4
+from jaxgait.solve.verner import Verner8
+
+SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
+    solver.__name__: solver for solver in (Bosh3, Tsit5, Dopri8, Verner8, Rodas3, Ros4, Rodas4, Rodas5P)
+}
+"""Explicit methods first, then those for stiff problems; both with rising order."""
+
+
+def as_solver(solver: Any) -> diffrax.AbstractSolver:
+    """A solver, or the one of that name.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(solver, diffrax.AbstractSolver):
+        return solver
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]()
+    near = difflib.get_close_matches(solver, SOLVERS, n=1, cutoff=0.5) if isinstance(solver, str) else []
+    if near:
+        raise ValueError(f"no solver {solver!r}: did you mean {near[0]!r}?")
+    names = ", ".join(SOLVERS)
+    raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), or one of {names}, got {solver!r}")

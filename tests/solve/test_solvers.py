@@ -1,0 +1,75 @@
+"""What every solver must do, whatever its method: a table of our own over states and directions of time."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.solve.explicit import RK4
+from jaxgait.solve.solvers import SOLVERS, as_solver
+from tests.solve.problems import SLOPE
+
+START = {"grows": jnp.asarray(0.7), "turns": jnp.asarray(1.0 - 0.5j), "rest": [jnp.asarray([1.0, -2.0]), None]}
+
+
+def field(t, y, args):
+    """Real growth, complex rotation, and a part that is not an analytic function of its complex state."""
+    turns = y["turns"]
+    return {
+        "grows": y["grows"],
+        "turns": 1j * turns + 0.3 * jnp.conj(turns),
+        "rest": jax.tree.map(jnp.negative, y["rest"]),
+    }
+
+
+def exact(t):
+    """The solution: the rotation as a real system for its two parts."""
+    system = jnp.asarray([[0.3, -1.0], [1.0, -0.3]])
+    turned = jax.scipy.linalg.expm(t * system) @ jnp.asarray([START["turns"].real, START["turns"].imag])
+    decay = jax.tree.map(lambda x: x * np.exp(-t), START["rest"])
+    return {"grows": START["grows"] * np.exp(t), "turns": turned[0] + 1j * turned[1], "rest": decay}
+
+
+def errors(got, wanted):
+    return [float(np.max(np.abs(a - b))) for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True)]
+
+
+@pytest.mark.filterwarnings("ignore:Complex dtype support")
+@pytest.mark.parametrize(
+    "solver",
+    [
+        pytest.param(s, id=s.__name__, marks=[] if s.__name__ in ("Verner8", "Rodas3") else pytest.mark.slow)
+        for s in (RK4, *SOLVERS.values())
+    ],
+)
+def test_real_complex_and_nested_states_in_both_directions_of_time(solver):
+    solver = solver()
+
+    @jax.jit
+    def solve(t1, steps):
+        times = jnp.zeros(()), t1, t1 / steps
+        solution = diffrax.diffeqsolve(diffrax.ODETerm(field), solver, *times, START, adjoint=diffrax.ForwardMode())
+        return jax.tree.map(lambda x: x[-1], solution.ys)
+
+    order = solver.order(None)
+    few = {3: 24, 4: 16, 5: 8, 8: 2}[order]
+    for t1 in (1.0, -1.0):
+        coarse, fine = (errors(solve(t1, steps), exact(t1)) for steps in (few, 4 * few))
+        assert max(fine) < 1e-5
+        assert np.log2(max(coarse) / max(fine)) / 2 > order - SLOPE
+    assert errors(solve(0.0, 1.0), START) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_have_names(name):
+    assert type(as_solver(name)).__name__ == name
+    given = diffrax.Tsit5()
+    assert as_solver(given) is given
+
+
+@pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", None, diffrax.Tsit5])
+def test_wrong_names_are_told(wrong):
+    said = "did you mean 'Verner8'" if wrong == "Vernr8" else r"must be a diffrax solver .* or one of Bosh3, .*, got"
+    with pytest.raises(ValueError, match=said):
+        as_solver(wrong)
