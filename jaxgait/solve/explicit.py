@@ -22,7 +22,7 @@ from jaxgait.native.once import computed_once
 
 State: TypeAlias = Any
 Time: TypeAlias = Any
-Weights: TypeAlias = Float[np.ndarray, " stages"]
+Weights: TypeAlias = Float[np.ndarray, " _"]
 Row: TypeAlias = tuple[float, Weights]
 
 

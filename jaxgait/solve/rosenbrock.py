@@ -174,21 +174,25 @@ def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Compo
 
 
 def rosenbrock_stages(
-    tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Time, h: Array, y: Components
+    tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Time, span: Time, h: Array, y: Components
 ) -> list[Components]:
-    """The stages u_i of one step, see `jaxgait.solve.tableaus`."""
+    """The stages u_i of one step, see `jaxgait.solve.tableaus`.
+
+    `span` is the step in time and `h` what the vector field is multiplied by: backward in time diffrax lets time run
+    forward and gives `h` the other sign.
+    """
     value, rate, J = computed_once(algebra.jacobian(f, t, y))
     rate_of_step = 1.0 / h
     solve = _solver(algebra, algebra.shifted(J, rate_of_step / tableau.gamma))
     stages: list[Components] = []
     for i in range(tableau.stages):
         if i > 0 and not tableau.reuses_evaluation(i):
-            value = computed_once(f(t + tableau.alpha[i] * h, _combine(tableau.a[i], stages, y)))
+            value = computed_once(f(t + tableau.alpha[i] * span, _combine(tableau.a[i], stages, y)))
         b = value
         if any(tableau.c[i]):
             b = [p + q * rate_of_step for p, q in zip(b, _combine(tableau.c[i], stages), strict=True)]
         if tableau.d[i] != 0.0:
-            b = [p + (tableau.d[i] * h) * q for p, q in zip(b, rate, strict=True)]
+            b = [p + (tableau.d[i] * span) * q for p, q in zip(b, rate, strict=True)]
         stages.append(computed_once(solve(b)))
     return stages
 
@@ -239,7 +243,7 @@ def _step(
         return y0, y0, (y0,) * len(tableau.dense)
     algebra = _Unrolled(real, solver.pivoting) if solver.unrolled and size <= UNROLLED else _Dense(real)
     dtype = jnp.result_type(*real)
-    h, t = jnp.asarray(terms.contr(t0, t1)).astype(dtype), jnp.asarray(t0).astype(dtype)
+    h, t, span = (jnp.asarray(x).astype(dtype) for x in (terms.contr(t0, t1), t0, t1 - t0))
     join = lambda parts: _given(y0, algebra.join(parts))
 
     @jax.jit  # evaluations in one step share their program, too
@@ -247,7 +251,7 @@ def _step(
         return algebra.split(_real(y0, terms.vf(t, join(y), args)))
 
     y = algebra.split(real)
-    stages = rosenbrock_stages(tableau, algebra, field, t, h, y)
+    stages = rosenbrock_stages(tableau, algebra, field, t, span, h, y)
     y1 = join(_combine(tableau.m, stages, y))
     error = join(jax.lax.stop_gradient(_combine(tableau.e, stages)))
     return y1, error, tuple(join(_combine(row, stages)) for row in tableau.dense)

@@ -60,7 +60,7 @@ def defect(weights, order, theta=1.0):
 
 def dense(theta):
     """Weights of the stages in the dense output, by the solver's own code."""
-    every = list(np.eye(STAGES))
+    every = list(jnp.eye(STAGES))
     output = Verner8().dense_output(None, None, every[:14], lambda rows, increments: (None, None, every))
     return Verner8.interpolation_cls(t0=0.0, t1=1.0, y0=jnp.zeros(STAGES), **output).evaluate(jnp.asarray(theta))
 
@@ -79,13 +79,17 @@ def test_nodes_are_the_sums_of_the_weights():
 
 
 def test_order_conditions():
-    """Order 8 of the step, 7 of the embedded method and of the dense output, and no more; weights sum up to 100."""
+    """Order 8 of the step, 7 of the embedded method and of the dense output, and no more.
+
+    Coefficients up to 124 are rounded to 17 digits, and up to seven are multiplied.
+    """
+    rounding = 2e-12
     step, embedded = padded(Verner8.tableau.b_sol), padded(Verner8.tableau.b_sol - Verner8.tableau.b_error)
-    assert max(defect(step, n) for n in range(1, 9)) < 1e-13
-    assert max(defect(embedded, n) for n in range(1, 8)) < 1e-13 and defect(embedded, 8) > 1e-6
+    assert max(defect(step, n) for n in range(1, 9)) < rounding
+    assert max(defect(embedded, n) for n in range(1, 8)) < rounding and defect(embedded, 8) > 1e-6
     for theta in (0.1, 0.5, 0.8):
         inside = np.asarray(dense(theta))
-        assert max(defect(inside, n, theta) for n in range(1, 8)) < 1e-13 and defect(inside, 8, theta) > 1e-6
+        assert max(defect(inside, n, theta) for n in range(1, 8)) < rounding and defect(inside, 8, theta) > 1e-6
 
 
 def test_dense_output_joins_smoothly():
@@ -104,13 +108,13 @@ def test_order_of_dense_output():
 
 
 def test_error_follows_the_tolerance():
-    problem = problems.lorenz(t1=2.0)
-    exact = problem.solve(diffrax.Dopri8(), rtol=1e-13)
-    found = [problem.solve(Verner8(), rtol=rtol, ts=[2.0], dt0=1e-3) for rtol in (1e-7, 1e-11)]
-    loose, tight = (largest_error({k: v[-1] for k, v in s.ys.items()}, exact) for s in found)
-    assert 1e-9 < loose < 1e-5 and tight < 1e-9
-    few, many = (int(s.stats["num_steps"]) for s in found)
-    assert 2.0 < many / few < 4.5  # 10^(4 / 8) = 3.2
+    problem = problems.nonlinear()
+    tolerances = jnp.asarray([1e-6, 1e-11])
+    found = [problem.solve(Verner8(), rtol=rtol, ts=[2.0], dt0=1e-3) for rtol in tolerances]
+    loose, tight = (largest_error(s.ys, problem.exact(2.0)) for s in found)
+    assert 1e-11 < loose < 1e-5 and tight < 1e-10
+    few, many = (int(s.stats["num_accepted_steps"]) for s in found)
+    assert 1.5 < many / few < 5.0  # 10^(5 / 8) = 4.2
 
 
 @pytest.mark.parametrize("adjoint", [diffrax.ForwardMode(), diffrax.RecursiveCheckpointAdjoint()])
@@ -130,24 +134,27 @@ def test_derivatives(adjoint):
     np.testing.assert_allclose(jax.jit(derive(at))(0.5), exact(0.5), rtol=1e-8)
 
 
-def test_machine_code_equals_xla_and_float32_stays():
+def test_float32():
+    field = lambda t, y, a: -(y * y) * jnp.cos(t)
+    y0, times = jnp.float32(0.5), jnp.float32([0.0, 2.0, 0.5])
+    saveat = diffrax.SaveAt(ts=jnp.float32([0.7, 2.0]))
+    ys = diffrax.diffeqsolve(diffrax.ODETerm(field), Verner8(), *times, y0, saveat=saveat).ys
+    assert ys.dtype == jnp.float32
+    np.testing.assert_allclose(ys, 1 / (2 + np.sin([0.7, 2.0])), rtol=1e-5)  # coefficients up to 124
+
+
+def test_machine_code_equals_xla():
     """An ensemble with samples within steps, backwards in time."""
     problem = problems.lorenz()
 
     def one(rho):
-        y0 = {k: v.astype(rho.dtype) for k, v in problem.start.items()}
-        t0, t1, dt0 = (jnp.asarray(t, rho.dtype) for t in (0.3, 0.0, -0.02))
-        saveat = diffrax.SaveAt(ts=jnp.asarray([0.17, 0.01], rho.dtype))
-        options = dict(saveat=saveat, adjoint=diffrax.ForwardMode(), max_steps=16)
-        return diffrax.diffeqsolve(diffrax.ODETerm(problem.field), Verner8(), t0, t1, dt0, y0, rho, **options).ys
+        options = dict(saveat=diffrax.SaveAt(ts=jnp.asarray([0.07, 0.01])), adjoint=diffrax.ForwardMode(), max_steps=8)
+        times = 0.1, 0.0, -0.02
+        return diffrax.diffeqsolve(
+            *(diffrax.ODETerm(problem.field), Verner8(), *times, problem.start, rho), **options
+        ).ys
 
     rho = np.linspace(1.0, 21.0, 9)
-    ours, plain, single = (
-        native(jax.vmap(one))(rho),
-        jax.jit(jax.vmap(one))(rho),
-        native(jax.vmap(one))(rho.astype(np.float32)),
-    )
+    ours, plain = jax.jit(native(jax.vmap(one)))(rho), jax.jit(jax.vmap(one))(rho)
     for key in plain:
         np.testing.assert_allclose(ours[key], plain[key], rtol=1e-11, atol=1e-13)
-        assert single[key].dtype == jnp.float32
-        np.testing.assert_allclose(single[key], plain[key], rtol=2e-4, atol=2e-5)
