@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from jaxgait.solve.explicit import RK4
+from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import SOLVERS, as_solver
+from tests.oscillator import Oscillator
 from tests.solve.problems import SLOPE
 
 START = {"grows": jnp.asarray(0.7), "turns": jnp.asarray(1.0 - 0.5j), "rest": [jnp.asarray([1.0, -2.0]), None]}
@@ -68,6 +71,11 @@ def test_solvers_have_names(name):
     assert type(as_solver(name)).__name__ == name
     given = diffrax.Tsit5()
     assert as_solver(given) is given
+
+
+def test_schemes_take_solvers_by_name():
+    for scheme in (Smooth.of(Oscillator(), solver="Verner8"), EventDriven(solver="Verner8")):
+        assert scheme.describe()["solver"].startswith("Verner8")
 
 
 @pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", None, diffrax.Tsit5])
