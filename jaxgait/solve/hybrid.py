@@ -43,7 +43,7 @@ from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.segments import Engine, Samples
-from jaxgait.solve.solvers import as_solver
+from jaxgait.solve.solvers import given_options
 
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
 
@@ -57,8 +57,7 @@ class EventDriven(Scheme):
     """Moves a model through smooth phases, from event to event; events are located exactly."""
 
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
-    """May be given by name, see `jaxgait.solve.solvers`. Explicit solvers of diffrax need `scan_kind="lax"` for
-    forward-mode derivatives, "checkpointed" for reverse."""
+    """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
     controller: diffrax.AbstractStepSizeController = field(default_factory=diffrax.ConstantStepSize)
     dt: float = 1e-2
     """First step in s, and the only one with a constant step size."""
@@ -80,7 +79,6 @@ class EventDriven(Scheme):
         Raises:
             ValueError: naming the option; for a solver through which reverse mode cannot go.
         """
-        object.__setattr__(self, "solver", as_solver(self.solver))
         checks.positive("dt", self.dt, "seconds")
         for name in ("max_steps", "max_events", "iterations"):
             checks.count(name, getattr(self, name))
@@ -99,7 +97,7 @@ class EventDriven(Scheme):
         hints = model.numerics
         longest = cls.dt if hints.max_step is None else min(cls.dt, hints.max_step)
         chosen = cls(dt=longest, max_steps=hints.max_steps)
-        return replace(chosen, **{k: v for k, v in options.items() if v is not None})
+        return replace(chosen, **given_options(options))
 
     def event_names(self, model: Any) -> tuple[str, ...]:
         """Names of the model's transitions."""

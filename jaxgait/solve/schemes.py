@@ -14,6 +14,7 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.marching import Marching
 from jaxgait.solve.prescribed import Prescribed
 from jaxgait.solve.smooth import Smooth
+from jaxgait.solve.solvers import given_options
 from jaxgait.solve.time_stepping import TimeStepping
 
 SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Marching, Prescribed)
@@ -46,14 +47,14 @@ def scheme_for(
         ValueError: for a scheme that does not suit the model, an option that it does not have, and impossible values.
         TypeError: for something that is no scheme.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    chosen = given_options(options)
     if isinstance(scheme, Scheme):
         _check_suits(model, type(scheme))
-        _check_options(model, type(scheme), given)
-        return dataclasses.replace(scheme, **given)
+        _check_options(model, type(scheme), chosen)
+        return dataclasses.replace(scheme, **chosen)
     kind = _chosen(model, scheme)
-    _check_options(model, kind, given)
-    return kind.of(model, differentiated=differentiated, precision=precision, **given)
+    _check_options(model, kind, chosen)
+    return kind.of(model, differentiated=differentiated, precision=precision, **chosen)
 
 
 def _chosen(model: Model, scheme: Any) -> type[Scheme]:

@@ -28,7 +28,7 @@ from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
-from jaxgait.solve.solvers import as_solver
+from jaxgait.solve.solvers import given_options
 from jaxgait.solve.watch import Watching, located
 
 FLOAT64_RETRY = "float64"
@@ -53,7 +53,6 @@ class Smooth(Scheme):
     """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length."""
 
     solver: diffrax.AbstractSolver
-    """May be given by name, see `jaxgait.solve.solvers`."""
     rtol: float
     """Relative tolerance."""
     atol: float
@@ -78,7 +77,8 @@ class Smooth(Scheme):
         Raises:
             ValueError: naming the option and what would be right.
         """
-        object.__setattr__(self, "solver", as_solver(self.solver))
+        if not isinstance(self.solver, diffrax.AbstractSolver):
+            raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
         checks.positive("rtol", self.rtol, below=1.0)
         checks.positive("atol", self.atol)
         checks.positive("first_step", self.first_step, "seconds")
@@ -100,10 +100,11 @@ class Smooth(Scheme):
                 array, whose derivatives compile in a fraction of the time.
             precision: of the solve; the one in force if None. Default tolerances keep a distance from its rounding
                 errors.
-            options: any field; None keeps the default.
+            options: any field; None keeps the default. The solver may be given by name (`jaxgait.solve.solvers`).
 
         Raises:
-            ValueError: for tolerances or steps that are not positive, and relative tolerances below rounding errors.
+            ValueError: for unknown solvers, tolerances or steps that are not positive, and relative tolerances below
+                rounding errors.
             TypeError: for an unknown field.
         """
         hints = model.numerics
@@ -114,7 +115,7 @@ class Smooth(Scheme):
         eps = float(np.finfo(kind).eps)
         rtol, atol = max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
         chosen = cls(solver, rtol, atol, hints.first_step, hints.max_step, hints.max_steps)
-        chosen = replace(chosen, **{k: v for k, v in options.items() if v is not None})
+        chosen = replace(chosen, **given_options(options))
         if chosen.rtol < _LEAST_RTOL * eps:
             raise ValueError(f"rtol must be at least {_LEAST_RTOL * eps:.1e} in {kind}, got {chosen.rtol:g}")
         return chosen

@@ -32,3 +32,13 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
         raise ValueError(f"no solver {solver!r}: did you mean {near[0]!r}?")
     names = ", ".join(SOLVERS)
     raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), or one of {names}, got {solver!r}")
+
+
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that were given (None: not), with the solver itself for its name.
+
+    Raises:
+        ValueError: for an unknown solver.
+    """
+    found = {name: value for name, value in options.items() if value is not None}
+    return found | {"solver": as_solver(found["solver"])} if "solver" in found else found

@@ -8,8 +8,10 @@ import pytest
 
 from jaxgait.solve.explicit import RK4
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import SOLVERS, as_solver
+from jaxgait.solve.verner import Verner8
 from tests.oscillator import Oscillator
 from tests.solve.problems import SLOPE
 
@@ -74,8 +76,10 @@ def test_solvers_have_names(name):
 
 
 def test_schemes_take_solvers_by_name():
-    for scheme in (Smooth.of(Oscillator(), solver="Verner8"), EventDriven(solver="Verner8")):
-        assert scheme.describe()["solver"].startswith("Verner8")
+    named = {"solver": "Verner8"}
+    made = [Smooth.of(Oscillator(), **named), EventDriven.of(Oscillator(), **named), scheme_for(Oscillator(), **named)]
+    for scheme in [*made, scheme_for(Oscillator(), made[0], solver="Verner8")]:
+        assert isinstance(scheme.solver, Verner8)
 
 
 @pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", None, diffrax.Tsit5])
