@@ -52,7 +52,7 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
     Returns:
         Its outputs, in memory of their own: the last vector of members overlaps the one before and reads inputs again.
     """
-    name = _registered(assembly(kernel, [*_head(), *_pointers(kernel)]))
+    name = _registered(assembly(kernel, [*_head(), *_pointers(len(kernel.inputs), len(kernel.outputs))]))
     results = [jax.ShapeDtypeStruct(avals[v].shape, avals[v].dtype) for v in kernel.outputs]
     arrays = [jnp.asarray(x, avals[v].dtype) for v, x in zip(kernel.inputs, inputs, strict=True)]
     return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
@@ -109,10 +109,10 @@ def _written(field: str, x: int) -> list[str]:
     ]
 
 
-def _pointers(kernel: Kernel) -> list[str]:
+def _pointers(inputs: int, outputs: int) -> list[str]:
     """Loads the addresses of all arrays."""
     lines = [*_field("arguments", "%frame", FRAME["arguments"]), *_field("results", "%frame", FRAME["results"])]
-    for table, prefix, count in (("arguments", "in", len(kernel.inputs)), ("results", "out", len(kernel.outputs))):
+    for table, prefix, count in (("arguments", "in", inputs), ("results", "out", outputs)):
         for i in range(count):
             lines += _field(f"{prefix}{i}.buffer", f"%{table}", 8 * i)
             lines += _field(f"{prefix}{i}", f"%{prefix}{i}.buffer", BUFFER_DATA)
@@ -127,12 +127,12 @@ def _field(name: str, structure: str, offset: int, type: str = "ptr") -> list[st
     ]
 
 
-def _registered(text: str) -> str:
+def _registered(text: str, optimised: bool = False) -> str:
     """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process."""
-    name = "jaxgait_" + hashlib.sha256(text.encode()).hexdigest()[:32]
+    name = "jaxgait_" + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
     with _lock:
         if name not in _known:
-            found = machine.address(name, text.replace("KERNEL", name))
+            found = machine.address(name, text.replace("KERNEL", name), optimised=optimised)
             jax.ffi.register_ffi_target(name, _capsule(found), platform="cpu")
             _known.add(name)
     return name

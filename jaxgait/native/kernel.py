@@ -144,6 +144,8 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
         return kinds[0] in "iu"
     if name in SELDOM:
         return kinds == "fbf"
+    if name in ("max", "min", "clamp"):
+        return kinds[0] in "fiu"
     if name in INTRINSICS or name in REAL or name in LIBRARY:
         return set(kinds[:-1]) == {"f"}
     allowed = {
@@ -312,6 +314,9 @@ class _Scope:
     def _extreme(self, name: str, dtype: np.dtype, a: str, b: str) -> str:
         """The larger or smaller number; NaN if one of them is."""
         vector = self.type(dtype)
+        if dtype.kind != "f":
+            order = COMPARISONS["gt" if name == "max" else "lt"][dtype.kind]
+            return self._select(self.w.emit(f"{order} {vector} {a}, {b}"), dtype, a, b)
         first = self.w.emit(f"fcmp {'ogt' if name == 'max' else 'olt'} {vector} {a}, {b}")
         undefined = self.w.emit(f"fcmp uno {vector} {a}, {a}")
         return self._select(undefined, dtype, a, self._select(first, dtype, a, b))

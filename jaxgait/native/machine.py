@@ -20,34 +20,45 @@ _loaded: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
-def address(name: str, text: str) -> int:
+def address(name: str, text: str, *, optimised: bool = False) -> int:
     """The address of a function, compiled and loaded at most once.
 
     Args:
         name: of the function, another one for every text.
         text: a module in LLVM's assembly language that defines it. It may call functions of the C library.
+        optimised: whether LLVM's passes go over it first: they pay where there are loops, out of which they move things.
     """
     with _lock:
         if name not in _loaded:
-            library = llvm.JITLibraryBuilder().add_object_img(_object_code(text)).add_current_process()
+            library = llvm.JITLibraryBuilder().add_object_img(_object_code(text, optimised)).add_current_process()
             _loaded[name] = library.export_symbol(name).link(_linker(), name)
         return _loaded[name][name]
 
 
-def _object_code(text: str) -> bytes:
-    key = disk.key("kernel", text)
+def _object_code(text: str, optimised: bool) -> bytes:
+    key = disk.key("loops" if optimised else "kernel", text)
     code = disk.load(key)
     if code is None:
-        code = _compiled(text)
+        code = _compiled(text, optimised)
         disk.store(key, code)
     return code
 
 
-def _compiled(text: str) -> bytes:
+def _compiled(text: str, optimised: bool) -> bytes:
     machine = _machine()
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    if optimised:
+        _passes(machine, module)
     return machine.emit_object(module)
+
+
+def _passes(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+    """LLVM's own passes, without those that look for vectors: there are some already."""
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 @functools.cache

@@ -1,0 +1,293 @@
+"""Operations on whole arrays, in the numbers of one member: where each number of the result comes from.
+
+A rule takes the reader (`jaxgait.native.reading.Reader`), the equation and its inputs, arrays of numbered values.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jax.lax import GatherScatterMode
+
+FOLDED: Mapping[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "max": max,
+    "min": min,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "convert_element_type": lambda x: x,
+    "select_n": lambda which, *cases: cases[which],
+}
+"""Operations on integers and truth values that are known."""
+
+
+def _reshape(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    return _cells(e, inputs[0]).reshape(e.outvars[0].aval.shape)
+
+
+def _broadcast(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    shape, x = e.params["shape"], _cells(e, inputs[0])
+    if math.prod(shape) > 4096:
+        raise _unsupported(f"an array of {math.prod(shape)} numbers that is made")
+    wide = [1] * len(shape)
+    for axis, to in enumerate(e.params["broadcast_dimensions"]):
+        wide[to] = x.shape[axis]
+    return np.broadcast_to(x.reshape(wide), shape).copy()
+
+
+def _slice(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    p, x = e.params, inputs[0]
+    steps = p["strides"] or (1,) * len(x.shape)
+    bounds = zip(p["start_indices"], p["limit_indices"], steps, strict=True)
+    return _part(reader, x, tuple(slice(a, b, s) for a, b, s in bounds))
+
+
+def _part(reader: Any, x: Any, where: tuple[slice, ...]) -> np.ndarray:
+    """Part of an array at known positions."""
+    if isinstance(x, np.ndarray):
+        return x[where]
+    ranges = [range(n)[s] for n, s in zip(x.shape, where, strict=True)]
+    found = [reader.element(x, [reader.constant(i, np.int64) for i in at]) for at in itertools.product(*ranges)]
+    return np.array(found, dtype=int).reshape([len(r) for r in ranges])
+
+
+def _transpose(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    return np.transpose(_cells(e, inputs[0]), e.params["permutation"])
+
+
+def _rev(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    return np.flip(_cells(e, inputs[0]), e.params["dimensions"])
+
+
+def _concatenate(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    return np.concatenate([_cells(e, x) for x in inputs], axis=e.params["dimension"])
+
+
+def _stack(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    return np.stack([_cells(e, x) for x in inputs], axis=e.params["axis"])
+
+
+def _iota(reader: Any, e: Any, _: Sequence[Any]) -> Any:
+    shape, axis = e.params["shape"], e.params["dimension"]
+    numbers = np.moveaxis(np.broadcast_to(np.arange(shape[axis]), [*np.delete(shape, axis), shape[axis]]), -1, axis)
+    return reader.array(numbers.astype(e.outvars[0].aval.dtype))
+
+
+def _pad(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    x, padding = _cells(e, inputs[0]), e.params["padding_config"]
+    if any(low < 0 or high < 0 for low, high, _ in padding):
+        raise _unsupported("pad with negative widths")
+    found = np.full(e.outvars[0].aval.shape, int(np.asarray(inputs[1])))
+    sizes = zip(found.shape, padding, strict=True)
+    found[tuple(slice(low, n - high, 1 + inside) for n, (low, high, inside) in sizes)] = x
+    return found
+
+
+def _select(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    return reader.elementwise(e, [_cells(e, x) for x in inputs])
+
+
+def _dynamic_slice(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    x, shape = inputs[0], e.outvars[0].aval.shape
+    start = [_within(reader, int(np.asarray(i)), n - k) for i, n, k in zip(inputs[1:], x.shape, shape, strict=True)]
+    found = [reader.element(x, _shifted(reader, start, at)) for at in np.ndindex(shape)]
+    return np.array(found, dtype=int).reshape(shape)
+
+
+def _dynamic_update_slice(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    whole, new = inputs[0], _cells(e, inputs[1])
+    sizes = zip(inputs[2:], whole.shape, new.shape, strict=True)
+    start = [_within(reader, int(np.asarray(i)), n - k) for i, n, k in sizes]
+    for at in np.ndindex(new.shape):
+        whole = reader.put(whole, _shifted(reader, start, at), int(new[at]))
+    return whole
+
+
+def _within(reader: Any, index: int, last: int) -> int:
+    """An index between 0 and the last one."""
+    dtype = reader.code.dtypes[index]
+    low = reader.number("max", [index, reader.constant(0, dtype)], dtype) if dtype.kind == "i" else index
+    return reader.number("min", [low, reader.constant(last, dtype)], dtype)
+
+
+def _shifted(reader: Any, start: Sequence[int], by: Sequence[int]) -> list[int]:
+    """Positions beside others."""
+    found = []
+    for v, n in zip(start, by, strict=True):
+        dtype = reader.code.dtypes[v]
+        found.append(reader.number("add", [v, reader.constant(n, dtype)], dtype) if n else v)
+    return found
+
+
+def _gather(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    x, indices = inputs[0], _cells(e, inputs[1])
+    d, sizes = e.params["dimension_numbers"], e.params["slice_sizes"]
+    if getattr(d, "operand_batching_dims", ()):
+        raise _unsupported("a gather over batched axes")
+    shape = e.outvars[0].aval.shape
+    found = np.empty(shape, dtype=int)
+    batch_axes = [a for a in range(len(shape)) if a not in d.offset_dims]
+    window_axes = [a for a in range(len(x.shape)) if a not in d.collapsed_slice_dims]
+    for at in np.ndindex(shape):
+        vector = indices[tuple(at[a] for a in batch_axes)]
+        offset = [0] * len(x.shape)
+        for a, to in zip(window_axes, d.offset_dims, strict=True):
+            offset[a] = at[to]
+        found[at] = _gathered(reader, e, x, vector, d.start_index_map, sizes, offset)
+    return found
+
+
+def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, offset: Sequence[int]) -> int:
+    """One number: from within the array, or what stands for those outside of it."""
+    start, inside = _started(reader, x.shape, vector, axes, sizes)
+    v = reader.element(x, _shifted(reader, start, offset))
+    if e.params["mode"] != GatherScatterMode.FILL_OR_DROP or inside is None:
+        return v
+    aval = e.outvars[0].aval
+    fill = e.params["fill_value"]
+    if fill is None:
+        fill = np.nan if aval.dtype.kind == "f" else True if aval.dtype.kind == "b" else np.iinfo(aval.dtype).min
+    return reader.number("select_n", [inside, reader.constant(fill, aval.dtype), v], aval.dtype)
+
+
+def _started(reader: Any, shape: Any, vector: Any, axes: Any, sizes: Any) -> tuple[list[int], int | None]:
+    """Where a window begins, moved into the array, and whether it lay within it."""
+    start, inside = [reader.constant(0, np.int64)] * len(shape), None
+    for k, axis in enumerate(axes):
+        v, last = int(vector[k]), shape[axis] - sizes[axis]
+        start[axis] = _within(reader, v, last)
+        same = reader.number("eq", [v, start[axis]], bool)
+        inside = same if inside is None else reader.number("and", [inside, same], bool)
+    return start, inside
+
+
+def _scatter(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    whole, indices, new = inputs[0], _cells(e, inputs[1]), _cells(e, inputs[2])
+    d = e.params["dimension_numbers"]
+    if getattr(d, "operand_batching_dims", ()):
+        raise _unsupported("a scatter over batched axes")
+    window = [a for a in range(len(whole.shape)) if a not in d.inserted_window_dims]
+    batch = [a for a in range(new.ndim) if a not in d.update_window_dims]
+    sizes = [1] * len(whole.shape)
+    for a, of in zip(window, d.update_window_dims, strict=True):
+        sizes[a] = new.shape[of]
+    add = e.primitive.name != "scatter"
+    drop = e.params["mode"] in (GatherScatterMode.FILL_OR_DROP, None)
+    for at in np.ndindex(new.shape):
+        vector = indices[tuple(at[a] for a in batch)]
+        start, inside = _started(reader, whole.shape, vector, d.scatter_dims_to_operand_dims, sizes)
+        offset = [0] * len(whole.shape)
+        for a, of in zip(window, d.update_window_dims, strict=True):
+            offset[a] = at[of]
+        where, x = _shifted(reader, start, offset), int(new[at])
+        if add:
+            dtype = reader.code.dtypes[x]
+            x = reader.number("add", [reader.element(whole, where), x], dtype)
+        whole = reader.put(whole, where, x, inside if drop else None)
+    return whole
+
+
+REDUCED = {
+    "reduce_sum": "add",
+    "reduce_prod": "mul",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "reduce_and": "and",
+    "reduce_or": "or",
+}
+
+
+def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    x, name, dtype = _cells(e, inputs[0]), REDUCED[e.primitive.name], e.outvars[0].aval.dtype
+    axes = e.params["axes"]
+    rest = [a for a in range(x.ndim) if a not in axes]
+    lines = x.transpose([*rest, *axes]).reshape([*[x.shape[a] for a in rest], -1])
+    if lines.shape[-1] == 0:
+        raise _unsupported(f"{e.primitive.name} of nothing")
+    joined = lambda a, b: reader.number(name, [a, b], dtype)
+    found = [functools.reduce(joined, lines[at].tolist()) for at in np.ndindex(lines.shape[:-1])]
+    return np.array(found, dtype=int).reshape(lines.shape[:-1])
+
+
+def _unvmap(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    name = "or" if e.primitive.name == "unvmap_any" else "and"
+    joined = lambda a, b: reader.number(name, [a, b], bool)
+    return np.array(functools.reduce(joined, _cells(e, inputs[0]).ravel().tolist()))
+
+
+def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    (left, right), (left_batch, right_batch) = e.params["dimension_numbers"]
+    x, y, dtype = _cells(e, inputs[0]), _cells(e, inputs[1]), e.outvars[0].aval.dtype
+    if x.size and {reader.code.dtypes[int(v)] for v in (x.flat[0], y.flat[0])} != {np.dtype(dtype)}:
+        raise _unsupported("a product of matrices of other types than its result")
+    free = lambda z, *used: [a for a in range(z.ndim) if a not in {*used}]
+    x = x.transpose([*left_batch, *free(x, *left_batch, *left), *left])
+    y = y.transpose([*right_batch, *free(y, *right_batch, *right), *right])
+    n, shape = len(left_batch), e.outvars[0].aval.shape
+    inner = math.prod(x.shape[x.ndim - len(left) :])
+    a = x.reshape([*x.shape[: x.ndim - len(left)], inner])
+    b = y.reshape([*y.shape[: y.ndim - len(right)], inner])
+    found = np.empty(shape, dtype=int)
+    for at in np.ndindex(shape):
+        row, column = a[at[: a.ndim - 1]], b[(*at[:n], *at[a.ndim - 1 :])]
+        products = [reader.number("mul", pair, dtype) for pair in zip(row.tolist(), column.tolist(), strict=True)]
+        found[at] = functools.reduce(lambda s, p: reader.number("add", [s, p], dtype), products)
+    return found
+
+
+def _cells(e: Any, x: Any) -> np.ndarray:
+    if isinstance(x, np.ndarray):
+        return x
+    raise _unsupported(f"{e.primitive.name} of a large array")
+
+
+def _split(e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
+    return np.split(_cells(e, inputs[0]), np.cumsum(e.params["sizes"])[:-1], axis=e.params["axis"])
+
+
+def _unstack(e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
+    return list(np.moveaxis(_cells(e, inputs[0]), e.params["axis"], 0))
+
+
+def _unsupported(what: str) -> Exception:
+    from jaxgait.native.reading import Unsupported
+
+    return Unsupported(what)
+
+
+RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
+    **dict.fromkeys(["reshape", "squeeze", "expand_dims"], _reshape),
+    "broadcast_in_dim": _broadcast,
+    "slice": _slice,
+    "transpose": _transpose,
+    "rev": _rev,
+    "concatenate": _concatenate,
+    "iota": _iota,
+    "pad": _pad,
+    "select_n": _select,
+    "clamp": _select,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "gather": _gather,
+    **dict.fromkeys(["scatter", "scatter-add", "scatter_add"], _scatter),
+    **dict.fromkeys(REDUCED, _reduce),
+    **dict.fromkeys(["unvmap_any", "unvmap_all"], _unvmap),
+    "stack": _stack,
+    "dot_general": _dot,
+}
+"""By name of the primitive."""
+
+SEVERAL: Mapping[str, Callable[[Any, Sequence[Any]], Sequence[np.ndarray]]] = {"split": _split, "unstack": _unstack}
+"""Those with several results, which need no reader."""

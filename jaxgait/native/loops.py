@@ -1,0 +1,222 @@
+"""Structured code in LLVM's assembly language: a vector of members, or one member, goes through all of it.
+
+A loop goes on until the last member of the vector is done; those that are done stand still.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
+from jaxgait.native.kernel import REGISTER, _Memory, _Scope, _Writer
+
+
+class Emitter:
+    """Writes code for so many members at once."""
+
+    def __init__(self, code: Code, width: int, writer: _Writer) -> None:
+        self.code, self.width, self.w = code, width, writer
+        self.scope = _Scope(writer, code, width, None)  # type: ignore[arg-type]
+        self.pointers: list[list[str]] = []
+        """Where each member's part of each memory begins."""
+        self.active: str | None = None
+        """Which members are at work; None: all."""
+        self._labels = itertools.count()
+
+    def statements(self, statements: Sequence[Statement]) -> None:
+        """Writes statements in their order."""
+        for s in statements:
+            if isinstance(s, Read):
+                self._read(s)
+            elif isinstance(s, Write):
+                self._write(s)
+            elif isinstance(s, Loop):
+                self._loop(s)
+            else:
+                self.scope.compute(s)
+
+    def _lane(self, type: str, x: str, i: int) -> str:
+        return x if self.width == 1 else self.w.emit(f"extractelement {self.scope.vector(type)} {x}, i64 {i}")
+
+    def _address(self, memory: int, index: str, i: int) -> str:
+        cell = _Memory.cell(self.code.memories[memory].dtype)
+        return self.w.emit(f"getelementptr {cell}, ptr {self.pointers[memory][i]}, i64 {self._lane('i64', index, i)}")
+
+    def _read(self, s: Read) -> None:
+        dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
+        cell, whole = _Memory.cell(dtype), "poison"
+        for i in range(self.width):
+            one = self.w.emit(f"load {cell}, ptr {self._address(s.memory, index, i)}, align {dtype.itemsize}")
+            whole = self._with(cell, whole, one, i)
+        if dtype.kind == "b":
+            whole = self.w.emit(f"icmp ne {self.scope.vector(cell)} {whole}, {self._zero()}")
+        self.scope.names[s.output] = whole
+
+    def _with(self, type: str, whole: str, one: str, i: int) -> str:
+        """A vector with another number."""
+        if self.width == 1:
+            return one
+        return self.w.emit(f"insertelement {self.scope.vector(type)} {whole}, {type} {one}, i64 {i}")
+
+    def _zero(self) -> str:
+        return "0" if self.width == 1 else "zeroinitializer"
+
+    def _write(self, s: Write) -> None:
+        """Members that are not at work write where nobody reads."""
+        dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
+        cell, x = _Memory.cell(dtype), self.scope.get(s.value)
+        if dtype.kind == "b":
+            x = self.w.emit(f"zext {self.scope.type(dtype)} {x} to {self.scope.vector(cell)}")
+        mask = self.masked(s.where)
+        for i in range(self.width):
+            to = self._address(s.memory, index, i)
+            if mask is not None:
+                to = self.w.emit(f"select i1 {self._lane('i1', mask, i)}, ptr {to}, ptr %nowhere")
+            self.w.line(f"store {cell} {self._lane(cell, x, i)}, ptr {to}, align {dtype.itemsize}")
+
+    def masked(self, where: int | None) -> str | None:
+        """The members at work for which a value is true."""
+        if where is None:
+            return self.active
+        if self.active is None:
+            return self.scope.get(where)
+        return self.w.emit(f"and {self.scope.type(bool)} {self.active}, {self.scope.get(where)}")
+
+    def _loop(self, s: Loop) -> None:
+        n = next(self._labels)
+        dtypes = [self.scope.type(self.code.dtypes[v]) for v in s.carried]
+        mask, entry = self.scope.type(bool), self.masked(s.where) or self._all()
+        initial, outer = [self.scope.get(v) for v in s.initial], self.active
+        before = self.w.block
+        self.w.line(f"br label %loop{n}")
+        self.w.label(f"loop{n}")
+        start = len(self.w.lines)
+        names = [f"%c{n}.{i}" for i in range(len(s.carried))]
+        self.w.lines += [""] * (len(names) + 1)  # the carried values, known at the end
+        self.scope.names.update(zip(s.carried, names, strict=True))
+        self.active = f"%m{n}"
+        self.statements(s.condition)
+        now = self.w.emit(f"and {mask} %m{n}, {self.scope.get(s.going)}")
+        self.w.line(f"br i1 {self._any(now)}, label %body{n}, label %end{n}")
+        self.w.label(f"body{n}")
+        self.active = now
+        self.statements(s.body)
+        following = [
+            self.w.emit(f"select {mask} {now}, {t} {self.scope.get(v)}, {t} {old}") if v != c else old
+            for t, v, c, old in zip(dtypes, s.following, s.carried, names, strict=True)
+        ]
+        for i, (t, name, a, b) in enumerate(zip(dtypes, names, initial, following, strict=True)):
+            self.w.lines[start + i] = f"  {name} = phi {t} [ {a}, %{before} ], [ {b}, %{self.w.block} ]"
+        self.w.lines[start + len(names)] = f"  %m{n} = phi {mask} [ {entry}, %{before} ], [ {now}, %{self.w.block} ]"
+        self.w.line(f"br label %loop{n}")
+        self.w.label(f"end{n}")
+        self.active = outer
+
+    def _all(self) -> str:
+        return "true" if self.width == 1 else f"<{', '.join(['i1 true'] * self.width)}>"
+
+    def _any(self, mask: str) -> str:
+        if self.width == 1:
+            return mask
+        bits = self.w.emit(f"bitcast {self.scope.type(bool)} {mask} to i{self.width}")
+        return self.w.emit(f"icmp ne i{self.width} {bits}, 0")
+
+    # --- operands and results -----------------------------------------------------------------------------------------
+
+    def operands(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
+        """Loads operands, of the members from one on.
+
+        Args:
+            begin: the first member.
+            shared: which operands are the same for all members.
+            sizes: numbers of each operand, of one member.
+        """
+        for i, (held, same, size) in enumerate(zip(self.code.operands, shared, sizes, strict=True)):
+            if not isinstance(held, int):
+                base = self.w.emit(f"mul i64 {begin}, {size}") if not same else "0"
+                for k, v in enumerate(held):
+                    self.scope.names[v] = self._loaded(f"%in{i}", v, base, k, same, size)
+
+    def _loaded(self, pointer: str, v: int, base: str, k: int, same: bool, size: int) -> str:
+        dtype = self.code.dtypes[v]
+        if same:
+            return self.scope.spread(_Memory(self.scope).single(pointer, dtype, str(k)), dtype)
+        at = self.w.emit(f"add i64 {base}, {k}")
+        return _Memory(self.scope, size).load(pointer, dtype, at)
+
+    def memories(self, begin: str, shared: Sequence[bool]) -> None:
+        """Addresses of arrays in memory; those that become results are copied there first."""
+        for memory in self.code.memories:
+            cell = _Memory.cell(memory.dtype)
+            source = self._rows(f"%in{memory.operand}", cell, begin, 0 if shared[memory.operand] else memory.size)
+            if memory.result is None:
+                self.pointers.append(source)
+                continue
+            rows = self._rows(f"%out{memory.result}", cell, begin, memory.size)
+            for a, b in zip(source, rows, strict=True):
+                self._copied(a, b, memory)
+            self.pointers.append(rows)
+
+    def _rows(self, pointer: str, cell: str, begin: str, size: int) -> list[str]:
+        found = []
+        for i in range(self.width):
+            member = self.w.emit(f"add i64 {begin}, {i}")
+            at = self.w.emit(f"mul i64 {member}, {size}")
+            found.append(self.w.emit(f"getelementptr {cell}, ptr {pointer}, i64 {at}"))
+        return found
+
+    def _copied(self, source: str, to: str, memory: Memory) -> None:
+        size = memory.size * (1 if memory.dtype.kind == "b" else memory.dtype.itemsize)
+        self.w.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+
+    def results(self, begin: str) -> None:
+        """Stores the results that are not in memory yet."""
+        for i, held in enumerate(self.code.results):
+            if isinstance(held, int):
+                continue
+            base = self.w.emit(f"mul i64 {begin}, {len(held)}")
+            for k, v in enumerate(held):
+                at = self.w.emit(f"add i64 {base}, {k}")
+                _Memory(self.scope, len(held)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
+
+
+def width_for(code: Code, members: int) -> int:
+    """Members in a vector: a power of two, not more than there are."""
+    real = [d.itemsize for d in code.dtypes if d.kind == "f"]
+    return 1 << (min(REGISTER // max(real, default=8), members).bit_length() - 1)
+
+
+def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
+    """A function over all members, vector after vector.
+
+    Args:
+        code: what each does.
+        prologue: the function's head and first instructions, which give the pointers %in0, ... and %out0, ...; the last
+            block is %run.
+        members: how many there are.
+        shared: which operands are the same for all of them.
+        sizes: numbers of each operand, of one member.
+    """
+    w, width = _Writer(), width_for(code, members)
+    w.lines += prologue
+    w.line("%nowhere = alloca i64, align 8")
+    w.line("br label %members")
+    emitter = Emitter(code, width, w)
+    w.label("members")
+    w.line("%i = phi i64 [ 0, %run ], [ %i.next, %members.end ]")
+    # The last vector begins early enough to be a whole one; what it computes again comes out the same.
+    begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(members - width))])
+    emitter.operands(begin, shared, sizes)
+    emitter.memories(begin, shared)
+    emitter.statements(code.statements)
+    emitter.results(begin)
+    w.line("br label %members.end")
+    w.label("members.end")
+    w.line(f"%i.next = add i64 %i, {width}")
+    w.line(f"%i.more = icmp slt i64 %i.next, {members}")
+    w.line("br i1 %i.more, label %members, label %done")
+    w.label("done")
+    w.line("ret ptr null")
+    return "\n".join([*w.lines, "}", *sorted(w.declared), ""])

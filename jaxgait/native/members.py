@@ -1,0 +1,190 @@
+"""Loops of one member, as one kernel over all members.
+
+`looped` takes a function of one member, before `vmap`. Each of its loops becomes an operation of its own (`LOOP`), for
+which `vmap` only notes which operands differ from member to member: the loop itself is compiled as it is for one, and
+every member, or vector of members, goes round as often as it needs to itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Literal, Primitive
+from jax.interpreters import batching, mlir
+
+from jaxgait.native.calls import _head, _pointers, _registered, available
+from jaxgait.native.code import Code, count, loops
+from jaxgait.native.loops import assembly
+from jaxgait.native.primitives import Call, Scan, While, bind, read
+from jaxgait.native.reading import Unsupported, read_loop
+
+LOOP = Primitive("member_loop")
+"""A loop of one member; once batched, of all of them."""
+LOOP.multiple_results = True
+
+WORTHWHILE = 40
+"""Operations from which on a loop is worth a kernel of its own."""
+
+
+def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
+    """The same function of one member, whose loops become kernels over all members once it is batched.
+
+    It must be batched at most once, and not be differentiated any more. Loops that hold what kernels cannot are left
+    as they are.
+
+    Args:
+        function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
+        assured: see `jaxgait.native.native`.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        if jax.default_backend() != "cpu" or not available():
+            return function(*args, **options)
+        arrays, rest = eqx.partition((args, options), eqx.is_array)
+        leaves, structure = jax.tree.flatten(arrays)
+
+        def flat(*leaves: Any) -> Any:
+            args, options = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
+            return function(*args, **options)
+
+        program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
+        return jax.tree.unflatten(jax.tree.structure(shapes), _evaluate(program, leaves, tuple(assured)))
+
+    return run
+
+
+def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...]) -> list[Any]:
+    """Writes a program again, with its outermost loops as operations of their own."""
+    jaxpr = program.jaxpr
+    known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args), strict=True))
+    get = lambda v: v.val if isinstance(v, Literal) else known[v]
+    for equation in jaxpr.eqns:
+        found = _run(equation, [get(v) for v in equation.invars], assured)
+        known.update(zip(equation.outvars, found, strict=True))
+    return [get(v) for v in jaxpr.outvars]
+
+
+def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence[Any]:
+    found = read(equation.primitive.name, equation.params, len(inputs))
+    if isinstance(found, Call) and _has_loop(found.program):
+        return _evaluate(found.program, inputs, assured)
+    if isinstance(found, While):
+        code = _code(found, equation, assured)
+        if isinstance(code, Code):
+            return LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), members=None, shared=(True,) * len(inputs))
+    return bind(equation.primitive, inputs, equation.params)
+
+
+def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Code | str:
+    """What a kernel does that is the loop; the reason why there is none."""
+    try:
+        code = read_loop(loop, [v.aval for v in equation.invars], assured)
+    except Unsupported as reason:
+        return str(reason)
+    operations = count(code.statements)
+    return code if operations >= WORTHWHILE else f"only {operations} operations"
+
+
+def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = ()) -> str:
+    """What `looped` makes of a function: a line for each of its outermost loops.
+
+    Args:
+        function: of one member.
+        args: its arguments, or their shapes.
+        assured: see `jaxgait.native.native`.
+    """
+    arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
+    program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
+    return "\n".join(_explained(program, tuple(assured))) or "no loops"
+
+
+def _explained(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[str]:
+    lines: list[str] = []
+    for e in program.jaxpr.eqns:
+        found = read(e.primitive.name, e.params, len(e.invars))
+        if isinstance(found, Call):
+            lines += _explained(found.program, assured)
+        elif isinstance(found, While):
+            code = _code(found, e, assured)
+            lines.append(f"left to XLA: {code}" if isinstance(code, str) else f"a kernel of {_described(code)}")
+        elif isinstance(found, Scan):
+            lines.append("left to XLA: a loop over arrays")
+    return lines
+
+
+def _described(code: Code) -> str:
+    arrays = f", {len(code.memories)} arrays in memory" if code.memories else ""
+    return f"{count(code.statements)} operations, {loops(code.statements)} loops{arrays}"
+
+
+def _has_loop(program: ClosedJaxpr) -> bool:
+    for e in program.jaxpr.eqns:
+        found = read(e.primitive.name, e.params, len(e.invars))
+        if isinstance(found, While) or (isinstance(found, Call) and _has_loop(found.program)):
+            return True
+    return False
+
+
+class _Same:
+    """Something as a parameter of an operation: equal to itself."""
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+
+@LOOP.def_abstract_eval
+def _(*avals: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+    lead = () if members is None else (members,)
+    return [jax.core.ShapedArray((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
+
+
+def _batched(args: Sequence[Any], axes: Sequence[int | None], *, members: int | None, **params: Any) -> Any:
+    if members is not None:
+        again = lambda *args: _by_xla(*args, members=members, **params)
+        results = jax.vmap(again, in_axes=tuple(axes))(*args)
+        return results, [0] * len(results)
+    moved = [x if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in zip(args, axes, strict=True)]
+    size = next(x.shape[0] for x, axis in zip(moved, axes, strict=True) if axis is not None)
+    params["shared"] = tuple(axis is None for axis in axes)
+    results = LOOP.bind(*moved, members=size, **params)
+    return results, [0] * len(results)
+
+
+batching.primitive_batchers[LOOP] = _batched
+
+
+def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ...], **_: Any) -> list[Any]:
+    """The same as JAX's own loop."""
+    n, m = loop.it.constants
+
+    def one(*args: Any) -> Any:
+        going = lambda c: jax.core.jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
+        step = lambda c: tuple(jax.core.jaxpr_as_fun(loop.it.body)(*args[n : n + m], *c))
+        return list(jax.lax.while_loop(going, step, tuple(args[n + m :])))
+
+    if members is None:
+        return one(*args)
+    return jax.vmap(one, in_axes=tuple(None if same else 0 for same in shared))(*args)
+
+
+def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+    sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
+    program: Code = code.it
+    head = [*_head(), *_pointers(len(args), len(program.results))]
+    name = _registered(assembly(program, head, members or 1, shared, sizes), optimised=True)
+    lead = () if members is None else (members,)
+    results = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
+    arrays = [jnp.asarray(x) for x in args]
+    return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
+
+
+LOOP.def_impl(lambda *args, **params: jax.jit(functools.partial(_by_kernel, **params))(*args))
+mlir.register_lowering(LOOP, mlir.lower_fun(_by_xla, multiple_results=True))
+mlir.register_lowering(LOOP, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cpu")

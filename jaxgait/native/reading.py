@@ -1,0 +1,429 @@
+"""From a JAX program of one member to structured code (`jaxgait.native.code`)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+
+from jaxgait.native import arrays
+from jaxgait.native.blocks import COMMUTATIVE
+from jaxgait.native.checks import passed
+from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
+from jaxgait.native.expansions import EXPANSIONS, expanded
+from jaxgait.native.kernel import ALIASES, SUPPORTED, TYPES, Operation, supports
+from jaxgait.native.primitives import Branches, Call, Scan, While, read
+
+SMALL = 64
+"""Numbers up to which an array is held in registers."""
+
+IDENTITIES = frozenset(
+    ["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "pvary", "reduce_precision"]
+    + ["stop_gradient", "nondifferentiable_backward", "nondifferentiable", "unvmap_max"]
+)
+"""Operations that leave the numbers of one member as they are."""
+
+ELEMENTWISE = (SUPPORTED - ALIASES) | frozenset(EXPANSIONS)
+
+INLINED = frozenset(["maybe_set"])
+"""Primitives of equinox that are programs of others."""
+
+
+class Unsupported(Exception):
+    """The program holds what structured code cannot express; the message says what."""
+
+
+class Place(NamedTuple):
+    """An array in memory, as it is after so many writes."""
+
+    memory: int
+    version: int
+    shape: tuple[int, ...]
+
+
+Array = np.ndarray | Place
+"""Numbers of values in the array's shape, or an array in memory."""
+
+
+def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = ()) -> Code:
+    """The code of a loop by itself: operands are its constants and initial values, results what it carries.
+
+    Args:
+        loop: of one member.
+        avals: shapes and dtypes of the operands.
+        assured: see `jaxgait.native.checks`.
+
+    Raises:
+        Unsupported: for operations that structured code cannot express.
+    """
+    reader = Reader(assured)
+    first = sum(loop.constants)
+    operands: list[Array] = []
+    for i, aval in enumerate(avals):
+        operands.append(reader.operand(aval, i, None if i < first else i - first))
+    for i, found in enumerate(reader.loop(loop, operands)):
+        reader.code.results.append(found.memory if isinstance(found, Place) else tuple(found.ravel().tolist()))
+        if isinstance(found, Place) and reader.code.memories[found.memory].result != i:
+            raise Unsupported("an array that changes its position among the results")
+    reader.code.statements = reader.statements
+    return reader.code
+
+
+class Reader:
+    """Writes down what a program does with numbers."""
+
+    def __init__(self, assured: Sequence[str] = ()) -> None:
+        self.code = Code()
+        self.statements: list[Statement] = []
+        self._assured = assured
+        self._known: list[dict[Any, int]] = [{}]
+        self._where: int | None = None
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def value(self, dtype: Any) -> int:
+        """A new value."""
+        if str(dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)) not in TYPES:
+            raise Unsupported(f"values of type {dtype}")
+        self.code.dtypes.append(np.dtype(dtype))
+        return len(self.code.dtypes) - 1
+
+    def cells(self, aval: Any) -> np.ndarray:
+        """New values in the shape of an array."""
+        return np.array([self.value(aval.dtype) for _ in range(math.prod(aval.shape))], dtype=int).reshape(aval.shape)
+
+    def operand(self, aval: Any, i: int, result: int | None) -> Array:
+        """An operand: its numbers, or memory that may become a result."""
+        if str(aval.dtype) not in TYPES:
+            raise Unsupported(f"values of type {aval.dtype}")
+        if math.prod(aval.shape) <= SMALL:
+            found = self.cells(aval)
+            self.code.operands.append(tuple(found.ravel().tolist()))
+            return found
+        self.code.memories.append(Memory(aval.dtype, math.prod(aval.shape), i, result))
+        self.code.operands.append(len(self.code.memories) - 1)
+        return Place(len(self.code.memories) - 1, 0, aval.shape)
+
+    def constant(self, x: Any, dtype: Any) -> int:
+        """A number that is known."""
+        number = np.asarray(x, dtype).reshape(())
+        return self._once(("constant", str(number.dtype), number.tobytes()), lambda: self._constant(number))
+
+    def _constant(self, number: np.ndarray) -> int:
+        v = self.value(number.dtype)
+        self.code.constants[v] = number.item()
+        return v
+
+    def array(self, x: Any) -> np.ndarray:
+        """An array that is known."""
+        whole = np.asarray(x)
+        if whole.size > SMALL:
+            raise Unsupported(f"a constant array of {whole.size} numbers")
+        return np.array([self.constant(n, whole.dtype) for n in whole.ravel()], dtype=int).reshape(whole.shape)
+
+    def _once(self, key: Any, make: Callable[[], int]) -> int:
+        """The value of an expression: that of an equal one, where it was computed before."""
+        for known in self._known:
+            if key in known:
+                return known[key]
+        where = self._known[0] if key[0] == "constant" else self._known[-1]
+        where[key] = make()
+        return where[key]
+
+    @contextlib.contextmanager
+    def _inside(self) -> Iterator[list[Statement]]:
+        """Code of its own, inside of a loop: what is computed there is unknown outside."""
+        outer, self.statements = self.statements, []
+        self._known.append({})
+        try:
+            yield self.statements
+        finally:
+            self.statements = outer
+            self._known.pop()
+
+    # --- operations on numbers ----------------------------------------------------------------------------------------
+
+    def number(self, name: str, inputs: Sequence[int], dtype: Any, params: dict[str, Any] | None = None) -> int:
+        """An elementwise operation on numbers."""
+        params = params or {}
+        simple = self._folded(name, inputs, np.dtype(dtype))
+        if simple is not None:
+            return simple
+        kept = {k: params[k] for k in ("y", "rounding_method") if k in params}
+        alike = tuple(sorted(inputs)) if name in COMMUTATIVE else tuple(inputs)
+        key = (name, str(np.dtype(dtype)), alike, *sorted((k, str(x)) for k, x in kept.items()))
+        return self._once(key, lambda: self._compute(name, tuple(inputs), dtype, kept))
+
+    def _compute(self, name: str, inputs: tuple[int, ...], dtype: Any, params: dict[str, Any]) -> int:
+        of = [self.code.dtypes[v] for v in inputs]
+        known = expanded(name, [jax.ShapeDtypeStruct((), d) for d in of])
+        if known is not None:
+            return int(self.inline(known, [np.array(v) for v in inputs])[0])
+        if not supports(name, [*of, np.dtype(dtype)]):
+            raise Unsupported(f"{name} of {', '.join(map(str, of))}")
+        output = self.value(dtype)
+        self.statements.append(Operation(name, inputs, output, params))
+        return output
+
+    def _folded(self, name: str, inputs: Sequence[int], dtype: np.dtype) -> int | None:
+        """What an operation gives that computes nothing at run time."""
+        known = [self.code.constants.get(v) for v in inputs]
+        if name == "select_n" and known[0] is not None and len(inputs) == 3:
+            return inputs[2] if known[0] else inputs[1]
+        if name == "convert_element_type" and self.code.dtypes[inputs[0]] == dtype:
+            return inputs[0]
+        whole = all(x is not None and not isinstance(x, float) for x in known)
+        if not whole or name not in arrays.FOLDED or dtype.kind not in "ib":
+            return None
+        found = arrays.FOLDED[name](*known)
+        fits = dtype.kind == "b" or np.iinfo(dtype).min <= found <= np.iinfo(dtype).max
+        return self.constant(found, dtype) if fits else None
+
+    def elementwise(self, equation: Any, inputs: Sequence[np.ndarray]) -> np.ndarray:
+        """An operation on each number of arrays."""
+        to = equation.outvars[0].aval
+        spread = [np.broadcast_to(x, to.shape) for x in inputs]
+        name, params = equation.primitive.name, equation.params
+        found = [self.number(name, [int(x[i]) for x in spread], to.dtype, params) for i in np.ndindex(to.shape)]
+        return np.array(found, dtype=int).reshape(to.shape)
+
+    def element(self, whole: Array, index: Sequence[int]) -> int:
+        """The number of an array at a position (values of integers) that lies within it."""
+        at = self.flat(index, whole.shape)
+        if isinstance(whole, Place):
+            self.check(whole)
+            dtype = self.code.memories[whole.memory].dtype
+            key = ("read", whole.memory, whole.version, at)
+            return self._once(key, lambda: self._read(whole.memory, at, dtype))
+        if at in self.code.constants:
+            return int(whole.ravel()[self.code.constants[at]])
+        found, dtype = int(whole.ravel()[0]), self.code.dtypes[at]
+        for i, v in enumerate(whole.ravel()[1:].tolist(), start=1):
+            hit = self.number("eq", [at, self.constant(i, dtype)], bool)
+            found = self.number("select_n", [hit, found, v], self.code.dtypes[v])
+        return found
+
+    def _read(self, memory: int, at: int, dtype: Any) -> int:
+        output = self.value(dtype)
+        self.statements.append(Read(memory, at, output))
+        return output
+
+    def put(self, whole: Array, index: Sequence[int], x: int, when: int | None = None) -> Array:
+        """An array with another number at a position that lies within it, where a value is true."""
+        at = self.flat(index, whole.shape)
+        if isinstance(whole, Place):
+            self.check(whole)
+            where = self._both(self._where, when)
+            self.statements.append(Write(whole.memory, at, x, where))
+            return self.written(whole)
+        dtype, found = self.code.dtypes[at], []
+        for i, v in enumerate(whole.ravel().tolist()):
+            hit = self._both(self.number("eq", [at, self.constant(i, dtype)], bool), when)
+            assert hit is not None
+            found.append(self.number("select_n", [hit, v, x], self.code.dtypes[v]))
+        return np.array(found, dtype=int).reshape(whole.shape)
+
+    def _both(self, a: int | None, b: int | None) -> int | None:
+        return b if a is None else a if b is None else self.number("and", [a, b], bool)
+
+    def flat(self, index: Sequence[int], shape: Sequence[int]) -> int:
+        """The position among all numbers of an array."""
+        at = self.constant(0, np.int64)
+        for v, n in zip(index, shape, strict=True):
+            wide = self.number("convert_element_type", [v], np.int64)
+            at = self.number("add", [self.number("mul", [at, self.constant(n, np.int64)], np.int64), wide], np.int64)
+        return at
+
+    def check(self, place: Place) -> None:
+        """An array must be what it was when it was made."""
+        if self.code.memories[place.memory].version != place.version:
+            raise Unsupported("an array that is used after another one was made of it")
+
+    def written(self, place: Place) -> Place:
+        """An array after it was changed."""
+        memory = self.code.memories[place.memory]
+        memory.version += 1
+        if memory.result is None:
+            raise Unsupported("a large array that is changed, but is no carried value")
+        return place._replace(version=memory.version)
+
+    # --- programs -----------------------------------------------------------------------------------------------------
+
+    def inline(self, program: ClosedJaxpr, inputs: Sequence[Array]) -> list[Array]:
+        """Writes down a program and returns its results."""
+        jaxpr = program.jaxpr
+        held = [self.array(c) for c in program.consts]
+        known: dict[Any, Array] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
+        get = lambda v: self.array(np.asarray(v.val, v.aval.dtype)) if isinstance(v, Literal) else known[v]
+        for equation in jaxpr.eqns:
+            found = self.equation(equation, [get(v) for v in equation.invars])
+            known.update(zip(equation.outvars, found, strict=True))
+        return [get(v) for v in jaxpr.outvars]
+
+    def equation(self, equation: Any, inputs: list[Array]) -> Sequence[Array]:
+        """Writes down one equation."""
+        name, params = equation.primitive.name, equation.params
+        found = read(name, params, len(inputs))
+        if isinstance(found, Call):
+            return self.inline(found.program, inputs)
+        if isinstance(found, While):
+            return self.loop(found, inputs)
+        if isinstance(found, Branches):
+            return self.branches(found, inputs)
+        if isinstance(found, Scan):
+            return self.scan(found, inputs)
+        if name in IDENTITIES or (name in ("unvmap_any", "unvmap_all") and inputs[0].shape == ()):
+            return inputs
+        if name == "select_if_vmap":  # (whether it is true decides whether the loop goes on, for each member)
+            return [inputs[1]]
+        if name in INLINED:
+            function = lambda *args: equation.primitive.impl(*args, **params)
+            return self.inline(jax.make_jaxpr(function)(*(v.aval for v in equation.invars)), inputs)
+        if equation.effects:
+            raise Unsupported(f"{name}, which has an effect")
+        if name in arrays.SEVERAL:
+            return arrays.SEVERAL[name](equation, inputs)
+        if name in arrays.RULES:
+            return [arrays.RULES[name](self, equation, inputs)]
+        if all(isinstance(x, np.ndarray) for x in inputs) and name in ELEMENTWISE:
+            return [self.elementwise(equation, [np.asarray(x) for x in inputs])]
+        large = " of a large array" if any(isinstance(x, Place) for x in inputs) else ""
+        raise Unsupported(f"{name}{large}")
+
+    def loop(self, loop: While, inputs: Sequence[Array]) -> list[Array]:
+        """A loop, of which every member does its own number of rounds."""
+        n, m = loop.constants
+        before, constants, initial = inputs[:n], inputs[n : n + m], inputs[n + m :]
+        carried: list[Array] = [self.written(x) if isinstance(x, Place) else self._fresh(x) for x in initial]
+        with self._inside() as condition:
+            going = self.inline(loop.condition, [*before, *carried])[0]
+            assert isinstance(going, np.ndarray)
+            with self._inside() as body:
+                found = self._enclosed(lambda: self.inline(loop.body, [*constants, *carried]))
+        following = self._returned(carried, found)
+        flat = lambda xs: tuple(int(v) for x in xs if isinstance(x, np.ndarray) for v in x.ravel())
+        self.statements.append(
+            Loop(flat(carried), flat(initial), tuple(condition), int(going), tuple(body), flat(following), self._where)
+        )
+        return [self.written(x) if isinstance(x, Place) else y for x, y in zip(following, carried, strict=True)]
+
+    def _enclosed(self, inside: Callable[[], list[Array]]) -> list[Array]:
+        """What is done in a body, whose members at work are the loop's own."""
+        outer, self._where = self._where, None
+        try:
+            return inside()
+        finally:
+            self._where = outer
+
+    def _fresh(self, like: np.ndarray) -> np.ndarray:
+        new = [self.value(self.code.dtypes[v]) for v in like.ravel().tolist()]
+        return np.array(new, dtype=int).reshape(like.shape)
+
+    def _returned(self, carried: list[Array], found: list[Array]) -> list[Array]:
+        """Results of a body, whose arrays in memory are those that it was given, as they are now."""
+        for x, y in zip(carried, found, strict=True):
+            if isinstance(x, Place) != isinstance(y, Place):
+                raise Unsupported("a large array that is made in a loop")
+            if isinstance(x, Place) and isinstance(y, Place):
+                self.check(y)
+                if x.memory != y.memory:
+                    raise Unsupported("large arrays that change places in a loop")
+        return found
+
+    def branches(self, choice: Branches, inputs: Sequence[Array]) -> list[Array]:
+        """All branches, of whose results each member takes those of its own."""
+        taken = passed(choice.branches, self._assured)
+        if taken is not None:
+            return self.inline(taken, inputs[1:])
+        index = int(np.asarray(inputs[0]))
+        dtype, last = self.code.dtypes[index], len(choice.branches) - 1
+        mine = [self._chosen(index, dtype, i, last) for i in range(last + 1)]
+        before = [memory.version for memory in self.code.memories]
+        found: list[list[Array]] = []
+        for branch, when in zip(choice.branches, mine, strict=True):
+            for memory, version in zip(self.code.memories, before, strict=True):
+                memory.version = version
+            outer, self._where = self._where, self._both(self._where, when)
+            found.append(self.inline(branch, inputs[1:]))
+            self._where = outer
+        return [self._merged(mine, one) for one in zip(*found, strict=True)]
+
+    def _chosen(self, index: int, dtype: np.dtype, i: int, last: int) -> int:
+        """Whether a branch is the one of a member; indices beyond the ends mean the ends."""
+        if dtype.kind == "b":
+            return index if i else self.number("not", [index], bool)
+        name = "le" if i == 0 else "ge" if i == last else "eq"
+        return self.number(name, [index, self.constant(i, dtype)], bool)
+
+    def _merged(self, mine: Sequence[int], results: Sequence[Array]) -> Array:
+        """One of the results, by which branch is chosen."""
+        first = results[0]
+        if isinstance(first, Place):
+            if any(not isinstance(x, Place) or x.memory != first.memory for x in results):
+                raise Unsupported("a choice between large arrays")
+            memory = self.code.memories[first.memory]
+            memory.version = max(x.version for x in results if isinstance(x, Place))
+            return first._replace(version=memory.version)
+        found = np.asarray(first)
+        for when, x in zip(mine[1:], results[1:], strict=True):
+            pairs = zip(found.ravel().tolist(), np.asarray(x).ravel().tolist(), strict=True)
+            chosen = [self.number("select_n", [when, a, b], self.code.dtypes[a]) if a != b else a for a, b in pairs]
+            found = np.array(chosen, dtype=int).reshape(found.shape)
+        return found
+
+    def scan(self, scan: Scan, inputs: Sequence[Array]) -> list[Array]:
+        """A loop over the numbers of arrays: written out, or counted where it only carries values."""
+        constants, carry = inputs[: scan.constants], list(inputs[scan.constants :][: scan.carried])
+        xs = inputs[scan.constants + scan.carried :]
+        length, results = scan.options["length"], len(scan.body.out_avals) - scan.carried
+        if xs or results:
+            if length * max(1, len(scan.body.jaxpr.eqns)) > 2000:
+                raise Unsupported(f"a long scan over arrays, of {length} steps")
+            return self._unrolled(scan, list(constants), carry, list(xs))
+        at, body = self.value(np.int64), scan.body
+        initial, fresh = [*carry], [self.written(x) if isinstance(x, Place) else self._fresh(x) for x in carry]
+        with self._inside() as condition:
+            going = self.number("lt", [at, self.constant(length, np.int64)], bool)
+            with self._inside() as inner:
+                found = self._enclosed(lambda: self.inline(body, [*constants, *fresh]))
+                following = self.number("add", [at, self.constant(1, np.int64)], np.int64)
+        found = self._returned(fresh, found)
+        flat = lambda xs: tuple(int(v) for x in xs if isinstance(x, np.ndarray) for v in x.ravel())
+        start = self.constant(0, np.int64)
+        self.statements.append(
+            Loop(
+                (at, *flat(fresh)),
+                (start, *flat(initial)),
+                tuple(condition),
+                going,
+                tuple(inner),
+                (following, *flat(found)),
+                self._where,
+            )
+        )
+        return [self.written(x) if isinstance(x, Place) else y for x, y in zip(found, fresh, strict=True)]
+
+    def _unrolled(self, scan: Scan, constants: list[Array], carry: list[Array], xs: list[Array]) -> list[Array]:
+        steps: Any = range(scan.options["length"])
+        rows: list[list[Array]] = []
+        for i in reversed(steps) if scan.options["reverse"] else steps:
+            found = self.inline(scan.body, [*constants, *carry, *(self._row(x, i) for x in xs)])
+            carry = found[: scan.carried]
+            rows.append(found[scan.carried :])
+        if scan.options["reverse"]:
+            rows = rows[::-1]
+        ys = [np.stack([np.asarray(row[j]) for row in rows]) for j in range(len(rows[0]))] if rows else []
+        return [*carry, *ys]
+
+    def _row(self, x: Array, i: int) -> np.ndarray:
+        if isinstance(x, np.ndarray):
+            return x[i]
+        at = lambda *rest: self.element(x, [self.constant(n, np.int64) for n in (i, *rest)])
+        shape = x.shape[1:]
+        return np.array([at(*rest) for rest in itertools.product(*map(range, shape))], dtype=int).reshape(shape)
