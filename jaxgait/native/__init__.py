@@ -21,6 +21,7 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
 Nothing here knows of mechanics: no model and no solver knows of it.
 """
 
+from jaxgait.native.members import explain, looped
 from jaxgait.native.program import compiled, kept, native
 
-__all__ = ["compiled", "kept", "native"]
+__all__ = ["compiled", "explain", "kept", "looped", "native"]

@@ -6,13 +6,12 @@ read and written at positions known only at run time, which are memory (`Read`, 
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.native.kernel import Kind, Operation, Value
+from jaxgait.native.kernel import Kind, Known, Operation, Value
 
 
 class Read(NamedTuple):
@@ -74,10 +73,10 @@ class Code:
     results: list[tuple[int, ...] | int] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
 
-    @functools.cached_property
-    def values(self) -> dict[int, Value]:
-        """What is known of each value, once all of it is written down."""
-        return {v: Value(Kind.LANE, dtype) for v, dtype in enumerate(self.dtypes)}
+    @property
+    def known(self) -> Known:
+        """What is known of the values, once all of it is written down."""
+        return Known({v: Value(Kind.LANE, dtype) for v, dtype in enumerate(self.dtypes)}, self.constants)
 
 
 def count(statements: list[Statement] | tuple[Statement, ...]) -> int:

@@ -65,6 +65,13 @@ class Value(NamedTuple):
     dtype: np.dtype
 
 
+class Known(NamedTuple):
+    """What is known of numbered values before anything is computed."""
+
+    values: Mapping[int, Value]
+    constants: Mapping[int, float | int | bool]
+
+
 class Kernel(NamedTuple):
     """Operations in order, on values of which `inputs` and `outputs` are arrays in memory."""
 
@@ -190,8 +197,8 @@ class _Writer:
 class _Scope:
     """One place of the loops: computes values as vectors of one width, and finds those of the places around it."""
 
-    def __init__(self, writer: _Writer, kernel: Kernel, width: int, around: _Scope | None):
-        self.w, self.kernel, self.width, self.around = writer, kernel, width, around
+    def __init__(self, writer: _Writer, known: Known, width: int, around: _Scope | None):
+        self.w, self.known, self.width, self.around = writer, known, width, around
         self.names: dict[int, str] = {}
 
     def type(self, dtype: np.dtype | type) -> str:
@@ -213,9 +220,9 @@ class _Scope:
     def get(self, v: int) -> str:
         """Name of a value, wherever it was computed."""
         if v not in self.names:
-            dtype = self.kernel.values[v].dtype
-            if v in self.kernel.constants:
-                return self.constant(self.kernel.constants[v], dtype)
+            dtype = self.known.values[v].dtype
+            if v in self.known.constants:
+                return self.constant(self.known.constants[v], dtype)
             assert self.around is not None
             found = self.around.get(v)
             self.names[v] = found if self.around.width == self.width else self.spread(found, dtype)
@@ -241,8 +248,8 @@ class _Scope:
 
     def compute(self, op: Operation) -> None:
         """Computes a value."""
-        of = [self.kernel.values[v].dtype for v in op.inputs]
-        to = self.kernel.values[op.output].dtype
+        of = [self.known.values[v].dtype for v in op.inputs]
+        to = self.known.values[op.output].dtype
         self.names[op.output] = self._instruction(op, [self.get(v) for v in op.inputs], of, to)
 
     def _instruction(self, op: Operation, x: list[str], of: list[np.dtype], to: np.dtype) -> str:
@@ -441,9 +448,10 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     """
     w = _Writer()
     w.lines += prologue
-    uniform = _Scope(w, kernel, 1, None)
-    lanes = _Scope(w, kernel, kernel.width, uniform)
-    extra = _Scope(w, kernel, kernel.width, lanes)
+    known = Known(kernel.values, kernel.constants)
+    uniform = _Scope(w, known, 1, None)
+    lanes = _Scope(w, known, kernel.width, uniform)
+    extra = _Scope(w, known, kernel.width, lanes)
     used = {value.kind for value in kernel.values.values()}
     _place(kernel, Kind.UNIFORM, _Memory(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:

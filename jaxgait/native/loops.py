@@ -17,7 +17,7 @@ class Emitter:
 
     def __init__(self, code: Code, width: int, writer: _Writer) -> None:
         self.code, self.width, self.w = code, width, writer
-        self.scope = _Scope(writer, code, width, None)  # type: ignore[arg-type]
+        self.scope = _Scope(writer, code.known, width, None)
         self.pointers: list[list[str]] = []
         """Where each member's part of each memory begins."""
         self.active: str | None = None

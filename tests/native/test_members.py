@@ -1,0 +1,253 @@
+"""Loops of one member as kernels over all members: equal to JAX's own loops, and each member by itself."""
+
+import diffrax
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from jaxgait.native import explain, looped, native
+from jaxgait.native.members import LOOP
+
+
+@pytest.fixture(autouse=True)
+def worthwhile(monkeypatch):
+    """Every loop becomes a kernel, however short."""
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+
+
+def kernel(function):
+    return jax.jit(native(jax.vmap(looped(function))))
+
+
+def loops_left(function, *args):
+    """Names of the loops in the program of a function of one member."""
+    program = jax.make_jaxpr(looped(function))(*args)
+    return [e.primitive.name for e in program.jaxpr.eqns if e.primitive.name in ("while", LOOP.name)]
+
+
+def agrees(function, *args, rtol=1e-13):
+    one = [jnp.asarray(x)[0] for x in args]
+    assert loops_left(function, *one) == [LOOP.name]
+    found, expected = kernel(function)(*args), jax.jit(jax.vmap(function))(*args)
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert x.shape == y.shape and x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=0.0)
+
+
+def root(a):
+    """Newton's square root, with the number of rounds."""
+    going = lambda c: jnp.abs(c[0] * c[0] - a) > 1e-12 * a
+    return jax.lax.while_loop(going, lambda c: (0.5 * (c[0] + a / c[0]), c[1] + 1), (a, 0))
+
+
+def collatz(n):
+    step = lambda c: (jnp.where(c[0] % 2 == 0, c[0] // 2, 3 * c[0] + 1), c[1] + 1)
+    return jax.lax.while_loop(lambda c: c[0] > 1, step, (n, 0))
+
+
+def shifted(n):
+    """Integers and truth values: rounds until the lowest bit is set."""
+    step = lambda c: (jnp.right_shift(c[0], 1), c[1] + 1, ~c[2])
+    return jax.lax.while_loop(lambda c: (c[0] & 1) == 0, step, (n, jnp.int32(0), False))
+
+
+def nested(x):
+    """A loop in a loop, each of whose lengths is the member's own."""
+
+    def outer(c):
+        y, k = c
+        y = jax.lax.while_loop(lambda z: z > 1.0, lambda z: 0.6 * z + 0.1 * jnp.sin(z), y + x)
+        return y, k + 1
+
+    return jax.lax.while_loop(lambda c: c[1] < jnp.int64(3) + (x > 2.0), outer, (x, jnp.int64(0)))
+
+
+def branching(x):
+    def body(c):
+        y, k = c
+        y = jax.lax.switch(k % 3, [lambda: y + x, lambda: y * 0.5, lambda: jnp.tanh(y)])
+        return jax.lax.cond(y > 3.0, lambda: y - 1.0, lambda: y), k + 1
+
+    return jax.lax.while_loop(lambda c: c[1] < jnp.int32(10) + (x > 0.0), body, (x, jnp.int32(0)))
+
+
+def matrix(a):
+    """Small arrays: powers of a matrix, until its entries are small."""
+    m = jnp.array([[0.5, 0.2], [0.1, 0.4]]) * a
+    body = lambda c: (m @ c[0], c[1] + c[0].sum(axis=0), c[2].at[c[3] % 3].add(c[0][0, 1]), c[3] + 1)
+    start = (jnp.eye(2), jnp.zeros(2), jnp.zeros(3), 0)
+    return jax.lax.while_loop(lambda c: jnp.max(jnp.abs(c[0])) > 1e-6, body, start)
+
+
+def history(x):
+    """A large array, written where a member comes to and read again."""
+
+    def body(c):
+        whole, k, y = c
+        y = y * x + whole[jnp.maximum(k - 2, 0)]
+        return whole.at[k].set(y), k + 1, y
+
+    return jax.lax.while_loop(lambda c: (c[1] < 90) & (c[2] < 50.0), body, (jnp.zeros(100), jnp.asarray(1), 1.0))
+
+
+def table(i):
+    """A large array that all members share."""
+    whole = jnp.sin(jnp.arange(200.0))
+    body = lambda c: (c[0] + whole[c[1]], (c[1] * 7 + 3) % 200, c[2] + 1)
+    return jax.lax.while_loop(lambda c: c[2] < i % 5 + 1, body, (0.0, i, 0))
+
+
+REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (root, REALS),
+        (root, REALS.astype(np.float32)),
+        (shifted, np.arange(8, 19, dtype=np.int32) * 4),
+        (nested, REALS[:8]),
+        (branching, REALS - 2.0),
+        (matrix, 0.4 + 0.1 * np.arange(9.0)),
+        (history, 0.5 + 0.1 * np.arange(9.0)),
+        (table, np.arange(13)),
+    ],
+    ids=["real", "float32", "integer", "nested", "branches", "arrays", "memory", "table"],
+)
+def test_loops_are_those_of_jax(function, args):
+    agrees(function, jnp.asarray(args), rtol=1e-5 if args.dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 8, 13])
+def test_every_member_is_as_if_it_were_alone(members):
+    """Bit for bit, in vectors of any width and in any order."""
+    x = jnp.linspace(0.3, 1.2, members)
+    together = kernel(history)(x)
+    alone = [kernel(history)(x[i : i + 1]) for i in range(members)]
+    turned = kernel(history)(x[::-1])
+    for leaf, *ones in zip(*map(jax.tree.leaves, (together, *alone)), strict=True):
+        np.testing.assert_array_equal(leaf, np.concatenate(ones))
+    for leaf, back in zip(*map(jax.tree.leaves, (together, turned)), strict=True):
+        np.testing.assert_array_equal(leaf, back[::-1])
+
+
+def test_a_poisoned_member_changes_no_bit_of_the_others():
+    x = jnp.asarray(REALS)
+    clean, poisoned = kernel(branching)(x), kernel(branching)(x.at[3].set(jnp.nan))
+    others = np.arange(x.size) != 3
+    for a, b in zip(clean, poisoned, strict=True):
+        np.testing.assert_array_equal(a[others], b[others])
+    assert np.isnan(poisoned[0][3])
+
+
+def test_derivatives_inside_of_a_member():
+    slope = lambda a: jax.jvp(lambda a: root(a)[0], (a,), (jnp.ones_like(a),))[1]
+    np.testing.assert_allclose(kernel(slope)(jnp.asarray(REALS)), 0.5 / np.sqrt(REALS), rtol=1e-10)
+    both = lambda a: jax.jacfwd(lambda p: root(p[0] * p[1])[0])(jnp.stack([a, 2.0 * a]))
+    expected = np.sqrt(0.5) * np.array([np.ones(11), 0.5 * np.ones(11)]).T
+    np.testing.assert_allclose(kernel(both)(jnp.asarray(REALS)), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_a_stock_call_of_diffrax(adaptive):
+    """Samples, an event and steps of any length: a pendulum that stops where it comes to a height."""
+    ts = jnp.linspace(0.0, 3.0, 80)
+    controller = diffrax.PIDController(rtol=1e-9, atol=1e-9) if adaptive else diffrax.ConstantStepSize()
+    event = diffrax.Event(lambda t, y, args, **_: y[0] < -0.9) if adaptive else None
+
+    def solve(length):
+        field = lambda t, y, args: jnp.stack([y[1], -9.81 / length * jnp.sin(y[0])])
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(field),
+            diffrax.Tsit5(),
+            t0=0.0,
+            t1=3.0,
+            dt0=0.01,
+            y0=jnp.array([1.0, 0.0]),
+            saveat=diffrax.SaveAt(ts=ts),
+            stepsize_controller=controller,
+            event=event,
+            adjoint=diffrax.ForwardMode(),
+        ).ys
+
+    lengths = jnp.linspace(0.5, 2.0, 9)
+    assert loops_left(solve, lengths[0]) == [LOOP.name]
+    found, expected = kernel(solve)(lengths), jax.jit(jax.vmap(solve))(lengths)
+    assert np.isfinite(expected).any()
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-7 if adaptive else 1e-11)
+
+
+def test_what_kernels_cannot_do_is_left_to_xla():
+    def large(x):
+        body = lambda c: (jnp.sin(c[0]) + x, c[1] + 1)
+        return jax.lax.while_loop(lambda c: c[1] < 3, body, (jnp.zeros(500), 0))[0]
+
+    assert loops_left(large, 1.0) == ["while"]
+    np.testing.assert_allclose(kernel(large)(jnp.ones(3)), jax.vmap(large)(jnp.ones(3)), rtol=1e-14)
+    assert explain(large, 1.0) == "left to XLA: sin of a large array"
+    assert explain(collatz, 7).startswith("left to XLA: ")  # integers are not divided by kernels
+    assert explain(history, 1.0).startswith("a kernel of ") and "1 loops, 1 arrays in memory" in explain(history, 1.0)
+
+
+def test_a_batch_of_batches_is_right():
+    x = jnp.asarray(REALS[:6]).reshape(2, 3)
+    found = jax.jit(jax.vmap(jax.vmap(looped(root))))(x)
+    np.testing.assert_allclose(found[0], np.sqrt(x), rtol=1e-10)
+
+
+OPERATIONS = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "larger": jnp.maximum,
+    "smaller": jnp.minimum,
+    "chosen": lambda a, b: jnp.where(a > b, a, b * 0.5),
+    "sine": lambda a, b: jnp.sin(a) + b,
+    "root": lambda a, b: jnp.sqrt(jnp.abs(a)) - b,
+    "sign": lambda a, b: jnp.sign(a) * jnp.floor(b),
+    "zero": lambda a, b: jnp.where(a == 0.0, -0.0, b),
+}
+
+
+@st.composite
+def programs(draw):
+    """Random programs: operations on three carried numbers, a condition, and lengths of the members' own."""
+    index = st.integers(0, 2)
+    steps = draw(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), index, index, index), min_size=1, max_size=8))
+    inner = draw(st.booleans())
+    return steps, inner
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs(), st.sampled_from([np.float64, np.float32]))
+def test_random_programs_are_those_of_jax(program, dtype):
+    steps, inner = program
+
+    def advance(c):
+        for name, to, a, b in steps:
+            c = [*c]
+            c[to] = OPERATIONS[name](c[a], c[b]).astype(dtype)
+        return tuple(c)
+
+    def function(x, n):
+        def body(c):
+            *y, k = c
+            if inner:
+                y = jax.lax.fori_loop(0, k % 3, lambda _, y: advance(y), tuple(y))
+            return (*advance(y), k + 1)
+
+        return jax.lax.while_loop(lambda c: c[-1] < n, body, (x, -x, x * x, jnp.int32(0)))
+
+    x = jnp.asarray([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 1e300 if dtype == np.float64 else 1e30, 3e-5], dtype)
+    n = jnp.arange(9, dtype=jnp.int32) % 4
+    found, expected = kernel(function)(x, n), jax.jit(jax.vmap(function))(x, n)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    for a, b in zip(found, expected, strict=True):
+        big = np.abs(np.asarray(b, float)) > 1e4  # (sines of large numbers tell rounding from rounding)
+        np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+        ordinary = ~(np.isnan(b) | big)
+        np.testing.assert_allclose(np.asarray(a)[ordinary], np.asarray(b)[ordinary], rtol=tolerance, atol=tolerance)
