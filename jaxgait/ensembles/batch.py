@@ -18,7 +18,7 @@ from jaxtyping import Array, ArrayLike
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
-from jaxgait.native import compiled, native
+from jaxgait.native import compiled, looped, native
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
@@ -176,7 +176,7 @@ def _key(model: Model, values: dict[str, Array], job: Job) -> Any:
 def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
     def run(dynamic: Any, values: dict[str, Array]) -> Any:
         model = eqx.combine(dynamic, static)
-        return jax.vmap(lambda v: run_member(model, v, job))(values)
+        return jax.vmap(looped(lambda v: run_member(model, v, job), assured=ASSURED))(values)
 
     if job.devices == 1:
         return compiled(run, dynamic, values, assured=ASSURED)

@@ -15,7 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Literal, Primitive
+from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
 from jaxgait.native.calls import _head, _pointers, _registered, available
@@ -165,8 +165,8 @@ def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ..
     n, m = loop.it.constants
 
     def one(*args: Any) -> Any:
-        going = lambda c: jax.core.jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
-        step = lambda c: tuple(jax.core.jaxpr_as_fun(loop.it.body)(*args[n : n + m], *c))
+        going = lambda c: jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
+        step = lambda c: tuple(jaxpr_as_fun(loop.it.body)(*args[n : n + m], *c))
         return list(jax.lax.while_loop(going, step, tuple(args[n + m :])))
 
     if members is None:

@@ -122,6 +122,8 @@ class Reader:
 
     def array(self, x: Any) -> np.ndarray:
         """An array that is known."""
+        if isinstance(x, jax.core.Tracer):
+            raise Unsupported("an array from outside of the loop that is no operand")
         whole = np.asarray(x)
         if whole.size > SMALL:
             raise Unsupported(f"a constant array of {whole.size} numbers")

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait.model import Model, State, as_model
-from jaxgait.native import kept
+from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
 from jaxgait.run import Sampling, Trajectory, outputs
@@ -117,6 +117,7 @@ def _recording(model: Model, scheme: Scheme) -> Scheme:
 
 
 @functools.partial(kept, assured=ASSURED)
+@functools.partial(looped, assured=ASSURED)
 def _run(
     model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:

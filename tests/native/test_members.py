@@ -39,7 +39,7 @@ def agrees(function, *args, rtol=1e-13):
 
 def root(a):
     """Newton's square root, with the number of rounds."""
-    going = lambda c: jnp.abs(c[0] * c[0] - a) > 1e-12 * a
+    going = lambda c: (jnp.abs(c[0] * c[0] - a) > 1e-12 * a) & (c[1] < 60)
     return jax.lax.while_loop(going, lambda c: (0.5 * (c[0] + a / c[0]), c[1] + 1), (a, 0))
 
 
