@@ -62,22 +62,22 @@ def nested(x):
         y = jax.lax.while_loop(lambda z: z > 1.0, lambda z: 0.6 * z + 0.1 * jnp.sin(z), y + x)
         return y, k + 1
 
-    return jax.lax.while_loop(lambda c: c[1] < jnp.int64(3) + (x > 2.0), outer, (x, jnp.int64(0)))
+    return jax.lax.while_loop(lambda c: c[1] < jnp.where(x > 2.0, 4, 3), outer, (x, 0))
 
 
 def branching(x):
     def body(c):
         y, k = c
-        y = jax.lax.switch(k % 3, [lambda: y + x, lambda: y * 0.5, lambda: jnp.tanh(y)])
+        y = jax.lax.switch(k & 3, [lambda: y + x, lambda: y * 0.5, lambda: jnp.tanh(y)])
         return jax.lax.cond(y > 3.0, lambda: y - 1.0, lambda: y), k + 1
 
-    return jax.lax.while_loop(lambda c: c[1] < jnp.int32(10) + (x > 0.0), body, (x, jnp.int32(0)))
+    return jax.lax.while_loop(lambda c: c[1] < jnp.where(x > 0.0, 11, 10), body, (x, 0))
 
 
 def matrix(a):
     """Small arrays: powers of a matrix, until its entries are small."""
     m = jnp.array([[0.5, 0.2], [0.1, 0.4]]) * a
-    body = lambda c: (m @ c[0], c[1] + c[0].sum(axis=0), c[2].at[c[3] % 3].add(c[0][0, 1]), c[3] + 1)
+    body = lambda c: (m @ c[0], c[1] + c[0].sum(axis=0), c[2].at[c[3] & 1].add(c[0][0, 1]), c[3] + 1)
     start = (jnp.eye(2), jnp.zeros(2), jnp.zeros(3), 0)
     return jax.lax.while_loop(lambda c: jnp.max(jnp.abs(c[0])) > 1e-6, body, start)
 
@@ -96,8 +96,8 @@ def history(x):
 def table(i):
     """A large array that all members share."""
     whole = jnp.sin(jnp.arange(200.0))
-    body = lambda c: (c[0] + whole[c[1]], (c[1] * 7 + 3) % 200, c[2] + 1)
-    return jax.lax.while_loop(lambda c: c[2] < i % 5 + 1, body, (0.0, i, 0))
+    body = lambda c: (c[0] + whole[c[1]], (c[1] * 7 + 3) & 127, c[2] + 1)
+    return jax.lax.while_loop(lambda c: c[2] < (i & 3) + 1, body, (0.0, i, 0))
 
 
 REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
