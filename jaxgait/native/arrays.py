@@ -221,6 +221,27 @@ def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     return np.array(found, dtype=int).reshape(lines.shape[:-1])
 
 
+def _arg(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
+    """Where the first of the smallest or largest numbers is; NaN counts as one."""
+    x, (axis,), to = _cells(e, inputs[0]), e.params["axes"], e.outvars[0].aval.dtype
+    lines, better = np.moveaxis(x, axis, -1), "lt" if e.primitive.name == "argmin" else "gt"
+    found = [_first(reader, lines[at].tolist(), better, to) for at in np.ndindex(lines.shape[:-1])]
+    return np.array(found, dtype=int).reshape(lines.shape[:-1])
+
+
+def _first(reader: Any, line: Sequence[int], better: str, to: Any) -> int:
+    best, where, dtype = line[0], reader.constant(0, to), reader.code.dtypes[line[0]]
+    for i, v in enumerate(line[1:], start=1):
+        wins = reader.number(better, [v, best], bool)
+        if dtype.kind == "f":
+            undefined = [reader.number("ne", [z, z], bool) for z in (v, best)]
+            newly = reader.number("and", [undefined[0], reader.number("not", [undefined[1]], bool)], bool)
+            wins = reader.number("or", [wins, newly], bool)
+        best = reader.number("select_n", [wins, best, v], dtype)
+        where = reader.number("select_n", [wins, where, reader.constant(i, to)], to)
+    return where
+
+
 def _unvmap(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     name = "or" if e.primitive.name == "unvmap_any" else "and"
     joined = lambda a, b: reader.number(name, [a, b], bool)
@@ -283,6 +304,7 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     "gather": _gather,
     **dict.fromkeys(["scatter", "scatter-add", "scatter_add"], _scatter),
     **dict.fromkeys(REDUCED, _reduce),
+    **dict.fromkeys(["argmin", "argmax"], _arg),
     **dict.fromkeys(["unvmap_any", "unvmap_all"], _unvmap),
     "stack": _stack,
     "dot_general": _dot,

@@ -31,7 +31,7 @@ IDENTITIES = frozenset(
 
 ELEMENTWISE = (SUPPORTED - ALIASES) | frozenset(EXPANSIONS)
 
-INLINED = frozenset(["maybe_set"])
+INLINED = frozenset(["maybe_set", "vprim"])
 """Primitives of equinox that are programs of others."""
 
 
@@ -282,6 +282,8 @@ class Reader:
             return self.scan(found, inputs)
         if name in IDENTITIES or (name in ("unvmap_any", "unvmap_all") and inputs[0].shape == ()):
             return inputs
+        if name == "convert_element_type" and equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype:
+            return inputs  # (of what is called a weak type)
         if name == "select_if_vmap":  # (whether it is true decides whether the loop goes on, for each member)
             return [inputs[1]]
         if name in INLINED:

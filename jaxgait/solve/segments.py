@@ -123,7 +123,8 @@ class Engine:
         seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, y, y_after)
         after = Point(t, y_after, guards, phase, status, bracket.steps + point.steps, bracket.rejected, seen)
         after = after._replace(rejected=bracket.rejected + point.rejected)
-        end = _select(running, after, point)
+        end = _select(running, after._replace(seen=None), point._replace(seen=None))
+        end = end._replace(seen=seen)  # where there are samples, only the loop of what still runs comes here
         happened = running & ~failed & (fired < len(self.transitions))
         events = _blank((t, y, y_after), happened)
         samples = _blank(self._sample(point, t), running & ~failed)
@@ -188,9 +189,10 @@ class Engine:
             following = jax.lax.stop_gradient(jnp.asarray(t1 - t0))
             # A step that was cut short at a sample says nothing against the length that was wanted.
             following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
-            seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y)
+            moved = keep & ~found & ~lost
+            seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y, moved)
             after = _Bracket(
-                t, y, following, guards, guards, fell, found, lost | spent, why, b.steps + 1, b.rejected, control, seen
+                t, y, following, guards, guards, fell, found, lost | spent, why, b.steps + 1, b.rejected, control, None
             )
             before = after._replace(
                 t=b.t,
@@ -199,9 +201,8 @@ class Engine:
                 guards=b.guards,
                 steps=b.steps + found.astype(int),
                 rejected=b.rejected + (~keep).astype(int),
-                seen=b.seen,
             )
-            return _select(keep & ~found & ~lost, after, before)
+            return _select(moved, after, before)._replace(seen=seen)
 
         guards = point.guards
         zero = jnp.asarray(0)
@@ -336,33 +337,38 @@ class Samples:
         lands = (t + dt >= sample) & (t < sample)
         return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
 
-    def step(self, seen: _Seen, t: Array, y: State) -> _Seen:
-        """After an accepted step without an event."""
-        due = t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
-        return self._noted(seen, due, t, y)
+    def step(self, seen: _Seen, t: Array, y: State, moved: Array) -> _Seen:
+        """After a step, if it was accepted and is without an event.
+
+        Samples are chosen one by one: a choice between all of them would copy them at every step.
+        """
+        due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
+        noted = self._noted(seen, due, y)
+        return noted._replace(extremes=_select(moved, self._wider(seen, t, y), seen.extremes))
 
     def event(self, seen: _Seen, t: Array, before: State, after: State) -> _Seen:
         """At an event; a sample at the same instant is the state before it."""
-        return self._watched(self.step(seen, t, before), t, after)
+        seen = self.step(seen, t, before, jnp.asarray(True))
+        return seen._replace(extremes=self._wider(seen, t, after))
 
     def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
         """The samples up to the end; the end is the last one."""
         last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
         return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
 
-    def _noted(self, seen: _Seen, due: Array, t: Array, y: State) -> _Seen:
+    def _noted(self, seen: _Seen, due: Array, y: State) -> _Seen:
         i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
         due = due & (seen.next < self.ts.shape[0])
         ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
-        return self._watched(seen._replace(next=seen.next + due.astype(int), ys=ys), t, y)
+        return seen._replace(next=seen.next + due.astype(int), ys=ys)
 
-    def _watched(self, seen: _Seen, t: Array, y: State) -> _Seen:
+    def _wider(self, seen: _Seen, t: Array, y: State) -> dict[str, Extremes]:
+        """Extremes with those of another instant."""
         values = self._values(t, y)
-        wider = {
+        return {
             name: Extremes(jnp.minimum(e.least, values[name]), jnp.maximum(e.largest, values[name]))
             for name, e in seen.extremes.items()
         }
-        return seen._replace(extremes=wider)
 
     def _values(self, t: Array, y: State) -> dict[str, Array]:
         components = state_variables(y)
