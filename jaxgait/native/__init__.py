@@ -6,6 +6,9 @@ most of the work, and compiling it takes minutes. `native` takes a whole JAX pro
 and replaces its straight-line parts by one loop each, in which every value is a vector register of several members,
 computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, reductions and gathers stay XLA's.
 
+`looped` takes a function of one member, before `vmap`, and makes one kernel of each of its loops, all that is inside
+included: a vector of members goes round until its own members are done, not until the last of the whole batch is.
+
     blocks      the program as straight-line blocks, without calls and repetitions
     regions     which parts of a block become a kernel
     kernel      such a part as a loop over the members, in LLVM's language
@@ -16,6 +19,11 @@ computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, 
     checks      checks of numbers at run time that are left out
     expansions  functions that processors lack, in arithmetic (the folder `functions`), and how exact they are
     program     all of it together
+    code        what one member computes, number by number, with its loops
+    reading     from a JAX program of one member to such code
+    arrays      what happens to arrays on the way
+    loops       such code in LLVM's language
+    members     the loops of one member as operations, over all members once they are batched
     once        values that XLA shall not compute again, in programs that do not come here
 
 Nothing here knows of mechanics: no model and no solver knows of it.
