@@ -87,10 +87,14 @@ def classes() -> dict[str, ast.ClassDef]:
     return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
+INSIDE = ("native/functions/", "native/reading.py", "native/arrays.py")
+"""What the compiler of `native` is made of: functions of numbers in arrays of any shape, and of values by number."""
+
+
 @functools.cache
 def everything() -> tuple[Function, ...]:
-    """All public functions of the package."""
-    paths = sorted(ROOT.rglob("*.py"))
+    """All public functions of the package that a user may call."""
+    paths = [path for path in sorted(ROOT.rglob("*.py")) if not path.relative_to(ROOT).as_posix().startswith(INSIDE)]
     hidden = lambda path: any(part.startswith("_") and part != "__init__.py" for part in path.relative_to(ROOT).parts)
     return tuple(f for path in paths if not hidden(path) and "experiments" not in path.parts for f in functions(path))
 

@@ -134,6 +134,9 @@ LIBRARY = SELDOM.keys() | {"erf", "erfc"}
 REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
 """Further operations on real numbers."""
 
+ORDERED = frozenset(["clamp", "max", "min"])
+"""Those that integers have, too."""
+
 OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
 
 SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINSICS) | LIBRARY | REAL | OTHERS
@@ -151,10 +154,8 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
         return kinds[0] in "iu"
     if name in SELDOM:
         return kinds == "fbf"
-    if name in ("max", "min", "clamp"):
-        return kinds[0] in "fiu"
     if name in INTRINSICS or name in REAL or name in LIBRARY:
-        return set(kinds[:-1]) == {"f"}
+        return set(kinds[:-1]) == {"f"} or (name in ORDERED and kinds[0] in "iu")
     allowed = {
         "neg": kinds[0] in "fi",
         "not": kinds[0] in "iub",

@@ -26,7 +26,7 @@ def address(name: str, text: str, *, optimised: bool = False) -> int:
     Args:
         name: of the function, another one for every text.
         text: a module in LLVM's assembly language that defines it. It may call functions of the C library.
-        optimised: whether LLVM's passes go over it first: they pay where there are loops, out of which they move things.
+        optimised: whether LLVM's passes go over it first: they pay where there are loops.
     """
     with _lock:
         if name not in _loaded:

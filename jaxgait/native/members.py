@@ -15,6 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
@@ -142,7 +143,7 @@ class _Same:
 @LOOP.def_abstract_eval
 def _(*avals: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
     lead = () if members is None else (members,)
-    return [jax.core.ShapedArray((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
+    return [ShapedArray((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
 
 
 def _batched(args: Sequence[Any], axes: Sequence[int | None], *, members: int | None, **params: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native import arrays
@@ -23,13 +24,15 @@ from jaxgait.native.primitives import Branches, Call, Scan, While, read
 SMALL = 64
 """Numbers up to which an array is held in registers."""
 
-IDENTITIES = frozenset(
-    ["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "pvary", "reduce_precision"]
-    + ["stop_gradient", "nondifferentiable_backward", "nondifferentiable", "unvmap_max"]
-)
+IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
+    *("nondifferentiable", "nondifferentiable_backward", "pvary"),
+}
 """Operations that leave the numbers of one member as they are."""
 
 ELEMENTWISE = (SUPPORTED - ALIASES) | frozenset(EXPANSIONS)
+
+UNVMAPPED = frozenset(["unvmap_all", "unvmap_any", "unvmap_max"])
+"""Operations of equinox over all members, of which there is one."""
 
 INLINED = frozenset(["maybe_set", "vprim"])
 """Primitives of equinox that are programs of others."""
@@ -73,6 +76,18 @@ def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = ()) ->
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     return reader.code
+
+
+def _number(x: Array) -> int:
+    """The value of a single number."""
+    return int(np.asarray(x))
+
+
+def _same_type(equation: Any) -> bool:
+    """Whether it only changes what is called a weak type."""
+    if equation.primitive.name != "convert_element_type":
+        return False
+    return equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype
 
 
 class Reader:
@@ -122,7 +137,7 @@ class Reader:
 
     def array(self, x: Any) -> np.ndarray:
         """An array that is known."""
-        if isinstance(x, jax.core.Tracer):
+        if isinstance(x, Tracer):
             raise Unsupported("an array from outside of the loop that is no operand")
         whole = np.asarray(x)
         if whole.size > SMALL:
@@ -166,7 +181,7 @@ class Reader:
         of = [self.code.dtypes[v] for v in inputs]
         known = expanded(name, [jax.ShapeDtypeStruct((), d) for d in of])
         if known is not None:
-            return int(self.inline(known, [np.array(v) for v in inputs])[0])
+            return _number(self.inline(known, [np.array(v) for v in inputs])[0])
         if not supports(name, [*of, np.dtype(dtype)]):
             raise Unsupported(f"{name} of {', '.join(map(str, of))}")
         output = self.value(dtype)
@@ -204,7 +219,7 @@ class Reader:
             key = ("read", whole.memory, whole.version, at)
             return self._once(key, lambda: self._read(whole.memory, at, dtype))
         if at in self.code.constants:
-            return int(whole.ravel()[self.code.constants[at]])
+            return int(whole.ravel()[int(self.code.constants[at])])
         found, dtype = int(whole.ravel()[0]), self.code.dtypes[at]
         for i, v in enumerate(whole.ravel()[1:].tolist(), start=1):
             hit = self.number("eq", [at, self.constant(i, dtype)], bool)
@@ -262,7 +277,10 @@ class Reader:
         jaxpr = program.jaxpr
         held = [self.array(c) for c in program.consts]
         known: dict[Any, Array] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
-        get = lambda v: self.array(np.asarray(v.val, v.aval.dtype)) if isinstance(v, Literal) else known[v]
+
+        def get(v: Any) -> Array:
+            return self.array(v.val) if isinstance(v, Literal) else known[v]
+
         for equation in jaxpr.eqns:
             found = self.equation(equation, [get(v) for v in equation.invars])
             known.update(zip(equation.outvars, found, strict=True))
@@ -270,35 +288,40 @@ class Reader:
 
     def equation(self, equation: Any, inputs: list[Array]) -> Sequence[Array]:
         """Writes down one equation."""
-        name, params = equation.primitive.name, equation.params
-        found = read(name, params, len(inputs))
+        name = equation.primitive.name
+        found = read(name, equation.params, len(inputs))
+        if found is not None:
+            return self._structure(found, inputs)
+        if name in IDENTITIES or _same_type(equation) or (name in UNVMAPPED and inputs[0].shape == ()):
+            return inputs
+        if name == "select_if_vmap":  # (whether it is true decides whether the loop goes on, for each member)
+            return [inputs[1]]
+        if name in INLINED:
+            function = lambda *args: equation.primitive.impl(*args, **equation.params)
+            return self.inline(jax.make_jaxpr(function)(*(v.aval for v in equation.invars)), inputs)
+        return self._operation(equation, inputs)
+
+    def _structure(self, found: Any, inputs: list[Array]) -> list[Array]:
+        """A loop, a branch or a call."""
         if isinstance(found, Call):
             return self.inline(found.program, inputs)
         if isinstance(found, While):
             return self.loop(found, inputs)
-        if isinstance(found, Branches):
-            return self.branches(found, inputs)
-        if isinstance(found, Scan):
-            return self.scan(found, inputs)
-        if name in IDENTITIES or (name in ("unvmap_any", "unvmap_all") and inputs[0].shape == ()):
-            return inputs
-        if name == "convert_element_type" and equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype:
-            return inputs  # (of what is called a weak type)
-        if name == "select_if_vmap":  # (whether it is true decides whether the loop goes on, for each member)
-            return [inputs[1]]
-        if name in INLINED:
-            function = lambda *args: equation.primitive.impl(*args, **params)
-            return self.inline(jax.make_jaxpr(function)(*(v.aval for v in equation.invars)), inputs)
+        return self.branches(found, inputs) if isinstance(found, Branches) else self.scan(found, inputs)
+
+    def _operation(self, equation: Any, inputs: list[Array]) -> Sequence[Array]:
+        """An operation on arrays."""
+        name = equation.primitive.name
         if equation.effects:
             raise Unsupported(f"{name}, which has an effect")
         if name in arrays.SEVERAL:
             return arrays.SEVERAL[name](equation, inputs)
         if name in arrays.RULES:
             return [arrays.RULES[name](self, equation, inputs)]
-        if all(isinstance(x, np.ndarray) for x in inputs) and name in ELEMENTWISE:
-            return [self.elementwise(equation, [np.asarray(x) for x in inputs])]
-        large = " of a large array" if any(isinstance(x, Place) for x in inputs) else ""
-        raise Unsupported(f"{name}{large}")
+        small = [x for x in inputs if isinstance(x, np.ndarray)]
+        if len(small) == len(inputs) and name in ELEMENTWISE:
+            return [self.elementwise(equation, small)]
+        raise Unsupported(name if len(small) == len(inputs) else f"{name} of a large array")
 
     def loop(self, loop: While, inputs: Sequence[Array]) -> list[Array]:
         """A loop, of which every member does its own number of rounds."""
@@ -345,7 +368,7 @@ class Reader:
         taken = passed(choice.branches, self._assured)
         if taken is not None:
             return self.inline(taken, inputs[1:])
-        index = int(np.asarray(inputs[0]))
+        index = _number(inputs[0])
         dtype, last = self.code.dtypes[index], len(choice.branches) - 1
         mine = [self._chosen(index, dtype, i, last) for i in range(last + 1)]
         before = [memory.version for memory in self.code.memories]

@@ -215,7 +215,7 @@ OPERATIONS = {
     "smaller": jnp.minimum,
     "chosen": lambda a, b: jnp.where(a > b, a, b * 0.5),
     "sine": lambda a, b: jnp.sin(a) + b,
-    "root": lambda a, b: jnp.sqrt(jnp.abs(a)) - b,
+    "root": lambda a, b: jnp.sqrt(jnp.abs(a) + 0.5) - b,  # (XLA makes x of the root of x * x, even where that overflows)
     "sign": lambda a, b: jnp.sign(a) * jnp.floor(b),
     "zero": lambda a, b: jnp.where(a == 0.0, -0.0, b),
 }
@@ -250,7 +250,8 @@ def test_random_programs_are_those_of_jax(program, dtype):
 
         return jax.lax.while_loop(lambda c: c[-1] < n, body, (x, -x, x * x, jnp.int32(0)))
 
-    x = jnp.asarray([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 1e300 if dtype == np.float64 else 1e30, 3e-5], dtype)
+    large = 1e300 if dtype == np.float64 else 1e30
+    x = jnp.asarray([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, large, 3e-5], dtype)
     n = jnp.arange(9, dtype=jnp.int32) % 4
     found, expected = kernel(function)(x, n), jax.jit(jax.vmap(function))(x, n)
     tolerance = 1e-3 if dtype == np.float32 else 1e-9
