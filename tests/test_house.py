@@ -110,6 +110,7 @@ COVERED = {
     "native/arrays.py": "native/test_members.py",
     "native/blocks.py": "native/test_kernel.py",
     "native/code.py": "native/test_members.py",
+    "native/instructions.py": "native/test_kernel.py",
     "native/loops.py": "native/test_members.py",
     "native/machine.py": "native/test_disk.py",
     "native/reading.py": "native/test_members.py",

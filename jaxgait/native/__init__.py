@@ -11,6 +11,7 @@ included: a vector of members goes round until its own members are done, not unt
 
     blocks      the program as straight-line blocks, without calls and repetitions
     regions     which parts of a block become a kernel
+    instructions  operations on numbers of several members at once, in LLVM's language
     kernel      such a part as a loop over the members, in LLVM's language
     machine     its machine code
     disk        what was compiled, for the next process

@@ -245,13 +245,14 @@ def _first(reader: Any, line: Sequence[int], better: str, to: Any) -> int:
 def _unvmap(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     name = "or" if e.primitive.name == "unvmap_any" else "and"
     joined = lambda a, b: reader.number(name, [a, b], bool)
-    return np.array(functools.reduce(joined, _cells(e, inputs[0]).ravel().tolist()))
+    none = reader.constant(e.primitive.name == "unvmap_all", bool)
+    return np.array(functools.reduce(joined, _cells(e, inputs[0]).ravel().tolist(), none))
 
 
 def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     (left, right), (left_batch, right_batch) = e.params["dimension_numbers"]
     x, y, dtype = _cells(e, inputs[0]), _cells(e, inputs[1]), e.outvars[0].aval.dtype
-    if x.size and {reader.code.dtypes[int(v)] for v in (x.flat[0], y.flat[0])} != {np.dtype(dtype)}:
+    if x.size and y.size and {reader.code.dtypes[int(v)] for v in (x.flat[0], y.flat[0])} != {np.dtype(dtype)}:
         raise _unsupported("a product of matrices of other types than its result")
     free = lambda z, *used: [a for a in range(z.ndim) if a not in {*used}]
     x = x.transpose([*left_batch, *free(x, *left_batch, *left), *left])
@@ -264,7 +265,8 @@ def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     for at in np.ndindex(shape):
         row, column = a[at[: a.ndim - 1]], b[(*at[:n], *at[a.ndim - 1 :])]
         products = [reader.number("mul", pair, dtype) for pair in zip(row.tolist(), column.tolist(), strict=True)]
-        found[at] = functools.reduce(lambda s, p: reader.number("add", [s, p], dtype), products)
+        added = lambda s, p: reader.number("add", [s, p], dtype)
+        found[at] = functools.reduce(added, products) if products else reader.constant(0, dtype)
     return found
 
 

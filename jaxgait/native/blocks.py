@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native.checks import passed
 from jaxgait.native.expansions import expanded
-from jaxgait.native.kernel import SUPPORTED
+from jaxgait.native.instructions import SUPPORTED
 from jaxgait.native.once import ONCE
 from jaxgait.native.primitives import CALLS, Branches, Call, read
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.native.kernel import Kind, Known, Operation, Value
+from jaxgait.native.instructions import Kind, Known, Operation, Value
 
 
 class Read(NamedTuple):

@@ -14,30 +14,13 @@ Language reference: https://llvm.org/docs/LangRef.html
 
 from __future__ import annotations
 
-import enum
-import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-import numpy as np
-from jax.lax import RoundingMethod
+from jaxgait.native.instructions import Kind, Known, Memory, Operation, Scope, Value, Writer
 
 REGISTER = 64
 """Bytes of a vector: as many as the widest registers hold; LLVM splits it where they are narrower."""
-
-
-class Kind(enum.IntEnum):
-    """How many numbers a value has."""
-
-    UNIFORM = 0
-    """One for all members."""
-    LANE = 1
-    """One a member."""
-    EXTRA = 2
-    """Several a member."""
-    ALONG = 3
-    """Several, the same for all members: never computed, only read to compute EXTRA values."""
 
 
 class Grid(NamedTuple):
@@ -47,29 +30,6 @@ class Grid(NamedTuple):
     extra: int
     strides: tuple[int, int]
     """Of EXTRA values in memory: from a member, and from one of its extra numbers, to the next."""
-
-
-class Operation(NamedTuple):
-    """A JAX operation by name; values are numbered."""
-
-    name: str
-    inputs: tuple[int, ...]
-    output: int
-    params: Mapping[str, Any]
-
-
-class Value(NamedTuple):
-    """What is known of a value before it is computed."""
-
-    kind: Kind
-    dtype: np.dtype
-
-
-class Known(NamedTuple):
-    """What is known of numbered values before anything is computed."""
-
-    values: Mapping[int, Value]
-    constants: Mapping[int, float | int | bool]
 
 
 class Kernel(NamedTuple):
@@ -90,356 +50,6 @@ class Kernel(NamedTuple):
         return 1 << (min(full, self.grid.members).bit_length() - 1)
 
 
-# --- operations -------------------------------------------------------------------------------------------------------
-
-TYPES = {"float64": "double", "float32": "float", "int64": "i64", "int32": "i32", "uint64": "i64", "uint32": "i32"}
-TYPES["bool"] = "i1"
-
-ALIASES = frozenset(["broadcast_in_dim", "copy", "expand_dims", "reshape", "slice", "squeeze", "stop_gradient"])
-"""Operations that leave every number as it is."""
-
-BINARY = {
-    "add": {"f": "fadd", "i": "add", "u": "add", "b": "or"},
-    "add_any": {"f": "fadd", "i": "add", "u": "add"},
-    "and": {"i": "and", "u": "and", "b": "and"},
-    "div": {"f": "fdiv"},
-    "mul": {"f": "fmul", "i": "mul", "u": "mul", "b": "and"},
-    "or": {"i": "or", "u": "or", "b": "or"},
-    "rem": {"f": "frem"},
-    "sub": {"f": "fsub", "i": "sub", "u": "sub"},
-    "xor": {"i": "xor", "u": "xor", "b": "xor"},
-}
-"""Instructions by kind of dtype."""
-
-SHIFTS = {"shift_left": "shl", "shift_right_arithmetic": "ashr", "shift_right_logical": "lshr"}
-"""Instructions, for integers."""
-
-COMPARISONS = {
-    "eq": {"f": "fcmp oeq", "i": "icmp eq", "u": "icmp eq", "b": "icmp eq"},
-    "ge": {"f": "fcmp oge", "i": "icmp sge", "u": "icmp uge"},
-    "gt": {"f": "fcmp ogt", "i": "icmp sgt", "u": "icmp ugt"},
-    "le": {"f": "fcmp ole", "i": "icmp sle", "u": "icmp ule"},
-    "lt": {"f": "fcmp olt", "i": "icmp slt", "u": "icmp ult"},
-    "ne": {"f": "fcmp une", "i": "icmp ne", "u": "icmp ne", "b": "icmp ne"},
-}
-
-INTRINSICS = {"abs": "fabs", "ceil": "ceil", "floor": "floor", "sqrt": "sqrt"}
-"""Functions of real numbers that processors have."""
-
-SELDOM = {f"far_{name}": name for name in ("cos", "sin", "tan")}
-"""Functions of the C library, called only if the second operand is true of any member: see `functions.circular`."""
-LIBRARY = SELDOM.keys() | {"erf", "erfc"}
-"""Functions of real numbers of the C library, called number by number as XLA does it."""
-
-REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
-"""Further operations on real numbers."""
-
-ORDERED = frozenset(["clamp", "max", "min"])
-"""Those that integers have, too."""
-
-OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
-
-SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINSICS) | LIBRARY | REAL | OTHERS
-"""Names of the operations that a kernel may hold; see `supports` for their dtypes."""
-
-
-def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
-    """Whether an operation can be part of a kernel, with operands and result of these dtypes."""
-    if name not in SUPPORTED or any(str(d) not in TYPES for d in dtypes):
-        return False
-    kinds = "".join(d.kind for d in dtypes)
-    if name in BINARY or name in COMPARISONS:
-        return kinds[0] in {**BINARY, **COMPARISONS}[name]
-    if name in SHIFTS:
-        return kinds[0] in "iu"
-    if name in SELDOM:
-        return kinds == "fbf"
-    if name in INTRINSICS or name in REAL or name in LIBRARY:
-        return set(kinds[:-1]) == {"f"} or (name in ORDERED and kinds[0] in "iu")
-    allowed = {
-        "neg": kinds[0] in "fi",
-        "not": kinds[0] in "iub",
-        "select_n": len(kinds) == 4 and kinds[0] == "b",
-        "bitcast_convert_type": "b" not in kinds and len({d.itemsize for d in dtypes}) == 1,
-        "convert_element_type": kinds not in ("fu", "uf"),
-    }
-    return allowed.get(name, True)
-
-
-class _Writer:
-    """Collects instructions, and declarations of what they call."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.declared: set[str] = set()
-        self.block = "run"
-        self._count = itertools.count()
-
-    def line(self, text: str) -> None:
-        self.lines.append(f"  {text}")
-
-    def label(self, name: str) -> None:
-        """Begins a block."""
-        self.lines.append(f"{name}:")
-        self.block = name
-
-    def emit(self, text: str) -> str:
-        """An instruction with a result, whose name is returned."""
-        name = f"%v{next(self._count)}"
-        self.line(f"{name} = {text}")
-        return name
-
-    def call(self, function: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
-        """A call; arguments are pairs of type and value."""
-        self.declared.add(f"declare {result} @{function}({', '.join(t for t, _ in arguments)})")
-        return self.emit(f"call {result} @{function}({', '.join(f'{t} {x}' for t, x in arguments)})")
-
-
-class _Scope:
-    """One place of the loops: computes values as vectors of one width, and finds those of the places around it."""
-
-    def __init__(self, writer: _Writer, known: Known, width: int, around: _Scope | None):
-        self.w, self.known, self.width, self.around = writer, known, width, around
-        self.names: dict[int, str] = {}
-
-    def type(self, dtype: np.dtype | type) -> str:
-        """Type of a value."""
-        return self.vector(TYPES[str(np.dtype(dtype))])
-
-    def vector(self, scalar: str) -> str:
-        return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
-
-    def constant(self, x: float | int | bool, dtype: np.dtype) -> str:
-        """The same number for all members."""
-        if dtype.kind == "f":
-            rounded = np.float64(np.float32(x)) if dtype.itemsize == 4 else np.float64(x)
-            literal = f"0x{rounded.view(np.uint64):016X}"
-        else:
-            literal = str(bool(x)).lower() if dtype.kind == "b" else str(int(x))
-        return literal if self.width == 1 else f"<{', '.join([f'{TYPES[str(dtype)]} {literal}'] * self.width)}>"
-
-    def get(self, v: int) -> str:
-        """Name of a value, wherever it was computed."""
-        if v not in self.names:
-            dtype = self.known.values[v].dtype
-            if v in self.known.constants:
-                return self.constant(self.known.constants[v], dtype)
-            assert self.around is not None
-            found = self.around.get(v)
-            self.names[v] = found if self.around.width == self.width else self.spread(found, dtype)
-        return self.names[v]
-
-    def spread(self, x: str, dtype: np.dtype) -> str:
-        """One number as that of all members."""
-        if self.width == 1:
-            return x
-        vector = self.type(dtype)
-        first = self.w.emit(f"insertelement {vector} poison, {TYPES[str(dtype)]} {x}, i64 0")
-        return self.w.emit(f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer")
-
-    def each(self, function: Callable[[list[str]], str], scalars: Sequence[tuple[str, str]], result: str) -> str:
-        """A function of single numbers, for one member after the other; `scalars` are types and values."""
-        if self.width == 1:
-            return function([x for _, x in scalars])
-        whole = "poison"
-        for i in range(self.width):
-            ones = [self.w.emit(f"extractelement {self.vector(t)} {x}, i64 {i}") for t, x in scalars]
-            whole = self.w.emit(f"insertelement {self.vector(result)} {whole}, {result} {function(ones)}, i64 {i}")
-        return whole
-
-    def compute(self, op: Operation) -> None:
-        """Computes a value."""
-        of = [self.known.values[v].dtype for v in op.inputs]
-        to = self.known.values[op.output].dtype
-        self.names[op.output] = self._instruction(op, [self.get(v) for v in op.inputs], of, to)
-
-    def _instruction(self, op: Operation, x: list[str], of: list[np.dtype], to: np.dtype) -> str:
-        name, dtype, vector = op.name, of[0], self.type(of[0])
-        if name in BINARY:
-            fused = " contract" if dtype.kind == "f" else ""  # products and sums may become one instruction
-            return self.w.emit(f"{BINARY[name][dtype.kind]}{fused} {vector} {x[0]}, {x[1]}")
-        if name in COMPARISONS:
-            return self.w.emit(f"{COMPARISONS[name][dtype.kind]} {vector} {x[0]}, {x[1]}")
-        if name in SHIFTS:
-            return self._shift(name, dtype, *x)
-        if name in INTRINSICS:
-            return self._intrinsic(INTRINSICS[name], dtype, x[0])
-        if name in LIBRARY:
-            return self._library(name, dtype, x)
-        special: dict[str, Callable[[], str]] = {
-            "bitcast_convert_type": lambda: self.w.emit(f"bitcast {vector} {x[0]} to {self.type(to)}"),
-            "clamp": lambda: self._extreme("min", dtype, self._extreme("max", dtype, x[0], x[1]), x[2]),
-            "convert_element_type": lambda: self._converted(x[0], dtype, to),
-            "integer_pow": lambda: self._power(x[0], op.params["y"], dtype),
-            "is_finite": lambda: self._is_finite(x[0], dtype),
-            "max": lambda: self._extreme("max", dtype, *x),
-            "min": lambda: self._extreme("min", dtype, *x),
-            "neg": lambda: self._negative(x[0], dtype),
-            "not": lambda: self.w.emit(f"xor {vector} {x[0]}, {self.constant(dtype.kind == 'b' or -1, dtype)}"),
-            "round": lambda: self._round(x[0], op.params["rounding_method"], dtype),
-            "rsqrt": lambda: self._reciprocal(self._intrinsic("sqrt", dtype, x[0]), dtype),
-            "select_n": lambda: self._select(x[0], of[1], x[2], x[1]),
-            "sign": lambda: self._sign(x[0], dtype),
-            "square": lambda: self._power(x[0], 2, dtype),
-        }
-        return x[0] if name in ALIASES else special[name]()
-
-    def _select(self, condition: str, dtype: np.dtype, yes: str, no: str) -> str:
-        vector = self.type(dtype)
-        return self.w.emit(f"select {self.type(bool)} {condition}, {vector} {yes}, {vector} {no}")
-
-    def _intrinsic(self, name: str, dtype: np.dtype, *x: str) -> str:
-        suffix = f"f{8 * dtype.itemsize}" if self.width == 1 else f"v{self.width}f{8 * dtype.itemsize}"
-        vector = self.type(dtype)
-        return self.w.call(f"llvm.{name}.{suffix}", vector, [(vector, a) for a in x])
-
-    def _library(self, name: str, dtype: np.dtype, x: list[str]) -> str:
-        def function(numbers: list[str]) -> str:
-            if dtype.itemsize == 4:
-                numbers = [self.w.emit(f"fpext float {n} to double") for n in numbers]
-            found = self.w.call(SELDOM.get(name, name), "double", [("double", n) for n in numbers])
-            return found if dtype.itemsize == 8 else self.w.emit(f"fptrunc double {found} to float")
-
-        scalar = TYPES[str(dtype)]
-        if name in SELDOM:
-            return self._if_any(x[1], dtype, lambda: self.each(function, [(scalar, x[0])], scalar))
-        return self.each(function, [(scalar, a) for a in x], scalar)
-
-    def _if_any(self, condition: str, dtype: np.dtype, compute: Callable[[], str]) -> str:
-        """What is computed only if a condition holds for any member; zeros otherwise."""
-        vector, zero, bits = self.type(dtype), self.constant(0, dtype), f"i{self.width}"
-        flags = self.w.emit(f"bitcast {self.type(bool)} {condition} to {bits}")
-        some = self.w.emit(f"icmp ne {bits} {flags}, 0")
-        self.w.declared.add('!0 = !{!"branch_weights", i32 1, i32 1000000}')
-        before, then, after = self.w.block, f"some.{some[1:]}", f"none.{some[1:]}"
-        self.w.line(f"br i1 {some}, label %{then}, label %{after}, !prof !0")
-        self.w.label(then)
-        found, last = compute(), self.w.block
-        self.w.line(f"br label %{after}")
-        self.w.label(after)
-        return self.w.emit(f"phi {vector} [ {zero}, %{before} ], [ {found}, %{last} ]")
-
-    def _extreme(self, name: str, dtype: np.dtype, a: str, b: str) -> str:
-        """The larger or smaller number; NaN if one of them is."""
-        vector = self.type(dtype)
-        if dtype.kind != "f":
-            order = COMPARISONS["gt" if name == "max" else "lt"][dtype.kind]
-            return self._select(self.w.emit(f"{order} {vector} {a}, {b}"), dtype, a, b)
-        first = self.w.emit(f"fcmp {'ogt' if name == 'max' else 'olt'} {vector} {a}, {b}")
-        undefined = self.w.emit(f"fcmp uno {vector} {a}, {a}")
-        return self._select(undefined, dtype, a, self._select(first, dtype, a, b))
-
-    def _shift(self, name: str, dtype: np.dtype, x: str, by: str) -> str:
-        """Shifts by the width and beyond (as unsigned numbers) leave zeros, or copies of the sign."""
-        vector, bits = self.type(dtype), 8 * dtype.itemsize
-        within = self.w.emit(f"icmp ult {vector} {by}, {self.constant(bits, dtype)}")
-        far = self.constant(bits - 1 if name == "shift_right_arithmetic" else 0, dtype)
-        shifted = self.w.emit(f"{SHIFTS[name]} {vector} {x}, {self._select(within, dtype, by, far)}")
-        if name == "shift_right_arithmetic":
-            return shifted
-        return self._select(within, dtype, shifted, self.constant(0, dtype))
-
-    def _negative(self, x: str, dtype: np.dtype) -> str:
-        vector = self.type(dtype)
-        return self.w.emit(
-            f"fneg {vector} {x}" if dtype.kind == "f" else f"sub {vector} {self.constant(0, dtype)}, {x}"
-        )
-
-    def _reciprocal(self, x: str, dtype: np.dtype) -> str:
-        return self.w.emit(f"fdiv {self.type(dtype)} {self.constant(1, dtype)}, {x}")
-
-    def _round(self, x: str, method: Any, dtype: np.dtype) -> str:
-        return self._intrinsic("roundeven" if method == RoundingMethod.TO_NEAREST_EVEN else "round", dtype, x)
-
-    def _is_finite(self, x: str, dtype: np.dtype) -> str:
-        size = self._intrinsic("fabs", dtype, x)
-        return self.w.emit(f"fcmp olt {self.type(dtype)} {size}, {self.constant(math.inf, dtype)}")
-
-    def _sign(self, x: str, dtype: np.dtype) -> str:
-        itself = self.w.emit(f"fcmp ueq {self.type(dtype)} {x}, {self.constant(0, dtype)}")  # zeros and NaN
-        return self._select(itself, dtype, x, self._intrinsic("copysign", dtype, self.constant(1, dtype), x))
-
-    def _power(self, x: str, n: int, dtype: np.dtype) -> str:
-        """X to the n, by repeated squaring."""
-        vector, result, base = self.type(dtype), "", x
-        for bit in reversed(f"{abs(n):b}"):
-            if bit == "1":
-                result = self.w.emit(f"fmul contract {vector} {result}, {base}") if result else base
-            base = self.w.emit(f"fmul contract {vector} {base}, {base}")  # (the last one is dropped as unused)
-        result = result or self.constant(1, dtype)
-        return self._reciprocal(result, dtype) if n < 0 else result
-
-    def _converted(self, x: str, of: np.dtype, to: np.dtype) -> str:
-        a, b, kinds = self.type(of), self.type(to), of.kind + to.kind
-        if a == b:
-            return x
-        if to.kind == "b":
-            return self.w.emit(f"{COMPARISONS['ne'][of.kind]} {a} {x}, {self.constant(0, of)}")
-        if kinds == "fi":
-            lanes = "" if self.width == 1 else f"v{self.width}"
-            suffix = f"{lanes}i{8 * to.itemsize}.{lanes}f{8 * of.itemsize}"
-            return self.w.call(f"llvm.fptosi.sat.{suffix}", b, [(a, x)])
-        wider = to.itemsize > of.itemsize
-        if kinds == "ff":
-            how = "fpext" if wider else "fptrunc"
-        elif to.kind == "f":
-            how = "uitofp" if of.kind == "b" else "sitofp"
-        else:
-            how = "zext" if of.kind == "b" or (wider and of.kind == "u") else "sext" if wider else "trunc"
-        return self.w.emit(f"{how} {a} {x} to {b}")
-
-
-# --- memory and loops -------------------------------------------------------------------------------------------------
-
-
-class _Memory:
-    """Loads and stores of a scope."""
-
-    def __init__(self, scope: _Scope, stride: int = 1):
-        self.scope, self.w, self.stride = scope, scope.w, stride
-
-    @staticmethod
-    def cell(dtype: np.dtype) -> str:
-        """Type of a number in memory."""
-        return "i8" if dtype.kind == "b" else TYPES[str(dtype)]
-
-    def at(self, pointer: str, dtype: np.dtype, index: str | int) -> str:
-        return self.w.emit(f"getelementptr {self.cell(dtype)}, ptr {pointer}, i64 {index}")
-
-    def load(self, pointer: str, dtype: np.dtype, index: str | int) -> str:
-        cell, start = self.cell(dtype), self.at(pointer, dtype, index)
-        vector = self.scope.vector(cell)
-        if self.stride == 1:
-            x = self.w.emit(f"load {vector}, ptr {start}, align {dtype.itemsize}")
-        else:
-            x = "poison"
-            for i in range(self.scope.width):
-                where = self.at(start, dtype, i * self.stride)
-                one = self.w.emit(f"load {cell}, ptr {where}, align {dtype.itemsize}")
-                x = self.w.emit(f"insertelement {vector} {x}, {cell} {one}, i64 {i}") if self.scope.width > 1 else one
-        if dtype.kind == "b":
-            return self.w.emit(f"icmp ne {vector} {x}, {'0' if self.scope.width == 1 else 'zeroinitializer'}")
-        return x
-
-    def single(self, pointer: str, dtype: np.dtype, index: str) -> str:
-        """One number."""
-        x = self.w.emit(f"load {self.cell(dtype)}, ptr {self.at(pointer, dtype, index)}, align {dtype.itemsize}")
-        return self.w.emit(f"icmp ne i8 {x}, 0") if dtype.kind == "b" else x
-
-    def store(self, x: str, pointer: str, dtype: np.dtype, index: str | int) -> None:
-        cell, start = self.cell(dtype), self.at(pointer, dtype, index)
-        vector = self.scope.vector(cell)
-        if dtype.kind == "b":
-            x = self.w.emit(f"zext {self.scope.type(dtype)} {x} to {vector}")
-        if self.stride == 1 or self.scope.width == 1:
-            self.w.line(f"store {vector} {x}, ptr {start}, align {dtype.itemsize}")
-            return
-        for i in range(self.scope.width):
-            one = self.w.emit(f"extractelement {vector} {x}, i64 {i}")
-            where = self.at(start, dtype, i * self.stride)
-            self.w.line(f"store {cell} {one}, ptr {where}, align {dtype.itemsize}")
-
-
 def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     """The kernel as the rest of a function's body, after its prologue, and what it declares.
 
@@ -447,14 +57,14 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
         kernel: what to compute.
         prologue: the function's head and first instructions, which give the pointers %in0, %in1, ... and %out0, ... .
     """
-    w = _Writer()
+    w = Writer()
     w.lines += prologue
     known = Known(kernel.values, kernel.constants)
-    uniform = _Scope(w, known, 1, None)
-    lanes = _Scope(w, known, kernel.width, uniform)
-    extra = _Scope(w, known, kernel.width, lanes)
+    uniform = Scope(w, known, 1, None)
+    lanes = Scope(w, known, kernel.width, uniform)
+    extra = Scope(w, known, kernel.width, lanes)
     used = {value.kind for value in kernel.values.values()}
-    _place(kernel, Kind.UNIFORM, _Memory(uniform), 0)
+    _place(kernel, Kind.UNIFORM, Memory(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
         # The last vector begins early enough to be a whole one; what it computes again comes out the same.
         before = w.block
@@ -462,7 +72,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
         w.label("lanes")
         w.line(f"%i = phi i64 [ 0, %{before} ], [ %i.next, %lanes.end ]")
         begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - kernel.width))])
-        _place(kernel, Kind.LANE, _Memory(lanes), begin)
+        _place(kernel, Kind.LANE, Memory(lanes), begin)
         w.line("br label %lanes.done")
         w.label("lanes.done")
         if Kind.EXTRA in used:
@@ -471,7 +81,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
             w.label("extra")
             w.line("%j = phi i64 [ 0, %lanes.done ], [ %j.next, %extra.done ]")
             across, along = w.emit(f"mul i64 {begin}, {member}"), w.emit(f"mul i64 %j, {number}")
-            _place(kernel, Kind.EXTRA, _Memory(extra, member), w.emit(f"add i64 {across}, {along}"))
+            _place(kernel, Kind.EXTRA, Memory(extra, member), w.emit(f"add i64 {across}, {along}"))
             w.line("br label %extra.done")
             w.label("extra.done")
             w.line("%j.next = add i64 %j, 1")
@@ -488,7 +98,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
 
 
-def _place(kernel: Kernel, kind: Kind, memory: _Memory, index: str | int) -> None:
+def _place(kernel: Kernel, kind: Kind, memory: Memory, index: str | int) -> None:
     """Everything that is computed at one place: loads, operations, stores."""
     scope, values = memory.scope, kernel.values
     for i, v in enumerate(kernel.inputs):

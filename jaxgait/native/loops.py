@@ -9,15 +9,17 @@ import itertools
 from collections.abc import Sequence
 
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
-from jaxgait.native.kernel import REGISTER, _Memory, _Scope, _Writer
+from jaxgait.native.instructions import Memory as Cells
+from jaxgait.native.instructions import Scope, Writer
+from jaxgait.native.kernel import REGISTER
 
 
 class Emitter:
     """Writes code for so many members at once."""
 
-    def __init__(self, code: Code, width: int, writer: _Writer) -> None:
+    def __init__(self, code: Code, width: int, writer: Writer) -> None:
         self.code, self.width, self.w = code, width, writer
-        self.scope = _Scope(writer, code.known, width, None)
+        self.scope = Scope(writer, code.known, width, None)
         self.pointers: list[list[str]] = []
         """Where each member's part of each memory begins."""
         self.active: str | None = None
@@ -40,12 +42,12 @@ class Emitter:
         return x if self.width == 1 else self.w.emit(f"extractelement {self.scope.vector(type)} {x}, i64 {i}")
 
     def _address(self, memory: int, index: str, i: int) -> str:
-        cell = _Memory.cell(self.code.memories[memory].dtype)
+        cell = Cells.cell(self.code.memories[memory].dtype)
         return self.w.emit(f"getelementptr {cell}, ptr {self.pointers[memory][i]}, i64 {self._lane('i64', index, i)}")
 
     def _read(self, s: Read) -> None:
         dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
-        cell, whole = _Memory.cell(dtype), "poison"
+        cell, whole = Cells.cell(dtype), "poison"
         for i in range(self.width):
             one = self.w.emit(f"load {cell}, ptr {self._address(s.memory, index, i)}, align {dtype.itemsize}")
             whole = self._with(cell, whole, one, i)
@@ -65,7 +67,7 @@ class Emitter:
     def _write(self, s: Write) -> None:
         """Members that are not at work write where nobody reads."""
         dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
-        cell, x = _Memory.cell(dtype), self.scope.get(s.value)
+        cell, x = Cells.cell(dtype), self.scope.get(s.value)
         if dtype.kind == "b":
             x = self.w.emit(f"zext {self.scope.type(dtype)} {x} to {self.scope.vector(cell)}")
         mask = self.masked(s.where)
@@ -141,14 +143,14 @@ class Emitter:
     def _loaded(self, pointer: str, v: int, base: str, k: int, same: bool, size: int) -> str:
         dtype = self.code.dtypes[v]
         if same:
-            return self.scope.spread(_Memory(self.scope).single(pointer, dtype, str(k)), dtype)
+            return self.scope.spread(Cells(self.scope).single(pointer, dtype, str(k)), dtype)
         at = self.w.emit(f"add i64 {base}, {k}")
-        return _Memory(self.scope, size).load(pointer, dtype, at)
+        return Cells(self.scope, size).load(pointer, dtype, at)
 
     def memories(self, begin: str, shared: Sequence[bool]) -> None:
         """Addresses of arrays in memory; those that become results are copied there first."""
         for memory in self.code.memories:
-            cell = _Memory.cell(memory.dtype)
+            cell = Cells.cell(memory.dtype)
             source = self._rows(f"%in{memory.operand}", cell, begin, 0 if shared[memory.operand] else memory.size)
             if memory.result is None:
                 self.pointers.append(source)
@@ -179,7 +181,7 @@ class Emitter:
             base = self.w.emit(f"mul i64 {begin}, {len(held)}")
             for k, v in enumerate(held):
                 at = self.w.emit(f"add i64 {base}, {k}")
-                _Memory(self.scope, len(held)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
+                Cells(self.scope, len(held)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
 
 
 def width_for(code: Code, members: int) -> int:
@@ -199,7 +201,7 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
         shared: which operands are the same for all of them.
         sizes: numbers of each operand, of one member.
     """
-    w, width = _Writer(), width_for(code, members)
+    w, width = Writer(), width_for(code, members)
     w.lines += prologue
     w.line("%nowhere = alloca i64, align 8")
     w.line("br label %members")

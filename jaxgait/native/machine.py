@@ -35,7 +35,7 @@ def address(name: str, text: str, *, optimised: bool = False) -> int:
         return _loaded[name][name]
 
 
-def _object_code(text: str, optimised: bool) -> bytes:
+def _object_code(text: str, optimised: bool = False) -> bytes:
     key = disk.key("loops" if optimised else "kernel", text)
     code = disk.load(key)
     if code is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,6 +90,9 @@ def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Code | str:
         code = read_loop(loop, [v.aval for v in equation.invars], assured)
     except Unsupported as reason:
         return str(reason)
+    except Exception as fault:  # a fault of ours costs speed, not results
+        warnings.warn(f"jaxgait's compiler failed and leaves a loop to XLA: {fault!r}", RuntimeWarning, stacklevel=2)
+        return repr(fault)
     operations = count(code.statements)
     return code if operations >= WORTHWHILE else f"only {operations} operations"
 

@@ -18,7 +18,7 @@ from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.checks import passed
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
 from jaxgait.native.expansions import EXPANSIONS, expanded
-from jaxgait.native.kernel import ALIASES, SUPPORTED, TYPES, Operation, supports
+from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, supports
 from jaxgait.native.primitives import Branches, Call, Scan, While, read
 
 SMALL = 64
@@ -213,6 +213,8 @@ class Reader:
     def element(self, whole: Array, index: Sequence[int]) -> int:
         """The number of an array at a position (values of integers) that lies within it."""
         at = self.flat(index, whole.shape)
+        if 0 in whole.shape:
+            raise Unsupported("a number of an empty array")
         if isinstance(whole, Place):
             self.check(whole)
             dtype = self.code.memories[whole.memory].dtype

@@ -16,7 +16,8 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait.native.blocks import Block, Equation
-from jaxgait.native.kernel import ALIASES, SUPPORTED, Grid, Kernel, Kind, Operation, Value, supports
+from jaxgait.native.instructions import ALIASES, SUPPORTED, Kind, Operation, Value, supports
+from jaxgait.native.kernel import Grid, Kernel
 
 WORTHWHILE = 12
 """Operations from which on a kernel is worth a call."""

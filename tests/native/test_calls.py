@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from jaxgait.native import calls, compiled, machine, native
-from jaxgait.native.kernel import Grid, Kernel, Kind, Operation, Value, assembly
+from jaxgait.native.instructions import Kind, Operation, Value
+from jaxgait.native.kernel import Grid, Kernel, assembly
 
 X = jnp.linspace(0.1, 2.0, 13)
 
@@ -29,7 +30,9 @@ def handler():
     """A kernel that doubles one number, as XLA would call it."""
     number = Value(Kind.UNIFORM, np.dtype(float))
     kernel = Kernel(Grid(1, 1, (1, 1)), (Operation("add", (0, 0), 1, {}),), {0: number, 1: number}, {}, (0,), (1,))
-    text = assembly(kernel, [*calls._head(), *calls._pointers(kernel)]).replace("KERNEL", "doubles")
+    text = assembly(kernel, [*calls._head(), *calls._pointers(len(kernel.inputs), len(kernel.outputs))]).replace(
+        "KERNEL", "doubles"
+    )
     return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(machine.address("doubles", text))
 
 

@@ -171,5 +171,5 @@ def test_constants_are_part_of_a_program(folder):
 def test_machine_code_is_found(folder, monkeypatch):
     text = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
     code = machine._object_code(text)
-    monkeypatch.setattr(machine, "_compiled", lambda text: pytest.fail("compiled again"))
+    monkeypatch.setattr(machine, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert machine._object_code(text) == code

@@ -9,7 +9,7 @@ from jaxgait.native import compiled
 from jaxgait.native.blocks import Block
 from jaxgait.native.expansions import EXPANSIONS, expanded
 from jaxgait.native.functions.arithmetic import FORMATS
-from jaxgait.native.kernel import SELDOM, supports
+from jaxgait.native.instructions import SELDOM, supports
 
 PAIRS = ("atan2", "nextafter", "pow")
 

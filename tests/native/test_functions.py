@@ -13,7 +13,8 @@ import pytest
 from jaxgait.native import compiled, expansions
 from jaxgait.native.blocks import Block
 from jaxgait.native.expansions import EXPANSIONS
-from jaxgait.native.kernel import LIBRARY, SELDOM, Kernel
+from jaxgait.native.instructions import LIBRARY, SELDOM
+from jaxgait.native.kernel import Kernel
 from jaxgait.native.regions import partition
 
 COUNT = 250

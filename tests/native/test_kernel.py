@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from jaxgait.native import compiled
 from jaxgait.native.blocks import Block
-from jaxgait.native.kernel import SUPPORTED, Kernel, Kind, supports
+from jaxgait.native.instructions import SUPPORTED, Kind, supports
+from jaxgait.native.kernel import Kernel
 from jaxgait.native.regions import partition
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, 1e300, -1e-300, np.inf, -np.inf, np.nan]

@@ -215,7 +215,7 @@ OPERATIONS = {
     "smaller": jnp.minimum,
     "chosen": lambda a, b: jnp.where(a > b, a, b * 0.5),
     "sine": lambda a, b: jnp.sin(a) + b,
-    "root": lambda a, b: jnp.sqrt(jnp.abs(a) + 0.5) - b,  # (XLA makes x of the root of x * x, even where that overflows)
+    "root": lambda a, b: jnp.sqrt(jnp.abs(a) + 0.5) - b,  # (of x * x alone, XLA makes the size of x)
     "sign": lambda a, b: jnp.sign(a) * jnp.floor(b),
     "zero": lambda a, b: jnp.where(a == 0.0, -0.0, b),
 }

@@ -202,7 +202,7 @@ class Sole(eqx.Module):
         """
         law = self.friction_law
         if isinstance(law, Incremental):
-            raise ParameterError("sole.friction is Incremental, which needs time steps: leave it out and march")
+            raise ParameterError("sole.friction is Incremental, which needs time steps: run scheme='Marching'")
         normal, approach_rate = self._normal(depth, rate, approach)
         engaged = 1.0 if bristle is None else self.normal_law.engaged(depth)
         tangential, bristle_rate = law.force(velocity, normal, bristle, engaged, axes=True)
