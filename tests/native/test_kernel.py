@@ -220,7 +220,7 @@ def test_position_in_the_batch_changes_no_bit():
     np.testing.assert_array_equal(run(x, x)[::-1], run(x[::-1], x[::-1]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 20))
 def test_random_programs(seed, members):
     """Straight-line programs of random operations on uniform numbers and members, with several results."""

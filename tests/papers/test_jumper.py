@@ -147,6 +147,7 @@ def test_impulses_and_works_balance():
     np.testing.assert_allclose(flows, [*change, float(after["energy"] - before["energy"])], atol=BALANCE)
 
 
+@pytest.mark.slow
 def test_memoryless_friction_agrees_in_height():
     model = Jumper(sole=Sole(friction=Stribeck(0.9, 0.7, 0.006, 0.006, "algebraic")))
     run = simulate(model, samples=1200, solver=diffrax.Dopri8())
@@ -156,6 +157,7 @@ def test_memoryless_friction_agrees_in_height():
     assert float(jump.peak_force) == pytest.approx(3.0012, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_incremental_friction_by_time_steps_agrees_in_height(runs):
     """The paper's law over the full jump: same height and peak within 2 %; its spring vibrates and slips more."""
     steps = simulate(Jumper(), scheme="Marching", dt=2e-5, samples=600)

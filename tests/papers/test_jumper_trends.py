@@ -18,6 +18,9 @@ STEP = 1e-4  # s: of differences in a duration
 LEGS = ("ankle", "knee", "hip", "shoulder", "elbow")
 
 
+pytestmark = pytest.mark.slow  # (five jumps to compile; the default suite has those of test_jumper.py)
+
+
 def slower(model, factor):
     """All swings take longer, and start later by the same factor."""
     changes = {}

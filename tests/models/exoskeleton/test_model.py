@@ -74,6 +74,7 @@ def test_open_loop_windows(exo):
     assert max(float(x.max()) for x in worst) < WINDOW
 
 
+@pytest.mark.slow
 def test_tracking_holds_the_motion_for_a_stride(exo):
     data = run(exo, exo.initial_state(), duration=float(exo.duration))
     assert data.attrs["status_text"] == "completed"
@@ -150,6 +151,7 @@ def test_planar_exoskeletons_run():
     np.testing.assert_allclose(actuators, out["power"], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_gait_mode_ends_when_the_foot_lands():
     exo = five_links(mode="gait")
     assert simulate(exo, samples=12).attrs["status_text"] == "completed"

@@ -32,6 +32,7 @@ def run(jumper, aloft):
     return simulate(with_landing(jumper, aloft), duration=1.5, samples=15000)
 
 
+@pytest.mark.slow
 def test_the_landing_is_soft_and_ends_over_the_sole(run):
     landing = assess_landing(run, mass=70.0)
     assert run.status == 0
@@ -44,6 +45,7 @@ def test_the_landing_is_soft_and_ends_over_the_sole(run):
     assert knee[-1] > 90.0
 
 
+@pytest.mark.slow
 def test_touch_down_is_without_impact(run):
     """The studs meet the ground a hundred times slower than the body falls; the force grows from zero."""
     depth, touch = run.depth.values, round(assess_landing(run, mass=70.0).touch_down * 1e4)
@@ -52,6 +54,7 @@ def test_touch_down_is_without_impact(run):
     assert run.grf_z.values[touch : touch + 100].max() < 0.1 * WEIGHT  # 10 ms
 
 
+@pytest.mark.slow
 def test_momentum_and_energy_of_the_landing_balance(run):
     landing = assess_landing(run, mass=70.0)
     assert landing.impulse == pytest.approx(landing.momentum, abs=1e-3)  # N s, trapezoids of 0.1 ms
