@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxgait import precision
 from jaxgait.models.walker.smooth import Walker
-from jaxgait.native import native
+from jaxgait.native import looped, native
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.solve.explicit import RK4
 
@@ -22,41 +22,37 @@ NAMES = tuple(sorted(parameters(Walker()), key=lambda name: name not in ("slope"
 """The walker's parameters, those that people tune first."""
 
 
-def final(values: Any, steps: int) -> jax.Array:
-    """Final hip position and angles of an ensemble of walkers; `values` (first parameters of NAMES, members)."""
-
-    def one(v: jax.Array) -> jax.Array:
-        model = with_parameters(precision.cast(Walker()), dict(zip(NAMES, v, strict=False)))
-        solution = diffrax.diffeqsolve(
-            *(diffrax.ODETerm(lambda t, y, m: m.vector_field(t, y)), RK4(), 0.0, steps * STEP, STEP),
-            *(model.initial_state(), model),
-            stepsize_controller=diffrax.ConstantStepSize(),
-            max_steps=steps + 2,
-            adjoint=diffrax.ForwardMode(),
-            throw=False,
-        )
-        return jnp.stack(last(solution)[:4])
-
-    return jax.vmap(one, in_axes=1)(values)
+def final(values: jax.Array, steps: int) -> jax.Array:
+    """Final hip position and angles of a walker; `values` (parameters,) are the first of NAMES."""
+    model = with_parameters(precision.cast(Walker()), dict(zip(NAMES, values, strict=False)))
+    solution = diffrax.diffeqsolve(
+        *(diffrax.ODETerm(lambda t, y, m: m.vector_field(t, y)), RK4(), 0.0, steps * STEP, STEP),
+        *(model.initial_state(), model),
+        stepsize_controller=diffrax.ConstantStepSize(),
+        max_steps=steps + 2,
+        adjoint=diffrax.ForwardMode(),
+        throw=False,
+    )
+    return jnp.stack(last(solution)[:4])
 
 
 def directional(function: Callable[[Any], Any], values: jax.Array, count: int, repeats: int) -> Timing:
     """Times a value with its derivatives along `count` random directions, or the value alone for none.
 
     Args:
-        function: of the parameters of all members (parameters, members).
-        values: the parameters.
+        function: of the parameters of one member (parameters,).
+        values: the parameters of all members (parameters, members).
         count: how many directions; one primal serves them all.
         repeats: how many runs.
     """
     if count == 0:
-        return timed(native(function), values, repeats=repeats)
+        return timed(native(jax.vmap(looped(function), in_axes=1)), values, repeats=repeats)
     directions = values * jax.random.normal(jax.random.key(0), (count, *values.shape))
 
     def run(values: jax.Array, directions: jax.Array) -> Any:
         return jax.vmap(lambda d: jax.jvp(function, (values,), (d,)), out_axes=(None, 0))(directions)
 
-    return timed(native(run), values, directions, repeats=repeats)
+    return timed(native(jax.vmap(looped(run), in_axes=(1, 2))), values, directions, repeats=repeats)
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:

@@ -15,10 +15,10 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from jaxgait import precision
 from jaxgait.models.prosthesis.model import Prosthesis
-from jaxgait.native import native
+from jaxgait.native import looped, native
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
-from jaxgait.solve.smooth import Smooth, integrate
+from jaxgait.solve.smooth import ASSURED, Smooth, integrate
 
 from . import cpp, pool
 from .gradients import directional
@@ -52,7 +52,8 @@ class Ensemble:
 
     def __init__(self, members: int, solver: diffrax.AbstractSolver, *, xla: bool = False):
         settings = Smooth.of(Prosthesis(), solver=solver)
-        run = jax.vmap(lambda k, span, rtol: angles(k, RATIO * k, span, rtol, settings), in_axes=(0, None, None))
+        one = lambda k, span, rtol: angles(k, RATIO * k, span, rtol, settings)
+        run = jax.vmap(one if xla else looped(one, assured=ASSURED), in_axes=(0, None, None))
         self.springs = springs(members)
         self.program = Program(run if xla else native(run), self.springs, jnp.asarray(1.0), jnp.asarray(1e-5))
 
@@ -140,12 +141,12 @@ def hand_written_field(kind: str, model: Prosthesis, points: np.ndarray) -> np.n
 
 
 def final_angles(values: jax.Array, span: float) -> jax.Array:
-    """Final angles (members, 2) of an ensemble with springs and dampers `values` (2, members).
+    """Final angles (2,) of a member with spring and damper `values` (2,).
 
     Steps are unrolled for derivatives, too, as `ensemble` does it for large batches.
     """
-    settings = Smooth.of(Prosthesis())
-    return jax.vmap(lambda k, c: angles(k, c, jnp.asarray(span), STOCK_RTOL, settings)[0])(*values)
+    k, c = values
+    return angles(k, c, jnp.asarray(span), STOCK_RTOL, Smooth.of(Prosthesis()))[0]
 
 
 def cached_compile(members: int) -> float:

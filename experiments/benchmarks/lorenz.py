@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait.native import native
+from jaxgait.native import looped, native
 from jaxgait.solve.explicit import Tsit5
 
 from .rows import Row, Target, announce, last, row, timed
@@ -25,8 +25,8 @@ def field(t: Any, y: tuple[Any, Any, Any], rho: Any) -> tuple[Any, Any, Any]:
     return 10.0 * (b - a), a * (rho - c) - b, a * b - (8.0 / 3.0) * c
 
 
-def ensemble(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any) -> Any:
-    """The ensemble over rho as a function to be compiled."""
+def ensemble(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any, *, kernel: bool = False) -> Any:
+    """The ensemble over rho as a function to be compiled; as one kernel, or by XLA alone."""
     controller = diffrax.PIDController(1e-8, 1e-8) if adaptive else diffrax.ConstantStepSize()
 
     def one(rho: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -41,7 +41,7 @@ def ensemble(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any) -> Any:
         )
         return jnp.stack(last(solution)), solution.stats["num_steps"]
 
-    return jax.vmap(one)
+    return native(jax.vmap(looped(one))) if kernel else jax.vmap(one)
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:
@@ -57,8 +57,7 @@ def measure(quick: bool) -> tuple[list[Row], list[Target]]:
             reference = jax.jit(ensemble(Tsit5(), False, float))(rho[:: max(1, members // 8)])[0]
             for code, solver in codes:
                 announce(f"Lorenz: {code}, {members} members, {'adaptive' if adaptive else 'fixed'}")
-                run = ensemble(solver, adaptive, jnp.float32)
-                run = native(run) if code == "jaxgait" else run
+                run = ensemble(solver, adaptive, jnp.float32, kernel=code == "jaxgait")
                 timing = timed(run, rho.astype(np.float32), repeats=1 if quick else 3)
                 error = np.abs(np.asarray(timing.result[0])[:: max(1, members // 8)] - np.asarray(reference)).max(
                     axis=1

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxgait import precision
 from jaxgait.models.walker.smooth import Generalised, Walker, WalkerState
-from jaxgait.native import native
+from jaxgait.native import looped, native
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.explicit import RK4, Tsit5
 
@@ -77,8 +77,8 @@ def fixed(
         )
         return last(solution) if array else jnp.stack(last(solution))
 
-    run = jax.vmap(one)
-    return timed(run if array else native(run), slopes(members), repeats=repeats)
+    run = jax.vmap(one) if array else native(jax.vmap(looped(one)))
+    return timed(run, slopes(members), repeats=repeats)
 
 
 def hand_written(kind: str, steps: int, members: int, repeats: int) -> Timing:

@@ -7,6 +7,7 @@ It never raises for a bad trajectory: how it ended is a code (see `jaxgait.outco
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -16,6 +17,7 @@ import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
@@ -79,11 +81,11 @@ class Smooth(Scheme):
         """
         if not isinstance(self.solver, diffrax.AbstractSolver):
             raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
-        checks.positive("rtol", self.rtol, below=1.0)
-        checks.positive("atol", self.atol)
-        checks.positive("first_step", self.first_step, "seconds")
-        if self.max_step is not None:
-            checks.positive("max_step", self.max_step, "seconds")
+        limits = {"rtol": ("", 1.0), "atol": ("", math.inf), "first_step": ("seconds",), "max_step": ("seconds",)}
+        for name, (unit, *below) in limits.items():
+            value = getattr(self, name)
+            if not (isinstance(value, Tracer) or (name == "max_step" and value is None)):  # (traced: nobody knows)
+                checks.positive(name, value, unit, below=below[0] if below else math.inf)
         checks.count("max_steps", self.max_steps)
         checks.count("max_events", self.max_events, least=0)
         checks.one_of("mode", self.mode, ("forward", "reverse"))
