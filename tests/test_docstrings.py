@@ -87,7 +87,7 @@ def classes() -> dict[str, ast.ClassDef]:
     return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-INSIDE = ("native/functions/", "native/reading.py", "native/arrays.py")
+INSIDE = ("native/functions/", "native/reading.py", "native/arrays.py", "native/linear.py")
 """What the compiler of `native` is made of: functions of numbers in arrays of any shape, and of values by number."""
 
 

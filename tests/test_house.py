@@ -111,6 +111,7 @@ COVERED = {
     "native/blocks.py": "native/test_kernel.py",
     "native/code.py": "native/test_members.py",
     "native/instructions.py": "native/test_kernel.py",
+    "native/linear.py": "native/test_members.py",
     "native/loops.py": "native/test_members.py",
     "native/machine.py": "native/test_disk.py",
     "native/reading.py": "native/test_members.py",

@@ -23,6 +23,7 @@ included: a vector of members goes round until its own members are done, not unt
     code        what one member computes, number by number, with its loops
     reading     from a JAX program of one member to such code
     arrays      what happens to arrays on the way
+    linear      linear systems on the way
     loops       such code in LLVM's language
     members     the loops of one member as operations, over all members once they are batched
     once        values that XLA shall not compute again, in programs that do not come here

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
+from jaxgait.native.linear import LINEAR
+
 FOLDED: Mapping[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -276,11 +278,11 @@ def _cells(e: Any, x: Any) -> np.ndarray:
     raise _unsupported(f"{e.primitive.name} of a large array")
 
 
-def _split(e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
+def _split(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
     return np.split(_cells(e, inputs[0]), np.cumsum(e.params["sizes"])[:-1], axis=e.params["axis"])
 
 
-def _unstack(e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
+def _unstack(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
     return list(np.moveaxis(_cells(e, inputs[0]), e.params["axis"], 0))
 
 
@@ -313,5 +315,9 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
 }
 """By name of the primitive."""
 
-SEVERAL: Mapping[str, Callable[[Any, Sequence[Any]], Sequence[np.ndarray]]] = {"split": _split, "unstack": _unstack}
-"""Those with several results, which need no reader."""
+SEVERAL: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
+    "split": _split,
+    "unstack": _unstack,
+    **LINEAR,
+}
+"""Those with several results."""

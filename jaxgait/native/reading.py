@@ -100,6 +100,11 @@ class Reader:
         self._known: list[dict[Any, int]] = [{}]
         self._where: int | None = None
 
+    @staticmethod
+    def unsupported(what: str) -> Unsupported:
+        """An error that says what the code cannot express."""
+        return Unsupported(what)
+
     # --- values -------------------------------------------------------------------------------------------------------
 
     def value(self, dtype: Any) -> int:
@@ -317,7 +322,7 @@ class Reader:
         if equation.effects:
             raise Unsupported(f"{name}, which has an effect")
         if name in arrays.SEVERAL:
-            return arrays.SEVERAL[name](equation, inputs)
+            return arrays.SEVERAL[name](self, equation, inputs)
         if name in arrays.RULES:
             return [arrays.RULES[name](self, equation, inputs)]
         small = [x for x in inputs if isinstance(x, np.ndarray)]

@@ -82,6 +82,18 @@ def matrix(a):
     return jax.lax.while_loop(lambda c: jnp.max(jnp.abs(c[0])) > 1e-6, body, start)
 
 
+def solving(x):
+    """Linear systems, whose pivots are the member's own: an inverse iteration."""
+    a = jnp.array([[0.0, 1.0, 2.0, 0.3], [1.0, 0.2, 0.1, 4.0], [3.0, 0.0, 0.0, 1.0], [0.5, 0.1, 6.0, 0.0]])
+    a = a + x * jnp.array([[0.0, 0.0, 1.0, 0.0], [5.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]])
+
+    def body(c):
+        y = jnp.linalg.solve(a, c[0])
+        return y / jnp.max(jnp.abs(y)), c[1] + 1
+
+    return jax.lax.while_loop(lambda c: c[1] < jnp.where(x > 0.0, 6, 4), body, (jnp.array([1.0, -0.5, 0.2, 0.7]), 0))
+
+
 def largest(x):
     """Positions of extremes, NaN and equal ones among them."""
     at = lambda k: jnp.stack([x, jnp.sin(x + k), 1.0 - x, jnp.where(k > 3.0, jnp.nan, x), x])
@@ -119,11 +131,12 @@ REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
         (nested, REALS[:8]),
         (branching, REALS - 2.0),
         (matrix, 0.4 + 0.1 * np.arange(9.0)),
+        (solving, np.linspace(-1.0, 2.0, 9)),
         (largest, np.linspace(-1.0, 2.0, 9)),
         (history, 0.5 + 0.1 * np.arange(9.0)),
         (table, np.arange(13)),
     ],
-    ids=["real", "float32", "integer", "nested", "branches", "arrays", "extremes", "memory", "table"],
+    ids=["real", "float32", "integer", "nested", "branches", "arrays", "systems", "extremes", "memory", "table"],
 )
 def test_loops_are_those_of_jax(function, args):
     agrees(function, jnp.asarray(args), rtol=1e-5 if args.dtype == np.float32 else 1e-12)
