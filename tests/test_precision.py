@@ -68,12 +68,14 @@ ALONE = {
     "jaxgait.run.blank": "takes arrays only",
     "jaxgait.solve.checks": "checks",
     "jaxgait.solve.dataset": "labels",
+    "jaxgait.solve.dense": "diffrax calls it inside a solve",
     "jaxgait.solve.explicit": "diffrax calls it inside a solve",
     "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
     "jaxgait.solve.resolving": "diffrax calls it inside a solve",
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
     "jaxgait.solve.simulate.simulate": "takes a precision",
     "jaxgait.solve.tableaus": "constants",
+    "jaxgait.solve.verner": "diffrax calls it inside a solve",
     "jaxgait.solve.watch": "diffrax calls it inside a solve",
 }
 """Public names, and all below them, that are not decorated, and why."""

@@ -286,7 +286,10 @@ class Reader:
         known: dict[Any, Array] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
 
         def get(v: Any) -> Array:
-            return self.array(v.val) if isinstance(v, Literal) else known[v]
+            if isinstance(v, Literal):
+                aval: Any = v.aval
+                return self.array(np.asarray(v.val, aval.dtype))  # (a number of Python's own has no type)
+            return known[v]
 
         for equation in jaxpr.eqns:
             found = self.equation(equation, [get(v) for v in equation.invars])
