@@ -145,10 +145,11 @@ class Report:
         """Stores results as NetCDF beside the report.
 
         Raises:
-            ValueError: a variable lacks its unit or its long name.
+            ValueError: a variable lacks its long name, or its unit if it is not text.
         """
         for name, variable in results.data_vars.items():
-            lacking = [key for key in ("units", "long_name") if key not in variable.attrs]
+            needed = ("long_name",) if variable.dtype.kind in "OSU" else ("units", "long_name")
+            lacking = [key for key in needed if key not in variable.attrs]
             if lacking:
                 raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}")
         results.to_netcdf(path, engine="h5netcdf")

@@ -90,7 +90,8 @@ def test_more_than_a_number_is_refused_by_name():
 def test_what_is_stored_is_labelled(tmp_path):
     report, labelled = Report("A title"), {"units": "m", "long_name": "height"}
     coords = {"point": ["hip", "heel"]}
-    report.data(tmp_path / "a.nc", xr.Dataset({"y": ("point", [1.0, 2.0], labelled)}, coords))
+    names = ("point", ["taut", "slack"], {"long_name": "what happened"})  # text has no unit
+    report.data(tmp_path / "a.nc", xr.Dataset({"y": ("point", [1.0, 2.0], labelled), "name": names}, coords))
     assert xr.open_dataset(tmp_path / "a.nc", engine="h5netcdf").y.attrs["units"] == "m"
     with pytest.raises(ValueError, match=r"a\.nc: y lacks the attribute 'long_name'"):
         report.data(tmp_path / "a.nc", xr.Dataset({"y": ("point", [1.0, 2.0], {"units": "m"})}, coords))
