@@ -39,10 +39,29 @@ class Stored(NamedTuple):
             with contextlib.suppress(Exception):  # whatever another machine, or version, left there
                 return _loaded(data, self.lowered)
             disk.forget(self.key)
+        before = _hits.count
         program = self.lowered.compile()
-        with contextlib.suppress(Exception):  # (not every program can be written down)
-            disk.store(self.key, serialize(program)[0])
+        if _hits.count == before:  # what JAX has loaded from its own cache comes without its machine code
+            with contextlib.suppress(Exception):  # (not every program can be written down)
+                disk.store(self.key, serialize(program)[0])
         return program
+
+
+class _Hits(threading.local):
+    """How many programs this thread has found in JAX's own cache on disk."""
+
+    count = 0
+
+
+_hits = _Hits()
+
+
+def _count(event: str, **_: Any) -> None:
+    if event == "/jax/compilation_cache/cache_hits":
+        _hits.count += 1
+
+
+jax.monitoring.register_event_listener(_count)
 
 
 def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:

@@ -72,6 +72,32 @@ def test_a_second_process_compiles_no_program_and_no_kernel(folder):
     assert again == results
 
 
+TWICE = """
+import jax
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+import jax.numpy as jnp
+from jaxgait.native import compiled
+x = jnp.linspace(0.1, 2.0, 16)
+function = lambda x: jnp.cumsum(jnp.sort(x * x)).sum()
+print(float(compiled(function, x)(x)))
+"""
+
+
+def test_a_program_from_the_cache_of_jax_is_not_stored_again(tmp_path):
+    """It comes without its machine code: the process after the next one would look for functions in vain."""
+    env = {**os.environ, "JAXGAIT_CACHE": str(tmp_path / "ours"), "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")}
+    outputs, stored = [], []
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+        stored.append(len(names(tmp_path / "ours", "program")))
+        for path in names(tmp_path / "ours", "program"):
+            path.unlink()
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert stored == [1, 0, 0]
+
+
 def test_a_damaged_file_is_compiled_anew(folder):
     expected = compiled(tower, X)(X)
     (path,) = names(folder, "program")
