@@ -180,12 +180,14 @@ def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ..
 
 
 def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+    lead = () if members is None else (members,)
+    results = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
+    if members == 0:
+        return [jnp.zeros(result.shape, result.dtype) for result in results]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
     program: Code = code.it
     head = [*_head(), *_pointers(len(args), len(program.results))]
     name = _registered(assembly(program, head, members or 1, shared, sizes), optimised=True)
-    lead = () if members is None else (members,)
-    results = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
     arrays = [jnp.asarray(x) for x in args]
     return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
 

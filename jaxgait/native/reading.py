@@ -24,6 +24,9 @@ from jaxgait.native.primitives import Branches, Call, Scan, While, read
 SMALL = 64
 """Numbers up to which an array is held in registers."""
 
+LONGEST = 40_000
+"""Values up to which a program is read: LLVM takes longer than in proportion (28 000 operations: 9 s)."""
+
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
     *("nondifferentiable", "nondifferentiable_backward", "pvary"),
 }
@@ -99,6 +102,7 @@ class Reader:
         self._assured = assured
         self._known: list[dict[Any, int]] = [{}]
         self._where: int | None = None
+        self._versions = itertools.count(1)
 
     @staticmethod
     def unsupported(what: str) -> Unsupported:
@@ -111,6 +115,8 @@ class Reader:
         """A new value."""
         if str(dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)) not in TYPES:
             raise Unsupported(f"values of type {dtype}")
+        if len(self.code.dtypes) >= LONGEST:
+            raise Unsupported(f"more than {LONGEST} values")
         self.code.dtypes.append(np.dtype(dtype))
         return len(self.code.dtypes) - 1
 
@@ -272,7 +278,7 @@ class Reader:
     def written(self, place: Place) -> Place:
         """An array after it was changed."""
         memory = self.code.memories[place.memory]
-        memory.version += 1
+        memory.version = next(self._versions)
         if memory.result is None:
             raise Unsupported("a large array that is changed, but is no carried value")
         return place._replace(version=memory.version)
@@ -383,13 +389,25 @@ class Reader:
         mine = [self._chosen(index, dtype, i, last) for i in range(last + 1)]
         before = [memory.version for memory in self.code.memories]
         found: list[list[Array]] = []
+        written: set[int] = set()
         for branch, when in zip(choice.branches, mine, strict=True):
-            for memory, version in zip(self.code.memories, before, strict=True):
-                memory.version = version
+            self._return_to(before)  # members of this branch have seen none of the others' writes
             outer, self._where = self._where, self._both(self._where, when)
             found.append(self.inline(branch, inputs[1:]))
             self._where = outer
+            for x in found[-1]:
+                if isinstance(x, Place):
+                    self.check(x)
+            written |= {i for i, memory in enumerate(self.code.memories) if memory.version != before[i]}
+        self._return_to(before)
+        for i in written:  # whatever was known of them before holds no longer, for some members
+            self.code.memories[i].version = next(self._versions)
         return [self._merged(mine, one) for one in zip(*found, strict=True)]
+
+    def _return_to(self, versions: Sequence[int]) -> None:
+        """Takes arrays in memory for what they were."""
+        for memory, version in zip(self.code.memories, versions, strict=True):
+            memory.version = version
 
     def _chosen(self, index: int, dtype: np.dtype, i: int, last: int) -> int:
         """Whether a branch is the one of a member; indices beyond the ends mean the ends."""
@@ -400,14 +418,11 @@ class Reader:
 
     def _merged(self, mine: Sequence[int], results: Sequence[Array]) -> Array:
         """One of the results, by which branch is chosen."""
-        first = results[0]
-        if isinstance(first, Place):
-            if any(not isinstance(x, Place) or x.memory != first.memory for x in results):
+        if any(isinstance(x, Place) for x in results):
+            if any(not isinstance(x, Place) or x.memory != results[0].memory for x in results):
                 raise Unsupported("a choice between large arrays")
-            memory = self.code.memories[first.memory]
-            memory.version = max(x.version for x in results if isinstance(x, Place))
-            return first._replace(version=memory.version)
-        found = np.asarray(first)
+            return results[0]._replace(version=self.code.memories[results[0].memory].version)
+        found = np.asarray(results[0])
         for when, x in zip(mine[1:], results[1:], strict=True):
             pairs = zip(found.ravel().tolist(), np.asarray(x).ravel().tolist(), strict=True)
             chosen = [self.number("select_n", [when, a, b], self.code.dtypes[a]) if a != b else a for a, b in pairs]

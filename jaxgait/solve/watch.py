@@ -158,7 +158,9 @@ def located(model: Any, crossings: Crossings) -> Events:
     found = lambda one: _located(model, *one)
     none = lambda one: (one[1].t, one[1].y)
     # One after the other, since there are few and room for many.
-    t, y = jax.lax.map(lambda one: jax.lax.cond(one[0] >= 0, found, none, one), (crossings.kind, *crossings[3:]))
+    t, y = jax.lax.map(
+        lambda one: jax.lax.cond(one[0] >= 0, found, none, one), (crossings.kind, crossings.start, crossings.end)
+    )
     order = jnp.argsort(t)  # NaN comes last
     t, kind, y = jax.tree.map(lambda leaf: leaf[order], (t, crossings.kind, y))
     return Events(t, kind, y, y, names=tuple(model.events()))

@@ -112,6 +112,35 @@ def history(x):
     return jax.lax.while_loop(lambda c: (c[1] < 90) & (c[2] < 50.0), body, (jnp.zeros(100), jnp.asarray(1), 1.0))
 
 
+def rewriting(x):
+    """A large array that branches write and read, each for members of its own."""
+
+    def body(c):
+        whole, k, y, n = c
+        z = whole[k]
+        up, down = lambda: (whole.at[k].set(y + 1.0), y + z), lambda: (whole.at[k].set(y - 1.0), 0.5 * y - z)
+        whole, y = jax.lax.cond(y * y + x > 1.0, down, up)
+        return whole, (k + 5) & 127, 0.3 * y + 0.1 * whole[k] + 0.1 * whole[(k + 60) & 127], n + 1
+
+    start = (jnp.linspace(0.0, 1.0, 128), 0, x, 0)
+    return jax.lax.while_loop(lambda c: c[3] < jnp.where(x > 0.0, 40, 33), body, start)
+
+
+def forking(x):
+    """Branches that write the same array and read what they have written."""
+
+    def written(whole, k, z):
+        whole = whole.at[k].set(z)
+        return whole, whole[k] * 2.0
+
+    def body(c):
+        whole, k, y = c
+        whole, z = jax.lax.cond(y > 0.0, lambda: written(whole, k, y), lambda: written(whole, k, 1.0 - y))
+        return whole, k + 1, z - 1.5 * x
+
+    return jax.lax.while_loop(lambda c: c[1] < 90, body, (jnp.zeros(100), 0, x))
+
+
 def table(i):
     """A large array that all members share."""
     whole = jnp.sin(jnp.arange(200.0))
@@ -134,9 +163,24 @@ REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
         (solving, np.linspace(-1.0, 2.0, 9)),
         (largest, np.linspace(-1.0, 2.0, 9)),
         (history, 0.5 + 0.1 * np.arange(9.0)),
+        (rewriting, np.linspace(-1.5, 2.0, 9)),
+        (forking, np.linspace(-0.9, 0.9, 9)),
         (table, np.arange(13)),
     ],
-    ids=["real", "float32", "integer", "nested", "branches", "arrays", "systems", "extremes", "memory", "table"],
+    ids=[
+        "real",
+        "float32",
+        "integer",
+        "nested",
+        "branches",
+        "arrays",
+        "systems",
+        "extremes",
+        "memory",
+        "branches of memory",
+        "forks",
+        "table",
+    ],
 )
 def test_loops_are_those_of_jax(function, args):
     agrees(function, jnp.asarray(args), rtol=1e-5 if args.dtype == np.float32 else 1e-12)
@@ -211,6 +255,29 @@ def test_what_kernels_cannot_do_is_left_to_xla():
     assert explain(large, 1.0) == "left to XLA: sin of a large array"
     assert explain(collatz, 7).startswith("left to XLA: ")  # integers are not divided by kernels
     assert explain(history, 1.0).startswith("a kernel of ") and "1 loops, 1 arrays in memory" in explain(history, 1.0)
+
+
+def test_an_empty_batch_is_empty():
+    found = kernel(history)(jnp.zeros(0))
+    assert [x.shape for x in found] == [(0, 100), (0,), (0,)]
+
+
+def test_what_is_thrown_away_is_not_written():
+    """A branch that changes an array and returns something else."""
+
+    def body(c):
+        whole, k = c
+        y = jax.lax.cond(whole[0] > 0.5, lambda: whole.at[k].set(7.0)[k - 1], lambda: 1.0)
+        return whole.at[k].set(y), k + 1
+
+    function = lambda x: jax.lax.while_loop(lambda c: c[1] < 90, body, (jnp.zeros(100) + x, jnp.asarray(1)))
+    x = jnp.linspace(0.0, 1.0, 9)
+    np.testing.assert_array_equal(kernel(function)(x)[0], jax.vmap(function)(x)[0])
+
+
+def test_long_programs_are_left_to_xla(monkeypatch):
+    monkeypatch.setattr("jaxgait.native.reading.LONGEST", 20)
+    assert explain(nested, 1.0) == "left to XLA: more than 20 values"
 
 
 def test_a_batch_of_batches_is_right():
