@@ -116,6 +116,7 @@ COVERED = {
     "native/machine.py": "native/test_disk.py",
     "native/reading.py": "native/test_members.py",
     "native/regions.py": "native/test_program.py",
+    "native/rewriting.py": "native/test_primitives.py",
     "outcome.py": "ensembles/test_ensemble.py",
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",

@@ -19,6 +19,7 @@ included: a vector of members goes round until its own members are done, not unt
     primitives  what JAX's loops, branches and calls are made of, in all its versions
     checks      checks of numbers at run time that are left out
     expansions  functions that processors lack, in arithmetic (the folder `functions`), and how exact they are
+    rewriting   functions whose programs are written again before they run
     program     all of it together
     code        what one member computes, number by number, with its loops
     reading     from a JAX program of one member to such code

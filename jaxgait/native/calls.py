@@ -52,13 +52,13 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
     Returns:
         Its outputs, in memory of their own: the last vector of members overlaps the one before and reads inputs again.
     """
-    name = _registered(assembly(kernel, [*_head(), *_pointers(len(kernel.inputs), len(kernel.outputs))]))
+    name = registered(assembly(kernel, [*head(), *pointers(len(kernel.inputs), len(kernel.outputs))]))
     results = [jax.ShapeDtypeStruct(avals[v].shape, avals[v].dtype) for v in kernel.outputs]
     arrays = [jnp.asarray(x, avals[v].dtype) for v, x in zip(kernel.inputs, inputs, strict=True)]
     return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
 
 
-def _head() -> list[str]:
+def head() -> list[str]:
     """Beginning of the function: XLA may also ask it for its version, or call it in stages that it does not need.
 
     It asks by an extension of the call frame, one of a list. Those of unknown type or size are left alone.
@@ -109,7 +109,7 @@ def _written(field: str, x: int) -> list[str]:
     ]
 
 
-def _pointers(inputs: int, outputs: int) -> list[str]:
+def pointers(inputs: int, outputs: int) -> list[str]:
     """Loads the addresses of all arrays."""
     lines = [*_field("arguments", "%frame", FRAME["arguments"]), *_field("results", "%frame", FRAME["results"])]
     for table, prefix, count in (("arguments", "in", inputs), ("results", "out", outputs)):
@@ -127,7 +127,7 @@ def _field(name: str, structure: str, offset: int, type: str = "ptr") -> list[st
     ]
 
 
-def _registered(text: str, optimised: bool = False) -> str:
+def registered(text: str, optimised: bool = False) -> str:
     """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process."""
     name = "jaxgait_" + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
     with _lock:

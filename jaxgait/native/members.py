@@ -20,11 +20,12 @@ from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
-from jaxgait.native.calls import _head, _pointers, _registered, available
+from jaxgait.native.calls import head, pointers, registered
 from jaxgait.native.code import Code, count, loops
 from jaxgait.native.loops import assembly
 from jaxgait.native.primitives import Call, Scan, While, bind, read
 from jaxgait.native.reading import Unsupported, read_loop
+from jaxgait.native.rewriting import rewritten
 
 LOOP = Primitive("member_loop")
 """A loop of one member; once batched, of all of them."""
@@ -44,22 +45,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
         assured: see `jaxgait.native.native`.
     """
-
-    @functools.wraps(function)
-    def run(*args: Any, **options: Any) -> Any:
-        if jax.default_backend() != "cpu" or not available():
-            return function(*args, **options)
-        arrays, rest = eqx.partition((args, options), eqx.is_array)
-        leaves, structure = jax.tree.flatten(arrays)
-
-        def flat(*leaves: Any) -> Any:
-            args, options = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
-            return function(*args, **options)
-
-        program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
-        return jax.tree.unflatten(jax.tree.structure(shapes), _evaluate(program, leaves, tuple(assured)))
-
-    return run
+    return rewritten(function, lambda program, args: _evaluate(program, args, tuple(assured)))
 
 
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...]) -> list[Any]:
@@ -186,8 +172,8 @@ def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared
         return [jnp.zeros(result.shape, result.dtype) for result in results]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
     program: Code = code.it
-    head = [*_head(), *_pointers(len(args), len(program.results))]
-    name = _registered(assembly(program, head, members or 1, shared, sizes), optimised=True)
+    prologue = [*head(), *pointers(len(args), len(program.results))]
+    name = registered(assembly(program, prologue, members or 1, shared, sizes), optimised=True)
     arrays = [jnp.asarray(x) for x in args]
     return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
 

@@ -17,10 +17,11 @@ from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native import disk
 from jaxgait.native.blocks import Block, Equation
-from jaxgait.native.calls import available, call
+from jaxgait.native.calls import call
 from jaxgait.native.kernel import Kernel
-from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, warn
+from jaxgait.native.primitives import Branches, Scan, While, bind, read
 from jaxgait.native.regions import partition
+from jaxgait.native.rewriting import rewritten
 
 
 class Stored(NamedTuple):
@@ -147,27 +148,7 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         assured: beginnings of the messages of checks (`equinox.error_if`) that the caller has made sure of: they are
             left out, see `jaxgait.native.checks`.
     """
-
-    @functools.wraps(function)
-    def run(*args: Any, **options: Any) -> Any:
-        if jax.default_backend() != "cpu" or not available():
-            return function(*args, **options)
-        arrays, rest = eqx.partition((args, options), eqx.is_array)
-        leaves, structure = jax.tree.flatten(arrays)
-
-        def flat(*leaves: Any) -> Any:
-            args, options = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
-            return function(*args, **options)
-
-        program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
-        try:
-            results = _evaluate(program, leaves, assured)
-        except Unfamiliar as operation:
-            warn(str(operation))
-            return function(*args, **options)
-        return jax.tree.unflatten(jax.tree.structure(shapes), results)
-
-    return run
+    return rewritten(function, lambda program, args: _evaluate(program, args, assured))
 
 
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str] = ()) -> list[Any]:

@@ -83,7 +83,14 @@ def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = ()) ->
 
 def _number(x: Array) -> int:
     """The value of a single number."""
-    return int(np.asarray(x))
+    return int(_small(x))
+
+
+def _small(x: Array) -> np.ndarray:
+    """An array whose numbers are values."""
+    if isinstance(x, Place):
+        raise Unsupported("a large array where numbers are wanted")
+    return np.asarray(x)
 
 
 def _same_type(equation: Any) -> bool:
@@ -418,13 +425,14 @@ class Reader:
 
     def _merged(self, mine: Sequence[int], results: Sequence[Array]) -> Array:
         """One of the results, by which branch is chosen."""
-        if any(isinstance(x, Place) for x in results):
-            if any(not isinstance(x, Place) or x.memory != results[0].memory for x in results):
+        places = [x for x in results if isinstance(x, Place)]
+        if places:
+            if len(places) < len(results) or len({x.memory for x in places}) > 1:
                 raise Unsupported("a choice between large arrays")
-            return results[0]._replace(version=self.code.memories[results[0].memory].version)
-        found = np.asarray(results[0])
+            return places[0]._replace(version=self.code.memories[places[0].memory].version)
+        found = _small(results[0])
         for when, x in zip(mine[1:], results[1:], strict=True):
-            pairs = zip(found.ravel().tolist(), np.asarray(x).ravel().tolist(), strict=True)
+            pairs = zip(found.ravel().tolist(), _small(x).ravel().tolist(), strict=True)
             chosen = [self.number("select_n", [when, a, b], self.code.dtypes[a]) if a != b else a for a, b in pairs]
             found = np.array(chosen, dtype=int).reshape(found.shape)
         return found
@@ -470,7 +478,7 @@ class Reader:
             rows.append(found[scan.carried :])
         if scan.options["reverse"]:
             rows = rows[::-1]
-        ys = [np.stack([np.asarray(row[j]) for row in rows]) for j in range(len(rows[0]))] if rows else []
+        ys = [np.stack([_small(row[j]) for row in rows]) for j in range(len(rows[0]))] if rows else []
         return [*carry, *ys]
 
     def _row(self, x: Array, i: int) -> np.ndarray:

@@ -81,11 +81,11 @@ class Smooth(Scheme):
         """
         if not isinstance(self.solver, diffrax.AbstractSolver):
             raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
-        limits = {"rtol": ("", 1.0), "atol": ("", math.inf), "first_step": ("seconds",), "max_step": ("seconds",)}
-        for name, (unit, *below) in limits.items():
+        units = {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}
+        for name, unit in units.items():
             value = getattr(self, name)
             if not (isinstance(value, Tracer) or (name == "max_step" and value is None)):  # (traced: nobody knows)
-                checks.positive(name, value, unit, below=below[0] if below else math.inf)
+                checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
         checks.count("max_steps", self.max_steps)
         checks.count("max_events", self.max_events, least=0)
         checks.one_of("mode", self.mode, ("forward", "reverse"))

@@ -30,7 +30,7 @@ def handler():
     """A kernel that doubles one number, as XLA would call it."""
     number = Value(Kind.UNIFORM, np.dtype(float))
     kernel = Kernel(Grid(1, 1, (1, 1)), (Operation("add", (0, 0), 1, {}),), {0: number, 1: number}, {}, (0,), (1,))
-    text = assembly(kernel, [*calls._head(), *calls._pointers(len(kernel.inputs), len(kernel.outputs))]).replace(
+    text = assembly(kernel, [*calls.head(), *calls.pointers(len(kernel.inputs), len(kernel.outputs))]).replace(
         "KERNEL", "doubles"
     )
     return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(machine.address("doubles", text))
