@@ -240,10 +240,10 @@ class Bench:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Show a saved result: its variables, how its trajectories ended, and a picture.
+    """Show a saved result: its variables, how its trajectories ended, a picture or a film.
 
-    A run is drawn over time. A scan, which has no time, is drawn over its one or two parameters: measures as curves or
-    maps, without the members that did not complete.
+    A run is drawn over time, or as a film of the mechanism. A scan, which has no time, is drawn over its one or two
+    parameters: measures as curves or maps, without the members that did not complete.
     """
 
     file: Positional[pathlib.Path]
@@ -251,7 +251,7 @@ class View:
     variables: tuple[str, ...] = ()
     """Variables to draw; the first few if none."""
     out: pathlib.Path | None = None
-    """Picture to write (PNG, PDF, SVG); without it only the text is shown."""
+    """Picture (PNG, PDF, SVG) or film (GIF, MP4) to write; without it only the text is shown."""
 
     def __call__(self) -> int:
         """Shows it."""

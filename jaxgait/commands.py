@@ -179,17 +179,22 @@ def reproduce_all(out: pathlib.Path) -> int:
 
 
 def view(file: pathlib.Path, variables: tuple[str, ...], out: pathlib.Path | None) -> int:
-    """A saved result: shown, and drawn if there is a file for the picture."""
+    """A saved result: shown, and drawn if there is a file for the picture or the film."""
+    from jaxgait.plot import film
     from jaxgait.plot.histories import picture
     from jaxgait.plot.style import kinds, save
 
-    typed.to_write(out, kinds=kinds())
+    films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
+    typed.to_write(out, kinds=kinds() + films)
     data = saved(file)
     # How the trajectories of a result ended; of other files nothing is known.
     _print_outcomes(summary(data) if "status" in data and "status_legend" in data.attrs else {})
     print(data)
     if out is not None:
-        save(picture(data, typed.names(variables)), out)
+        if out.suffix.removeprefix(".").lower() in films:
+            film.save(film.animate(data), out)
+        else:
+            save(picture(data, typed.names(variables)), out)
         print(f"wrote {out}")
     elif variables:
         raise ValueError("--variables are drawn: give --out, the picture to write")

@@ -67,6 +67,8 @@ class Model(eqx.Module):
     """Stiffness, tolerances and steps that suit it; explicit solvers with their usual tolerances by default."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
     """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
+    scene: ClassVar[str] = ""
+    """What films and the explorer show of a run: "module:function", see `jaxgait.plot.scene`."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameter sets by name: of each, what differs from the defaults, by dotted name."""
     search: ClassVar[Mapping[str, Any]] = {}

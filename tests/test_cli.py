@@ -20,6 +20,8 @@ def test_run_and_view(tmp_path, capsys):
     cli.main(["view", str(out), "--variables", "x", "rope_force", "--out", str(picture)])
     assert picture.stat().st_size > 5000
     assert "wrote" in capsys.readouterr().out
+    cli.main(["view", str(out), "--out", str(tmp_path / "run.gif")])
+    assert (tmp_path / "run.gif").stat().st_size > 5000
 
 
 def test_list_shows_parameters_variables_and_measures_with_units(capsys):

@@ -65,11 +65,14 @@ def test_every_dependency_is_used():
     """What nothing imports (nor names as xarray's engine or a store's library) is not a dependency."""
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    declared = [set(re.findall(r"[a-z]\w+", line)) for line in [*project["dependencies"], *extras["store"]]]
+    declared = [
+        set(re.findall(r"[a-z]\w+", line.replace("-", "_")))
+        for line in [*project["dependencies"], *extras["store"], *extras["film"]]
+    ]
     source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))
     named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
-    assert not [names for names in declared if not names & used] and set(extras) == {"store", "dev"}
+    assert not [names for names in declared if not names & used] and set(extras) == {"store", "film", "dev"}
 
 
 COVERED = {
@@ -91,6 +94,11 @@ COVERED = {
     "models/creeper/artery.py": "models/creeper/test_model.py",
     "models/creeper/chain.py": "papers/test_creeper_spatial.py",
     "models/creeper/measures.py": "papers/test_creeper_axial.py",
+    "models/bungee/scene.py": "plot/test_film.py",
+    "models/creeper/scene.py": "plot/test_scene.py",
+    "models/exoskeleton/scene.py": "models/exoskeleton/test_pictures.py",
+    "models/jumper/scene.py": "plot/test_scene.py",
+    "models/prosthesis/scene.py": "plot/test_scene.py",
     "models/exoskeleton/walking.py": "models/exoskeleton/test_model.py",
     "models/jumper/anthropometry.py": "papers/test_jumper.py",
     "models/jumper/human.py": "papers/test_jumper.py",

@@ -14,7 +14,6 @@ from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.creeper.artery import CLOSURE, Inflow
 from jaxgait.models.creeper.measures import grip_threshold
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.models.creeper.pictures import animate
 from jaxgait.parameters import with_parameters
 from jaxgait.parts import with_parts
 from jaxgait.plot import film
@@ -140,5 +139,5 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
 def moving(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
     """The robot in the vessel over two cycles."""
     part = run.isel(time=slice(0, 2 * SAMPLES + 1))
-    path = film.save(animate(part, Creeper(), every=20), out / "creeper.gif", fps=16)
-    report.picture(path, "The robot against the pulse: solid pads grip, arrows show the flow profile.")
+    path = film.save(film.animate(part, speed=0.25), out / "creeper.gif")
+    report.picture(path, "The robot against the pulse: pads that reach the wall grip, drops drift with the liquid.")

@@ -114,7 +114,9 @@ def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.D
         "Ground reaction and centre of pressure in one step.",
     )
     report.picture(save(pictures.kinogram(walk), out / "kinogram.png"), "Kinogram of four steps (Figure 9).")
-    report.picture(film.save(pictures.animate(walk), out / "walk.gif", dpi=70), "The walk in real time.")
+    report.picture(
+        film.save(film.animate(walk, five_links(mode="gait"), speed=1.0), out / "walk.gif"), "The walk in real time."
+    )
 
 
 def _table(data: xr.Dataset) -> str:

@@ -19,7 +19,8 @@ from jaxgait.model import Variable
 from jaxgait.models.jumper.design import highest_jump
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.landing import assess_landing, with_landing
-from jaxgait.models.jumper.pictures import animate, landings, postures
+from jaxgait.models.jumper.pictures import landings, postures
+from jaxgait.models.jumper.scene import figures
 from jaxgait.models.jumper.swing import Swing
 from jaxgait.parameters import get_parameter
 from jaxgait.parts import with_parts
@@ -28,7 +29,7 @@ from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report
 from jaxgait.run import Run
 
-from .table import WEIGHT, jump_of, stick_figures
+from .table import WEIGHT, jump_of
 from .table import run as accurate
 
 ARMS_UP = eqx.tree_at(
@@ -93,13 +94,10 @@ def landing(report: Report, out: pathlib.Path) -> None:
     picture = save(landings(runs, WEIGHT), out / "landing.png")
     report.picture(picture, "Landings: straight legs meet the ground with almost 40 body weights, bounce, and topple.")
     shown = run.sel(time=[0.36, 0.54, 0.68, 0.75, 0.82, 0.90], method="nearest")
-    picture = save(postures(stick_figures(flexing, shown), shown.time.values), out / "landing_postures.png")
+    picture = save(postures(figures(flexing, shown), shown.time.values), out / "landing_postures.png")
     report.picture(picture, "The landing: flight, preparation, touch-down, absorption, rest.")
-    film_run = run.sel(time=slice(0.3, 1.2)).isel(time=slice(None, None, 200))
-    com = np.stack([film_run.com_x, film_run.com_z], axis=1)
-    force = np.stack([film_run.cop_x, film_run.grf_x / WEIGHT, film_run.grf_z / WEIGHT], axis=1)
-    moving = animate(film_run.time.values, stick_figures(flexing, film_run), com, force)
-    report.picture(film.save(moving, out / "landing.gif", fps=25), "The same as a film (half speed).")
+    moving = film.animate(run.sel(time=slice(0.3, 1.2)).isel(time=slice(None, None, 20)), flexing, speed=0.25)
+    report.picture(film.save(moving, out / "landing.gif"), "The same as a film (quarter speed).")
     _mistimed(report, out, flexing)
 
 

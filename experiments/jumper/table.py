@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any
 
 import diffrax
-import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -17,9 +14,8 @@ from jaxgait import precision
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import Jump, assess, lift_off_times, slid
-from jaxgait.models.jumper.pictures import animate, foot_maps, ground_reaction, sole_map
-from jaxgait.models.jumper.planar import JumperState
-from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper, SpatialState
+from jaxgait.models.jumper.pictures import foot_maps, ground_reaction, sole_map
+from jaxgait.models.jumper.spatial import HIP_ASIDE, SpatialJumper
 from jaxgait.parts import with_parts
 from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
@@ -169,24 +165,13 @@ def films(report: Report, out: pathlib.Path) -> None:
     lame = jaxgait.simulate(SpatialJumper(asymmetry=0.02), samples=FRAMES - 1)
     gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
     report.figure("space-plane", "CoM path, space against plane", "m", gap, expected=0.0, tolerance=1e-6)
-    frames = stick_figures(Jumper(), plane)
-    force = np.stack([plane.cop_x, plane.grf_x / WEIGHT, plane.grf_z / WEIGHT], axis=1)
-    com = np.stack([plane.com_x, plane.com_z], axis=1)
-    path = film.save(animate(plane.time.values, frames, com, force), out / "jump.gif")
-    report.picture(path, "The sequenced jump in the plane (quarter speed).")
-    path = film.save(animate(space.time.values, stick_figures(SpatialJumper(), space)), out / "jump_3d.gif")
-    report.picture(path, "The fifteen bodies in space (quarter speed).")
+    path = film.save(film.animate(plane, speed=0.125), out / "jump.gif")
+    report.picture(path, "The sequenced jump in the plane (an eighth of its speed).")
+    path = film.save(film.animate(space, speed=0.125), out / "jump_3d.gif")
+    report.picture(path, "The fifteen bodies in space (an eighth of their speed).")
     sole = Jumper().sole
     grid = [(x, y + side * HIP_ASIDE) for side in (1.0, -1.0) for x in sole.rows for y in sole.columns]
     runs = {"both legs together": space, "left limbs 20 ms late": lame}
     instants = (0.1, 0.15, 0.2, 0.25, 0.2875, 0.3125, 0.325)
     figure = foot_maps(runs, instants, np.array(grid, dtype=float), float(sole.kinetic_friction))
     report.picture(save(figure, out / "feet.png"), "Both soles from above: load of the 24 studs, stick or slip.")
-
-
-def stick_figures(model: Jumper | SpatialJumper, data: xr.Dataset) -> np.ndarray:
-    """Joint and far end of each body at all samples."""
-    kind: Any = JumperState if isinstance(model, Jumper) else SpatialState
-    with precision.use("float64"):
-        states = kind(**{name: jnp.asarray(data[name].values) for name in kind._fields if name in data})
-        return np.asarray(jax.jit(jax.vmap(model.figure))(data.time.values, states))

@@ -153,10 +153,14 @@ def _pictures(
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
     report.picture(
-        film.save(pictures.animate(one_run(one, 4), period), out / "walk.gif", fps=25),
+        film.save(film.animate(_last_stride(one_run(one, 4), period), speed=0.5), out / "walk.gif"),
         "One stride of set R2, k = 18000 N/m (half speed). The contact is a spring of 100 kN/m: the load presses the "
         "foot into it (orange)",
     )
+
+
+def _last_stride(run: xr.Dataset, period: float) -> xr.Dataset:
+    return run.sel(time=slice(float(run.time[-1]) - period, None))
 
 
 def _map_caption(best: Any) -> str:

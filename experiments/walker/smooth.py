@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import pathlib
 
-import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
 import jaxgait
-from jaxgait import precision
 from jaxgait.models.walker.measures import passing_gait
-from jaxgait.models.walker.pictures import animate, contact_strip
+from jaxgait.models.walker.pictures import contact_strip
 from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.parameters import with_parameters
 from jaxgait.plot import film
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report
-from jaxgait.solve.time_stepping import march
 
 from .expected import SMOOTH
 
 DURATION, SAMPLES = 12.0, 48_000
-FRAME, FRAMES = 0.025, 100
-"""Time in s between the frames of the film, and how many there are."""
+FRAME, FILM = 0.02, 2.5
+"""Time in s between the frames of the film, and how long it lasts."""
 SLIPPERY = 0.12
 """Friction below the paper's threshold."""
 
@@ -66,13 +62,11 @@ def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
 
 def animation(report: Report, out: pathlib.Path) -> None:
     """Two time-stepped walkers from the paper's start: one on rough ground, one on ground that is too slippery."""
-    per_frame = round(FRAME / 1e-4)
-    walker, frictions = precision.cast(RigidWalker()), (float(RigidWalker().friction), SLIPPERY)
-    walking = jax.jit(jax.vmap(lambda mu: march(with_parameters(walker, {"friction": mu}), 1e-4, FRAMES, per_frame).y))
-    states = walking(jnp.array(frictions))
-    titles = (f"friction {frictions[0]:g}: it walks", f"friction {frictions[1]:g}: it slips and falls")
-    walks = {title: jax.tree.map(lambda a, i=i: a[i], states) for i, title in enumerate(titles)}
-    path = film.save(animate(walks, RigidWalker(), frame_step=FRAME), out / "walker.gif", dpi=70)
+    runs = {}
+    for friction, what in ((float(RigidWalker().friction), "it walks"), (SLIPPERY, "it slips and falls")):
+        walker = with_parameters(RigidWalker(), {"friction": friction})
+        runs[f"friction {friction:g}: {what}"] = jaxgait.simulate(walker, duration=FILM, samples=round(FILM / FRAME))
+    path = film.save(film.animate(runs, speed=0.5), out / "walker.gif", dpi=70)
     report.picture(
         path, "The time-stepped walker from the paper's start, at half speed, on rough and on slippery ground"
     )

@@ -1,17 +1,292 @@
-"""Films: what the `animate` of a mechanism draws, written to a file."""
+"""Films: one `animate` for every mechanism that brings a scene, and how a film is written to a file."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
+import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
 from matplotlib.animation import FuncAnimation, writers
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon
 from tqdm import tqdm
 
-from jaxgait.plot.style import style
+from jaxgait import checks
+from jaxgait.model import Model
+from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
+from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
+
+__all__ = ["animate", "save"]
 
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
 """Who writes which kind of file."""
+PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
+"""Speeds that a film may have by itself, the first that makes it last long enough."""
+LASTING = 3.0
+"""What that means, in s."""
+HEIGHT, WIDEST, CURVE_HEIGHT = 3.6, 11.0, 1.0
+"""Of the views, all views together, and a panel of curves, in inches."""
+
+
+SHORTEST = 0.02
+"""Arrows below this part of a view's height are left out."""
+
+
+def animate(
+    shown: xr.Dataset | Mapping[str, xr.Dataset],
+    model: Model | None = None,
+    *,
+    speed: float | None = None,
+    fps: int = 25,
+    curves: bool = True,
+) -> FuncAnimation:
+    """A film of a run, or of several runs side by side.
+
+    `save` writes it; in a notebook, `IPython.display.HTML(film.to_jshtml())` shows it.
+
+    Args:
+        shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
+            ends early stays where it ended.
+        model: what was run; None: made from the attributes of the runs.
+        speed: of the film, 1 is real time; None: so slow that it lasts some seconds. The title says it.
+        fps: frames per second.
+        curves: draw histories below the scene, where it has any.
+
+    Raises:
+        ValueError: for something else than runs over time, mechanisms without a scene, and impossible speeds.
+    """
+    runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
+    scenes = {title: scene(run, model) for title, run in runs.items()}
+    span = max(float(s.time[-1] - s.time[0]) for s in scenes.values())
+    pace = _pace(span) if speed is None else checks.positive("speed", speed, "")
+    frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)
+    with style(figure__constrained_layout__use=False):
+        figure, stages = _laid_out(scenes, curves, pace)
+    draw = functools.partial(_draw, stages, np.linspace(0.0, span, frames))
+    draw(0)
+    return FuncAnimation(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
+
+
+def _pace(span: float) -> float:
+    return next((pace for pace in PACES if span / pace >= LASTING), PACES[-1])
+
+
+def _draw(stages: list[_Stage], times: np.ndarray, frame: int) -> list[Any]:
+    for stage in stages:
+        stage.show(times[frame])
+    return []
+
+
+def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[Figure, list[_Stage]]:
+    """The figure with all views side by side, each scene's own curves below it."""
+    aspects = [[v.span[0] / v.span[1] for v in s.views] for s in scenes.values()]
+    height = min(HEIGHT, WIDEST / sum(map(sum, aspects)))
+    widths = [[height * a for a in own] for own in aspects]
+    rows = max(len(s.curves) for s in scenes.values()) if curves else 0
+    size = (max(4.2, sum(map(sum, widths)) + 0.2), height + 0.35 + rows * CURVE_HEIGHT + (0.6 if rows else 0.1))
+    figure = plt.figure(figsize=size)
+    top = 1.0 - 0.35 / size[1]
+    lowest = top - height / size[1]
+    columns = figure.add_gridspec(
+        1,
+        len(scenes),
+        width_ratios=[sum(w) for w in widths],
+        left=0.01,
+        right=0.99,
+        top=top,
+        bottom=lowest,
+        wspace=0.03,
+    )
+    stages = []
+    for column, (title, one), width in zip(range(len(scenes)), scenes.items(), widths, strict=True):
+        inner = columns[column].subgridspec(1, len(width), width_ratios=width, wspace=0.03)
+        axes = [figure.add_subplot(inner[i]) for i in range(len(width))]
+        box = columns[column].get_position(figure)
+        panels = _panels(figure, (box.x0, box.x1), lowest, one.curves[:rows], size)
+        stages.append(_Stage(one, axes, panels, title, pace))
+    return figure, stages
+
+
+def _panels(
+    figure: Figure, across: tuple[float, float], top: float, curves: tuple[Curve, ...], size: tuple[float, float]
+) -> list[Axes]:
+    left, right = across[0] + 0.62 / size[0], across[1] - 0.1 / size[0]
+    high = CURVE_HEIGHT / size[1]
+    boxes = [(left, top - 0.12 / size[1] - (i + 1) * high, right - left, 0.84 * high) for i in range(len(curves))]
+    return [figure.add_axes(box) for box in boxes]
+
+
+class _Stage:
+    """One scene with its artists."""
+
+    def __init__(self, shown: Scene, axes: list[Axes], panels: list[Axes], title: str, pace: float) -> None:
+        self.scene, self.title, self.pace = shown, title, pace
+        self.scale = shown.newtons_per_metre or _scale(shown)
+        self.views = [_Window(shown, view, ax, self.scale) for view, ax in zip(shown.views, axes, strict=True)]
+        self.cursors = [_histories(ax, shown.time, curve) for ax, curve in zip(panels, shown.curves, strict=False)]
+        for ax in panels[:-1]:
+            ax.tick_params(labelbottom=False)
+        for ax in panels[-1:]:
+            ax.set_xlabel(axis_label("time", "s"))
+        self.text = axes[0].set_title("", loc="left", fontsize=9, fontfamily="DejaVu Sans Mono")
+        _legend(axes[0], shown, self.scale)
+
+    def show(self, elapsed: float) -> None:
+        """Everything at a time in s after the start."""
+        times = self.scene.time
+        i = int(np.searchsorted(times, times[0] + elapsed * (1.0 - 1e-12)))
+        i = min(i, len(times) - 1)
+        for view in self.views:
+            view.show(i)
+        for cursor in self.cursors:
+            cursor.set_xdata([times[i]] * 2)
+        self.text.set_text(self._caption(i, bool(times[0] + elapsed > times[-1] + 1e-9)))
+
+    def _caption(self, i: int, over: bool) -> str:
+        numbers = [f"{name} {values[i]:6.1f} {unit}" for name, (values, unit) in self.scene.readouts.items()]
+        pace = "" if self.pace == 1.0 else f"speed x{self.pace:g}" if self.pace > 1 else f"speed 1/{1 / self.pace:g}"
+        parts = [
+            self.title,
+            f"t = {self.scene.time[i]:.2f} s" + (f" ({self.scene.ended})" if over else ""),
+            *numbers,
+            pace,
+        ]
+        return "  ".join(part for part in parts if part)
+
+
+class _Window:
+    """One view of a scene."""
+
+    def __init__(self, shown: Scene, view: View, ax: Axes, scale: float) -> None:
+        self.scene, self.view, self.ax = shown, view, ax
+        ax.set(aspect="equal", xticks=[], yticks=[])
+        ax.grid(False)
+        for spine in ax.spines.values():
+            spine.set_visible(bool(len(shown.views) > 1))
+            spine.set_color(FAILED)
+        self._look(0)
+        if shown.ground is not None:
+            ax.add_patch(_earth(shown.ground))
+        self.trails = [ax.plot([], [], color=t.colour, lw=1.0)[0] for t in shown.trails]
+        box = ax.get_window_extent()
+        per_metre = 72.0 / ax.figure.dpi * min(box.width / view.span[0], box.height / view.span[1])
+        self.shapes = [_artist(ax, shape, per_metre) for shape in shown.shapes]
+        self.arrows = None
+        if shown.forces:
+            colours = [force.colour for force in shown.forces]
+            nothing = np.zeros(len(colours))
+            self.arrows = ax.quiver(
+                nothing, nothing, nothing, nothing, color=colours, angles="xy", scale_units="xy", scale=1.0, zorder=6,
+                width=0.008, headwidth=3.5, headlength=4.5, headaxislength=4.0,
+            )  # fmt: skip
+        self.scale = scale
+        _bar(ax, view)
+        if view.title:
+            ax.text(0.03, 0.97, view.title, transform=ax.transAxes, va="top", fontsize=8)
+
+    def show(self, i: int) -> None:
+        """The scene at a sample."""
+        self._look(i)
+        for trail, line in zip(self.scene.trails, self.trails, strict=True):
+            line.set_data(*trail.points[: i + 1].T)
+        for shape, artist in zip(self.scene.shapes, self.shapes, strict=True):
+            _move(artist, shape, i)
+        if self.arrows is not None:
+            at, force = (np.array([_at(getattr(f, n), i) for f in self.scene.forces]) for n in ("at", "force"))
+            size = np.linalg.norm(force, axis=-1) / self.scale
+            hidden = ~(size > SHORTEST * self.view.span[1]) | np.isnan(at).any(axis=-1)  # else a dot would stay
+            self.arrows.set_offsets(np.nan_to_num(at))
+            self.arrows.set_UVC(*(np.ma.array(x, mask=hidden) for x in np.nan_to_num(force).T / self.scale))
+
+    def _look(self, i: int) -> None:
+        (x, y), (width, height) = _at(self.view.centre, i), self.view.span
+        self.ax.set(xlim=(x - width / 2, x + width / 2), ylim=(y - height / 2, y + height / 2))
+
+
+def _at(values: np.ndarray, i: int) -> np.ndarray:
+    """The value at a sample; a single one stands for all."""
+    return values[i if len(values) > 1 else 0]
+
+
+def _artist(ax: Axes, shape: Limb | Body, per_metre: float) -> Any:
+    if isinstance(shape, Body):
+        patch = Polygon(np.zeros((3, 2)), closed=True, facecolor=shape.colour, alpha=shape.opacity, zorder=3)
+        patch.set(edgecolor=shape.edge, linewidth=0.7)
+        return ax.add_patch(patch)
+    width = max(1.0, shape.width * per_metre)
+    (line,) = ax.plot([], [], color=shape.colour, alpha=shape.opacity, lw=width, zorder=3)
+    line.set(solid_capstyle="round", solid_joinstyle="round")
+    if shape.opacity == 1.0:
+        line.set_path_effects([effects.Stroke(linewidth=width + 1.2, foreground="black"), effects.Normal()])
+    return line
+
+
+def _move(artist: Any, shape: Limb | Body, i: int) -> None:
+    if isinstance(shape, Body):
+        artist.set_xy(_at(shape.outline, i))
+    else:
+        artist.set_data(*_at(shape.points, i).T)
+
+
+def _earth(ground: Ground) -> Polygon:
+    far, deep = 1e4, 1e3  # m, beyond what any view sees
+    drop = far * np.tan(ground.slope)
+    corners = [(-far, ground.height + drop), (far, ground.height - drop)]
+    below = [(far, ground.height - drop - deep), (-far, ground.height - drop - deep)]
+    return Polygon([*corners, *below], facecolor="#E4E0D8", edgecolor="#555555", lw=1.0, zorder=1)
+
+
+def _bar(ax: Axes, view: View) -> None:
+    """A bar of known length in the lower left corner."""
+    length = _nice(view.span[0] / 4)
+    part = length / view.span[0]
+    ax.plot([0.04, 0.04 + part], [0.05, 0.05], color="black", lw=2.0, transform=ax.transAxes, zorder=8)
+    unit, factor = next((u, f) for u, f in (("m", 1.0), ("cm", 1e2), ("mm", 1e3)) if length * f >= 0.999 or u == "mm")
+    label = f"{length * factor:g} {unit}"
+    ax.text(0.04, 0.065, label, transform=ax.transAxes, fontsize=7, va="bottom", zorder=8)
+
+
+def _legend(ax: Axes, shown: Scene, scale: float) -> None:
+    handles = [Line2D([], [], color=colour, lw=3.0, label=name) for name, colour in shown.legend.items()]
+    handles += [Line2D([], [], color=t.colour, lw=1.0, label=t.name) for t in shown.trails]
+    if shown.forces:
+        length = _nice(shown.views[0].span[1] / 6)
+        handles.append(Line2D([], [], color=RED, lw=1.5, label=f"force, {length:g} m: {length * scale:g} N"))
+    if handles:
+        ax.legend(handles=handles, loc="upper right", fontsize=7, framealpha=0.7, frameon=True, edgecolor="none")
+
+
+def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
+    """Draws a panel of curves; returns the line at the present."""
+    for colour, (label, values) in zip(PALETTE, curve.values.items(), strict=False):
+        ax.plot(time, values, color=colour, lw=1.1, label=label)
+    ax.set(xlim=(time[0], time[-1]))
+    ax.set_ylabel(axis_label(curve.name, curve.unit), fontsize=7)
+    ax.tick_params(labelsize=7)
+    if len(curve.values) > 1:
+        ax.legend(fontsize=7, loc="upper right", ncols=len(curve.values))
+    return ax.axvline(time[0], color="black", lw=0.8)
+
+
+def _scale(shown: Scene) -> float:
+    """Newtons per metre at which the longest arrow is a quarter of the view's height."""
+    sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
+    largest = max((float(np.nanmax(s)) for s in sizes if np.isfinite(s).any()), default=0.0)
+    return 1.0 / _nice(shown.views[0].span[1] / (4.0 * largest)) if largest > 0.0 else 1.0
+
+
+def _nice(x: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above a number."""
+    power = 10.0 ** np.floor(np.log10(x))
+    return float(next(m for m in (5.0, 2.0, 1.0) if m * power <= x * (1.0 + 1e-9)) * power)
 
 
 def save(
@@ -25,7 +300,7 @@ def save(
     """Writes a film as GIF or MP4, closes its figure and returns its path.
 
     Args:
-        film: as `animate` of a mechanism returns it.
+        film: as `animate` returns it.
         path: a file whose name ends in .gif or .mp4.
         fps: frames per second; the film's own if None.
         dpi: resolution in dots per inch.
@@ -38,11 +313,14 @@ def save(
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
-    if not writers.is_available(writer):
-        raise ValueError(f"cannot write {path}: {writer} is not installed; install it, or write a .gif")
     path.parent.mkdir(parents=True, exist_ok=True)
-    look = style(figure__constrained_layout__use=False)  # layouts are the figure's own business
-    with look, tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar:
+    changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # layouts are the figure's own business
+    with (
+        style(**changes),
+        tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
+    ):
+        if not writers.is_available(writer):
+            raise ValueError(f"cannot write {path}: no ffmpeg: pip install 'jaxgait[film]', or write a .gif")
 
         def advance(frame: int, frames: int | None) -> None:
             bar.total = frames
@@ -51,3 +329,12 @@ def save(
         film.save(str(path), writer=writer, fps=fps, dpi=dpi, progress_callback=advance)
     plt.close(film._fig)  # type: ignore[attr-defined]  # a film does not give its figure otherwise
     return path
+
+
+def _ffmpeg(writer: str) -> dict[str, str]:
+    """Where the encoder of the package imageio-ffmpeg is, if there is no other."""
+    if writer != "ffmpeg" or writers.is_available(writer) or importlib.util.find_spec("imageio_ffmpeg") is None:
+        return {}
+    import imageio_ffmpeg  # type: ignore[import-not-found]
+
+    return {"animation__ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}

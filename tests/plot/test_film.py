@@ -1,12 +1,12 @@
 """Films are written as their name says, frame by frame."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from matplotlib.animation import FuncAnimation, writers
 from PIL import Image
 
-from jaxgait.models.jumper import pictures
+import jaxgait
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import film
 
 
@@ -32,7 +32,7 @@ def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"dot\.png: the name of a film must end in \.gif or \.mp4"):
         film.save(moving, tmp_path / "dot.png")
     monkeypatch.setattr(writers, "is_available", lambda name: name == "pillow")
-    with pytest.raises(ValueError, match=r"dot\.mp4: ffmpeg is not installed; install it, or write a \.gif"):
+    with pytest.raises(ValueError, match=r"dot\.mp4: no ffmpeg: pip install 'jaxgait\[film\]', or write a \.gif"):
         film.save(moving, tmp_path / "dot.mp4")
     assert film.save(moving, tmp_path / "dot.gif").exists()
 
@@ -42,10 +42,41 @@ def test_an_mp4_is_written(tmp_path):
     assert film.save(dot(), tmp_path / "dot.mp4").stat().st_size > 500
 
 
-def test_the_jumper_is_drawn_in_the_plane_or_in_space(tmp_path):
-    time, bars = np.arange(2.0), len(pictures.PARTS)
-    for name, bodies in (("rectilinear", np.zeros((2, bars, 2, 2))), ("3d", np.zeros((2, 15, 2, 3)))):
-        moving = pictures.animate(time, bodies)
-        assert plt.gcf().axes[0].name == name
-        with Image.open(film.save(moving, tmp_path / f"{name}.gif")) as image:
-            assert image.info["duration"] == 1000 / pictures.FPS
+@pytest.fixture(scope="module")
+def jump():
+    return jaxgait.simulate(Bungee(), duration=6.0, samples=60)
+
+
+def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
+    moving = film.animate(jump, speed=4.0, fps=10)
+    title = plt.gcf().axes[0].get_title(loc="left")
+    assert "t = 0.00 s" in title and "height   80.0 m" in title and "speed x4" in title
+    with Image.open(film.save(moving, tmp_path / "jump.gif")) as image:
+        assert image.n_frames == 16 and image.info["duration"] == 100
+
+
+def test_by_itself_a_film_lasts_some_seconds(jump):
+    assert "speed x2" in _title(film.animate(jump, fps=5), 0)
+    slow = film.animate(jump.isel(time=slice(0, 11)), fps=5)  # 1 s
+    assert "speed 1/4" in _title(slow, 0)
+
+
+def test_runs_side_by_side_stay_where_they_ended(jump):
+    short = jump.isel(time=slice(0, 31)).assign_attrs(status_text="ended early: wet")
+    moving = film.animate({"long": jump, "short": short}, speed=1.0, fps=5)
+    assert _title(moving, 30).startswith("long  t = 6.00 s  height")
+    _, second = filter(None, (ax.get_title(loc="left") for ax in plt.gcf().axes))
+    assert second.startswith("short  t = 3.00 s (wet)")
+
+
+def test_impossible_films_are_one_clear_line(jump):
+    for arguments, message in (({"speed": 0.0}, "speed must be"), ({"fps": 0}, "fps must be")):
+        with pytest.raises(ValueError, match=message):
+            film.animate(jump, **arguments)
+
+
+def _title(moving, frame):
+    """The title of the first view in a frame."""
+    moving._func(frame)
+    moving._draw_was_started = True  # matplotlib warns of films that nobody saw
+    return plt.gcf().axes[0].get_title(loc="left")

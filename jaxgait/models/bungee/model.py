@@ -68,6 +68,7 @@ class Bungee(Model):
     )
 
     measures: ClassVar[str] = "jaxgait.models.bungee.measures:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.bungee.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position below the taut point"),
         "v": Variable("m/s", "velocity, downward"),

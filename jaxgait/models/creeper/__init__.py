@@ -13,5 +13,5 @@ __getattr__ = lazy(
     chain="Bearing ChainState CreeperChain SoftExtension",
     inchworm="Inchworm",
     measures="MEASURES grip_threshold peak_load performance",
-    pictures="animate draw_robot",
+    pictures="draw_robot",
 )

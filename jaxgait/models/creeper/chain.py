@@ -127,6 +127,7 @@ class CreeperChain(Model):
     manoeuvre: Manoeuvre = eqx.field(static=True, default="straight")
 
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:CHAIN_MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.creeper.scene:chain"
     variables: ClassVar[Mapping[str, Variable]] = {
         "q": Variable("m, rad", "coordinates: lengths in m, angles in rad, a unit quaternion", ("coordinate",)),
         "v": Variable("m/s, rad/s", "velocities", ("velocity",)),

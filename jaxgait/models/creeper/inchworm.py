@@ -57,6 +57,7 @@ class Inchworm(Model):
     units: int = eqx.field(static=True, default=3)
 
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.creeper.scene:inchworm"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position of the rear unit"),
         "v": Variable("m/s", "velocity of the rear unit"),

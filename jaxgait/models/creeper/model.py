@@ -241,6 +241,7 @@ class Creeper(Model):
     pads: Pads = Pads()
 
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.creeper.scene:axial"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position of the rear unit"),
         "v": Variable("m/s", "velocity of the rear unit"),

@@ -1,18 +1,16 @@
-"""Pictures of the creeping robot: the robot in its vessel, animated, and forces over time."""
+"""Pictures of the creeping robot: the robot in its vessel at one instant."""
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label
 
-__all__ = ["animate", "draw_robot"]
+__all__ = ["draw_robot"]
 
 _MM = 1e3
 _PROFILE = 18.0
@@ -82,46 +80,3 @@ def _draw_flow(ax: Axes, flow: float, pipe: float, window: tuple[float, float]) 
         for level, speed in zip(y[6:-1:8], profile[6:-1:8], strict=True):
             arrow = {"arrowstyle": "-|>", "color": BLUE, "lw": 0.8, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
             ax.annotate("", (root + _PROFILE * flow * speed, level), (root, level), arrowprops=arrow)
-
-
-def animate(run: xr.Dataset, robot: Creeper, *, every: int = 1) -> FuncAnimation:
-    """The robot in the vessel above the histories of its front end, flow and actuator force; see `jaxgait.plot.film`.
-
-    Args:
-        run: Dataset of `simulate`.
-        robot: the model that was run.
-        every: use every so many samples of the run.
-    """
-    left = _MM * (float(run.x.min()) - robot.length) - 4.0
-    window = (left, _MM * float(run.tip.max()) + 38.0)
-    with style():
-        figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(7.6, 5.0), height_ratios=(1.6, 1, 1))
-        cursors = _draw_histories(middle, bottom, run)
-
-        def draw(frame: int) -> list:
-            sample = run.isel(time=frame * every)
-            top.clear()
-            with style():  # of what is drawn anew
-                draw_robot(top, robot, sample, window)
-            flow = round(float(sample.flow), 2) + 0.0  # no minus before a zero
-            top.set_title(f"t = {float(sample.time):.2f} s   flow {flow:+.2f} m/s   red pad: gripping")
-            for cursor in cursors:
-                cursor.set_xdata([float(sample.time)] * 2)
-            return []
-
-        draw(0)
-        figure.canvas.draw()
-        figure.set_layout_engine("none")  # laid out once: a layout per frame takes most of the time
-    return FuncAnimation(figure, draw, frames=len(range(0, run.sizes["time"], every)))
-
-
-def _draw_histories(middle: Axes, bottom: Axes, run: xr.Dataset) -> list:
-    way = _MM * (run.tip - run.tip[0])
-    middle.plot(run.time, way, color=GREEN)
-    middle.set(ylabel=axis_label("front end", "mm"), xlim=(0.0, float(run.time[-1])))
-    middle.tick_params(labelbottom=False)
-    bottom.plot(run.time, run.actuator_force, color=ORANGE, label=axis_label("actuator force", "N"))
-    bottom.plot(run.time, run.flow, color=BLUE, lw=1.0, label=axis_label("flow", "m/s"))
-    bottom.set(xlabel=axis_label("time", "s"), xlim=(0.0, float(run.time[-1])), ylim=(-1.3, 1.9))
-    bottom.legend(ncols=2, loc="upper right")
-    return [ax.axvline(0.0, color="black", lw=0.8) for ax in (middle, bottom)]

@@ -12,5 +12,5 @@ __getattr__ = lazy(
     formulations="Chain",
     walking="WalkingGait",
     measures="histories step_figures",
-    pictures="actuator_curves animate ground_reaction kinogram",
+    pictures="actuator_curves ground_reaction kinogram",
 )

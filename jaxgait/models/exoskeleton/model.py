@@ -131,6 +131,7 @@ class Exoskeleton(Model):
     mode: str = eqx.field(static=True, default="literal")
     """literal: one foot is the base for ever, as the formulas say; gait: the legs exchange roles every T/2."""
 
+    scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "link vectors", ("link", "axis")),
         "v": Variable("m/s", "rates of the link vectors", ("link", "axis")),

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -107,35 +106,6 @@ def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> l
 def leg_handles() -> list[Line2D]:
     """Lines for a legend of the body's parts."""
     return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
-
-
-def animate(data: xr.Dataset, *, fps: int = 20) -> FuncAnimation:
-    """The walk, seen from the side, in real time; see `jaxgait.plot.film`.
-
-    Args:
-        data: histories of the mode "gait".
-        fps: frames per second.
-    """
-    picks = np.searchsorted(data.time, np.arange(0, float(data.time[-1]), 1 / fps))
-    low, high = _reach(data)
-    with style(figure__constrained_layout__use=False):
-        figure, ax = plt.subplots(figsize=(7, 7 * 1.6 / (high - low) + 0.5))
-        figure.subplots_adjust(left=0.09, right=0.98, top=0.93, bottom=0.12)
-        ax.axhline(0, color="k", lw=0.8)
-        ax.set(xlim=(low, high), ylim=(-0.1, 1.5), xlabel=axis_label("x", "m"), ylabel=axis_label("z", "m"))
-        ax.set_aspect("equal")
-        ax.legend(handles=leg_handles(), loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0)
-        lines = draw_posture(ax, data, 0)
-
-        def draw(frame: int) -> list[Line2D]:
-            i = int(picks[frame])
-            for line, part, ends in zip(lines, _parts(data, i), _seen_from_the_side(data, i), strict=True):
-                line.set_data(*ends)
-                line.set_color(LEGS[part])
-            ax.set_title(f"t = {float(data.time[i]):.2f} s", loc="left")
-            return lines
-
-    return FuncAnimation(figure, draw, frames=len(picks), interval=1000.0 / fps)
 
 
 def _reach(data: xr.Dataset) -> tuple[float, float]:

@@ -16,5 +16,5 @@ __getattr__ = lazy(
     swing="Swing",
     landing="Absorption assess_landing with_landing",
     measures="MEASURES assess fly",
-    pictures="animate foot_maps ground_reaction landings postures sole_map",
+    pictures="foot_maps ground_reaction landings postures sole_map",
 )

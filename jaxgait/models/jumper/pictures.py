@@ -1,20 +1,18 @@
-"""Pictures of jumps: ground reaction, the sole stud by stud, stick figures in motion."""
+"""Pictures of jumps: ground reaction, the sole stud by stud, postures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from matplotlib.animation import FuncAnimation
 from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, RED, axis_label, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
 SLIPPING = 0.95
 """Share of the kinetic friction limit above which a stud counts as slipping on the map."""
@@ -22,10 +20,6 @@ MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6
 """Colour and width of the rings round the studs."""
 PARTS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
 """Colours of the bars of a stick figure in the plane: legs, trunk and head, arms."""
-BODY_WEIGHT = 0.25
-"""Length in m of the arrow of one body weight in a film."""
-FPS = 20
-"""Frames per second of a film."""
 
 
 def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
@@ -148,99 +142,6 @@ def foot_maps(
         marks = [Line2D([], [], marker="o", ls="", mfc="none", mec=c, mew=w) for c, w in MARKS.values()]
         figure.legend(marks, list(MARKS), loc="outside upper center", ncols=3)
     return figure
-
-
-def animate(
-    time: Float[np.ndarray, " frames"],
-    bodies: Float[np.ndarray, "frames bars 2 axes"],
-    com: Float[np.ndarray, "frames 2"] | None = None,
-    force: Float[np.ndarray, "frames 3"] | None = None,
-) -> FuncAnimation:
-    """A stick figure in the sagittal plane or in space, by its number of axes; see `jaxgait.plot.film`.
-
-    In the plane with the path of its centre of mass and the ground reaction as an arrow; in space the left limbs are
-    orange, the right ones blue, the trunk black.
-
-    Args:
-        time: of the frames in s.
-        bodies: joint and far end of each bar, (x, z) or (x, y, z) in m.
-        com: centre of mass in m, in the plane.
-        force: where the ground reaction acts (x in m) and its components in body weights, in the plane.
-    """
-    if bodies.shape[-1] == 3:
-        return _in_space(time, bodies)
-    nothing = np.full((len(time), 2), np.nan)
-    none = np.zeros((len(time), 3))
-    return _in_the_plane(time, bodies, nothing if com is None else com, none if force is None else force)
-
-
-def _in_the_plane(time: np.ndarray, bodies: np.ndarray, com: np.ndarray, force: np.ndarray) -> FuncAnimation:
-    with style():
-        figure, axis = plt.subplots(figsize=(3.6, 5.0))
-        axis.set(
-            xlim=(-0.75, 0.75),
-            ylim=(-0.08, 2.15),
-            aspect="equal",
-            xlabel=axis_label("x", "m"),
-            ylabel=axis_label("z", "m"),
-        )
-        axis.axhline(0.0, color="black", lw=1.0)
-        lines = [axis.plot([], [], "-o", color=c, lw=2.5, ms=3)[0] for c in PARTS]
-        (trail,) = axis.plot([], [], color="black", lw=1.0, label="path of the centre of mass")
-        arrow = axis.quiver(
-            [0.0], [0.0], [0.0], [0.0], color=RED, angles="xy", scale_units="xy", scale=1.0 / BODY_WEIGHT, width=0.01
-        )
-        axis.plot([], [], color=RED, label=f"ground reaction, {BODY_WEIGHT:g} m: body weight")
-        axis.legend(loc="upper left", fontsize=7)
-        title = axis.set_title("")
-
-        def draw(frame: int) -> list:
-            for line, bar in zip(lines, bodies[frame], strict=True):
-                line.set_data(bar[:, 0], bar[:, 1])
-            trail.set_data(com[: frame + 1, 0], com[: frame + 1, 1])
-            arrow.set_offsets([[np.nan_to_num(force[frame, 0]), 0.0]])
-            arrow.set_UVC(force[frame, 1:2], force[frame, 2:3])
-            arrow.set_visible(bool(np.any(force[frame, 1:] != 0.0)))  # of no force a dot would stay
-            title.set_text(f"t = {time[frame]:.2f} s")
-            return [*lines, trail, arrow, title]
-
-    return FuncAnimation(figure, draw, frames=len(time), interval=1000.0 / FPS)
-
-
-def _in_space(time: np.ndarray, bodies: np.ndarray) -> FuncAnimation:
-    with style():
-        figure = plt.figure(figsize=(4.0, 5.0))
-        axis = figure.add_subplot(projection="3d")
-        axis.set(
-            xlim=(-0.6, 0.6),
-            ylim=(-0.6, 0.6),
-            zlim=(0.0, 2.1),
-            xlabel=axis_label("x", "m"),
-            ylabel=axis_label("y", "m"),
-            zlabel=axis_label("z", "m"),
-        )
-        axis.set_box_aspect((1.2, 1.2, 2.1))
-        axis.set(xticks=(-0.5, 0.0, 0.5), yticks=(-0.5, 0.0, 0.5), zticks=(0.0, 0.5, 1.0, 1.5, 2.0))
-        axis.xaxis.labelpad = axis.yaxis.labelpad = 8
-        axis.view_init(elev=12, azim=-60)
-        colours = ["black"] * 3 + [ORANGE] * 6 + [BLUE] * 6
-        lines: list[Any] = [axis.plot([], [], [], "-o", color=c, lw=2.5, ms=3)[0] for c in colours]
-        across: list[Any] = [axis.plot([], [], [], color="black", lw=2.0)[0] for _ in range(2)]
-        for name, c in (("left", ORANGE), ("right", BLUE)):
-            axis.plot([], [], [], color=c, lw=2.5, label=name)
-        axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-        title = axis.set_title("")
-
-        def draw(frame: int) -> list:
-            shown = bodies[frame]
-            for line, bar in zip(lines, shown, strict=True):
-                line.set_data_3d(*bar.T)
-            for line, (left, right) in zip(across, ((3, 9), (6, 12)), strict=True):
-                line.set_data_3d(*np.stack([shown[left, 0], shown[right, 0]]).T)
-            title.set_text(f"t = {time[frame]:.2f} s")
-            return [*lines, *across, title]
-
-    return FuncAnimation(figure, draw, frames=len(time), interval=1000.0 / FPS)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:

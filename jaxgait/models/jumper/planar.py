@@ -107,6 +107,7 @@ class PlanarJumper(Model):
     """Only inside of what `prepared` returns."""
 
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.jumper.scene:planar"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "position of the ankle, forward"),
         "z": Variable("m", "position of the ankle, up"),

@@ -69,6 +69,7 @@ class SpatialJumper(Model):
     """The bodies; only inside of what `prepared` returns."""
 
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:SPATIAL_MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.jumper.scene:spatial"
     variables: ClassVar[Mapping[str, Variable]] = {
         "pose": Variable("m, 1", "position and quaternion of the lower trunk", ("pose_component",)),
         "twist": Variable("rad/s, m/s", "twist of the lower trunk, own axes", ("twist_component",)),

@@ -10,5 +10,5 @@ __getattr__ = lazy(
     model="BristleState KneeState Prosthesis SocketState parameter_set with_drive",
     parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",
     measures="MEASURES curves",
-    pictures="animate ground_forces knee_curves scan_lines scan_maps spectra",
+    pictures="ground_forces knee_curves scan_lines scan_maps spectra",
 )

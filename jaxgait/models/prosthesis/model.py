@@ -156,6 +156,7 @@ class Prosthesis(Model):
 
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-8, first_step=1e-5, max_step=0.01)
     measures: ClassVar[str] = "jaxgait.models.prosthesis.measures:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.prosthesis.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
     search: ClassVar[Mapping[str, Any]] = {
         "maximize": "rho",
@@ -528,14 +529,19 @@ def straight_ankle_height(leg: Prosthesis) -> float:
     Negative: a leg that walks is not straight all the time.
     """
     leg = precision.cast(leg)
-    k, s = leg.linkage, leg.segments
-    knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
-    shank = added(knee.CD, bolted(-k.gamma2))
-    # Of the ankle from the hip, in the frame of the thigh.
-    ankle = s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
+    ankle = straight_ankle(leg)
     height = lambda hip: hip.hip_y.value + added(down(hip.thigh.value), ankle).y
     heights = jax.vmap(lambda t: height(leg.hip(t)))(jnp.linspace(0.0, leg.period, 200, endpoint=False))
     return float(np.quantile(np.asarray(heights), LANDING_SHARE))
+
+
+@float64_default
+def straight_ankle(leg: Prosthesis) -> Vec:
+    """The ankle from the hip in m, were the knee straight, in the frame of the thigh."""
+    k, s = leg.linkage, leg.segments
+    knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
+    shank = added(knee.CD, bolted(-k.gamma2))
+    return s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
 
 
 FOLD_MARGIN = 1e-6

@@ -1,4 +1,4 @@
-"""Pictures of the prosthetic knee: time histories, spectra, centrode, forces, maps over (k, c/k), the walking leg."""
+"""Pictures of the prosthetic knee: time histories, spectra, centrode, forces, maps over (k, c/k)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
@@ -21,8 +20,6 @@ from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, styl
 
 POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Rows of the output `points` of `Prosthesis`."""
-SEGMENTS = (("H", "E"), ("E", "B"), ("A", "D"), ("B", "C"), ("C", "D"), ("F", "K"), ("heel", "toe"), ("heel", "K"))
-"""Lines of the stick figure."""
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
 """Irregular, period one, two, three, four."""
 
@@ -297,52 +294,3 @@ def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Fi
             title="Response spectra at c/k = 0.05 s",
         )
     return figure
-
-
-def animate(run: xr.Dataset, period: float, *, strides: int = 1, frames_per_stride: int = 50) -> FuncAnimation:
-    """The walking leg with its linkage over the last strides.
-
-    Period in s.
-
-    `jaxgait.plot.film.save` writes it; in a notebook, show its `to_jshtml()`.
-    """
-    count = run.sizes["time"]
-    per_stride = round(period / float(run.time[1] - run.time[0]))
-    frames = np.linspace(
-        count - 1 - strides * per_stride, count - 1, strides * frames_per_stride, endpoint=False
-    ).astype(int)
-    points = run.points.values.copy()
-    points[..., 0] -= points[frames[0], POINTS.index("H"), 0]  # m from where the hip is at first
-    with style():
-        figure, (ax, zoom) = plt.subplots(1, 2, figsize=(7.5, 4.2), width_ratios=(2, 1))
-        lines = [ax.plot([], [], "-", color=BLUE, lw=3, solid_capstyle="round")[0] for _ in SEGMENTS]
-        near = [zoom.plot([], [], "-o", color=BLUE, lw=2.5, ms=4)[0] for _ in SEGMENTS]
-        _ground(ax, float(max(0.0, -points[frames, :, 1].min())))
-        ax.set(aspect="equal", ylim=(-0.08, 1.0), xlabel=axis_label("x", "m"), ylabel=axis_label("y", "m"))
-        zoom.set(aspect="equal", title="the four-bar knee", xticks=[], yticks=[])
-
-    def draw(frame: int) -> list[Any]:
-        here: dict[str, Any] = dict(zip(POINTS, points[frame], strict=True))
-        for line, close, (a, b) in zip(lines, near, SEGMENTS, strict=True):
-            xs, ys = zip(here[a], here[b], strict=True)
-            line.set_data(xs, ys)
-            close.set_data(xs, ys)
-        (x, _), (kx, ky) = here["H"], here["A"]
-        ax.set_xlim(x - 0.75, x + 0.75)
-        ax.set_title(f"knee {round(np.degrees(float(run.knee_angle[frame]))) + 0:d} deg", fontsize=12)
-        zoom.set(xlim=(kx - 0.16, kx + 0.12), ylim=(ky - 0.2, ky + 0.1))
-        return [*lines, *near]
-
-    draw(int(frames[0]))
-    figure.canvas.draw()
-    figure.set_layout_engine("none")  # laid out once: else the panels shake with the width of the numbers
-    return FuncAnimation(figure, draw, frames=[int(f) for f in frames], interval=1000 * period / frames_per_stride)
-
-
-def _ground(ax: Axes, depth: float) -> None:
-    """The ground, above it the elastic layer (of sole and floor) into which the foot is pressed, `depth` m at most."""
-    ax.axhspan(-1.0, -depth, color=GREY, lw=0, zorder=0)
-    ax.axhspan(-depth, 0.0, color=ORANGE, alpha=0.35, lw=0, zorder=0)
-    ax.text(
-        0.02, 0.02, f"orange: contact layer, {1e3 * depth:.0f} mm", transform=ax.transAxes, fontsize=7, color="white"
-    )

@@ -10,5 +10,5 @@ __getattr__ = lazy(
     smooth="BristledState RoundFeet Walker WalkerState",
     rigid="RigidWalker RollingState RollingWalker",
     measures="GAIT MEASURES RIGID_MEASURES passing_gait rolling_gait",
-    pictures="animate branches phase_portrait",
+    pictures="branches phase_portrait",
 )

@@ -1,12 +1,10 @@
-"""Pictures of walks: animation, phase portraits, ground contact, energy, branches of gaits, basins."""
+"""Pictures of walks: phase portraits, ground contact, energy, branches of gaits, basins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
@@ -14,101 +12,9 @@ from numpy.typing import ArrayLike
 
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.analysis.continuation import Branch
-from jaxgait.models.walker.smooth import RoundFeet, WalkerState
-from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label, style
+from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE, RED, axis_label
 
-__all__ = ["animate", "basin_map", "branches", "contact_strip", "phase_portrait"]
-
-REACH = 0.43
-"""What a film shows of the ground on either side of the hip, m."""
-FOOT_ARC = 0.6
-"""Half opening in rad of the drawn arc of a foot."""
-
-
-def leg_outline(walker: RoundFeet, x: float, y: float, theta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Hip-to-sole line and foot arc of one leg, each as (points, 2), in the axes of the slope.
-
-    Positions in m, angle in rad.
-    """
-    shank, radius = float(walker.leg_length - walker.foot_radius), float(walker.foot_radius)
-    hip = np.array([x, y])
-    centre = hip + shank * np.array([np.sin(theta), -np.cos(theta)])
-    angles = theta + np.linspace(-FOOT_ARC, FOOT_ARC, 15)
-    arc = centre + radius * np.column_stack([np.sin(angles), -np.cos(angles)])
-    sole = centre + radius * np.array([np.sin(theta), -np.cos(theta)])
-    return np.stack([hip, sole]), arc
-
-
-def animate(walks: Mapping[str, WalkerState], walker: RoundFeet, *, frame_step: float) -> FuncAnimation:
-    """Walkers side by side, on their slope beside a level line, with the camera at the hip, at half speed.
-
-    Args:
-        walks: title -> states at equally spaced times, all equally many; a walker that has fallen stays where it is.
-        walker: its geometry, and the slope.
-        frame_step: time in s between them.
-    """
-    slope = float(walker.slope)
-    with style():
-        figure, axes = plt.subplots(1, len(walks), figsize=(3.4 * len(walks), 3.2), squeeze=False)
-        artists = [_stage(axis, title, slope) for axis, title in zip(axes[0], walks, strict=True)]
-        states = [_until_it_falls(walker, np.stack([np.asarray(v) for v in y])) for y in walks.values()]
-
-        def draw(frame: int) -> list:
-            for y, axis, lines in zip(states, axes[0], artists, strict=True):
-                x, height = y[0, frame], y[1, frame]
-                for leg, (bar, foot) in enumerate(lines[:2]):
-                    straight, arc = (_level(p, slope) for p in leg_outline(walker, x, height, y[2 + leg, frame]))
-                    bar.set_data(*straight.T)
-                    foot.set_data(*arc.T)
-                (here, _), below = _level(np.array([x, height]), slope), -x * np.sin(slope)
-                lines[2].set_data(*_level(np.array([[x, height]]), slope).T)
-                fallen = ", fallen" if frame and np.array_equal(y[:, frame], y[:, frame - 1]) else ""
-                lines[3].set_text(f"t = {frame * frame_step:.2f} s{fallen}")
-                lines[4].set_ydata([below + REACH * np.tan(slope)] * 2)  # level with the ground at the left edge
-                axis.set(xlim=(here - REACH, here + REACH), ylim=(below - 0.06, below + 0.46))
-            return []
-
-        draw(0)
-        figure.canvas.draw()
-        figure.set_layout_engine("none")  # laid out once: else the panels shake with the width of the numbers
-    interval = 1000.0 / round(0.5 / frame_step)
-    return FuncAnimation(figure, draw, frames=states[0].shape[1], interval=interval, blit=False)
-
-
-def _until_it_falls(walker: RoundFeet, states: np.ndarray) -> np.ndarray:
-    """States (coordinates, times) in which a walker whose hip is below half a leg's length moves no more."""
-    fallen = np.flatnonzero(states[1] < 0.5 * float(walker.leg_length))
-    return states if not fallen.size else states[:, np.minimum(np.arange(states.shape[1]), fallen[0])]
-
-
-def _level(points: np.ndarray, slope: float) -> np.ndarray:
-    """Points (..., 2) in the axes of the slope, seen with the horizontal level."""
-    along, out = points[..., 0], points[..., 1]
-    return np.stack([along * np.cos(slope) + out * np.sin(slope), out * np.cos(slope) - along * np.sin(slope)], axis=-1)
-
-
-def _stage(axis: Axes, title: str, slope: float) -> tuple:
-    axis.set(title=title, xlabel=axis_label("x", "m"), aspect="equal", yticks=[])
-    axis.grid(False)
-    ends = np.array([-1.0, 20.0])  # m, more than any film walks
-    axis.fill_between(ends, -ends * np.tan(slope), -ends * np.tan(slope) - 2.0, color=FAILED, lw=0, zorder=0)
-    lines = []
-    for colour in (BLUE, ORANGE):
-        (bar,) = axis.plot([], [], color=colour, lw=4, solid_capstyle="round")
-        (foot,) = axis.plot([], [], color=colour, lw=3)
-        lines.append((bar, foot))
-    (hip,) = axis.plot([], [], "o", color="black", ms=7)
-    time = axis.text(0.03, 0.93, "", transform=axis.transAxes, fontsize=8)
-    level = axis.axhline(0.0, color="black", lw=0.6, ls=":")
-    axis.text(
-        0.97,
-        0.02,
-        f"slope {np.degrees(slope):.2f} deg (dotted: level)",
-        transform=axis.transAxes,
-        fontsize=7,
-        ha="right",
-    )
-    return *lines, hip, time, level
+__all__ = ["basin_map", "branches", "contact_strip", "phase_portrait"]
 
 
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:

@@ -61,6 +61,7 @@ class RigidWalker(RoundFeet, Model):
     )
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         **OBSERVABLES,
         "slipped_1": Variable("m", "distance slipped by foot 1"),
@@ -232,6 +233,7 @@ class RollingWalker(RoundFeet, Model):
     )
 
     measures: ClassVar[str] = "jaxgait.models.walker.steps:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "hip position down the slope"),
         "stance": Variable("rad", "angle of the stance leg"),

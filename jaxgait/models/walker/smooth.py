@@ -343,6 +343,7 @@ class Walker(RoundFeet, Model):
     scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:MEASURES"
+    scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS
     variables: ClassVar[Mapping[str, Variable]] = {
         **OBSERVABLES,

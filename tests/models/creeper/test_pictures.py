@@ -6,11 +6,9 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
-from PIL import Image
 
 from jaxgait.models.creeper import pictures
 from jaxgait.models.creeper.model import Creeper
-from jaxgait.plot import film
 from jaxgait.plot.style import RED
 
 NAMES = ("x", "tip", "coil_rear", "coil_front", "flow", "actuator_force")
@@ -36,9 +34,3 @@ def test_pads_that_grip_are_solid_and_touch_the_wall(run):
     assert grips == [False, False, True, True]
     np.testing.assert_allclose(reach, [radius + 0.25 * (wall - radius)] * 2 + [wall] * 2)
     plt.close(figure)
-
-
-def test_a_film_has_a_frame_for_every_sample_that_is_used(run, tmp_path):
-    path = film.save(pictures.animate(run, Creeper(), every=2), tmp_path / "robot.gif", fps=10)
-    with Image.open(path) as image:
-        assert image.n_frames == 3 and image.info["duration"] == 100

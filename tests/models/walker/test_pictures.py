@@ -1,19 +1,24 @@
-"""Films of the walker stand on the slope."""
+"""Pictures of walks draw what they are given."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from jaxgait.models.walker import pictures
-from jaxgait.models.walker.smooth import Walker
 
 
-def test_what_lies_on_the_slope_falls_below_the_level():
-    ground = pictures._level(np.array([[0.0, 0.0], [2.0, 0.0]]), 0.1)
-    np.testing.assert_allclose(ground[1], [2.0 * np.cos(0.1), -2.0 * np.sin(0.1)])
+def test_a_contact_strip_is_filled_while_a_foot_touches():
+    figure, axis = plt.subplots()
+    t = np.linspace(0.0, 1.0, 5)
+    pictures.contact_strip(axis, t, [t < 0.6, t > 0.6])
+    first, second = (bars.get_paths() for bars in axis.collections)
+    assert first[0].get_extents().x1 <= 0.75 and second[0].get_extents().x0 >= 0.5
+    assert first[0].get_extents().y1 == 0.9 and second[0].get_extents().y0 == 1.1
+    plt.close(figure)
 
 
-def test_a_walker_that_has_fallen_stays_where_it_is():
-    height = np.array([0.4, 0.3, 0.19, -0.5])
-    states = np.stack([np.arange(4.0), height])
-    drawn = pictures._until_it_falls(Walker(), states)
-    np.testing.assert_array_equal(drawn, [[0, 1, 2, 2], [0.4, 0.3, 0.19, 0.19]])
-    np.testing.assert_array_equal(pictures._until_it_falls(Walker(), states[:, :2]), states[:, :2])
+def test_a_phase_portrait_is_rate_over_angle():
+    figure, axis = plt.subplots()
+    angle, rate = np.array([0.1, 0.2]), np.array([1.0, -1.0])
+    pictures.phase_portrait(axis, angle, rate, label="leg 1")
+    np.testing.assert_array_equal(axis.lines[0].get_xydata(), np.column_stack([angle, rate]))
+    plt.close(figure)

@@ -1,0 +1,66 @@
+"""The walking exoskeleton as a film shows it: telescopic links by leg, torso, ground reaction, path of the hip."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, rod, seen
+from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
+
+ABOVE, ASIDE = 0.15, 0.35
+"""From where a spatial one is seen, in rad: above the horizon, and from the right side toward the front."""
+THICKNESS = (0.055, 0.075, 0.075, 0.055, 0.12)
+"""Of the five links in m."""
+
+
+def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
+    """The walk; see `jaxgait.plot.scene`.
+
+    Of results of `simulate`, and of `jaxgait.models.exoskeleton.measures.histories`.
+    """
+    joints = _flat(model, run.joints.transpose("time", "link", "end", "axis").values)
+    at, force = joints[:, 0, 0], _flat(model, run.reaction.values)
+    hip = joints[:, min(1, joints.shape[1] - 1), 1]
+    tall = 1.35 * float(np.nanmax(joints[..., 1]))
+    centre = np.stack([hip[:, 0], np.full(len(hip), 0.46 * tall)], axis=-1)
+    return Scene(
+        time=run.time.values,
+        shapes=_links(model, run, joints),
+        views=(View(centre, (1.25 * tall, tall)),),
+        ground=Ground() if model.dimension == 2 else None,
+        forces=(Force(at, force),),
+        curves=(Curve("reaction", "N", {str(a): run.reaction.sel(axis=a).values for a in run.axis.values}),),
+        legend={"left leg": BLUE, "right leg": ORANGE} if _two_legs(model) else {},
+    )
+
+
+def _flat(model: Exoskeleton, places: np.ndarray) -> np.ndarray:
+    return places if model.dimension == 2 else seen(places, ASIDE, ABOVE)
+
+
+def _two_legs(model: Exoskeleton) -> bool:
+    """Whether it is built as the paper's: two links of the stance leg, two of the swing leg, a torso or none."""
+    return tuple(int(p) for p in model.parent)[:4] == (0, 1, 2, 3) and len(model.parent) in (4, 5)
+
+
+def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Limb | Body, ...]:
+    ends = [rod(joints[:, i, 0], joints[:, i, -1]) for i in range(joints.shape[1])]
+    if not _two_legs(model):
+        return tuple(Limb(line, 0.06, colour) for line, colour in zip(ends, PALETTE * len(ends), strict=False))
+    odd = (_step(model, run) % 2 == 1)[:, None, None]
+    left = [np.where(odd, ends[j], ends[i]) for i, j in ((0, 3), (1, 2))]
+    right = [np.where(odd, ends[i], ends[j]) for i, j in ((0, 3), (1, 2))]
+    legs = [
+        Limb(line, w, c) for leg, c in ((left, BLUE), (right, ORANGE)) for line, w in zip(leg, THICKNESS, strict=False)
+    ]
+    torso = [Limb(line, THICKNESS[4], GREY) for line in ends[4:]]
+    return (*legs[:2], *torso, *(Body(disc(line[:, 1] + [0.0, 0.1], 0.09), GREY) for line in ends[4:]), *legs[2:])
+
+
+def _step(model: Exoskeleton, run: xr.Dataset) -> np.ndarray:
+    """Number of the step at each sample: the legs exchange their links at every one in the mode "gait"."""
+    if model.mode == "literal":
+        return np.zeros(run.sizes["time"], dtype=int)
+    return np.floor(run.time.values / (float(model.gait.stride_time) / 2) * (1 - 1e-9)).astype(int)

@@ -1,0 +1,166 @@
+"""The jumpers as a film shows them: bodies, ground reaction, path of the centre of mass, load of the sole's studs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from jaxgait.models.jumper.planar import JumperState, PlanarJumper
+from jaxgait.models.jumper.spatial import SpatialJumper, SpatialState
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, Trail, View, disc, points, rod, seen
+from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE
+from jaxgait.precision import cast, float64_default
+
+THICKNESS: Mapping[str, float] = {
+    "foot": 0.05,
+    "shank": 0.09,
+    "thigh": 0.13,
+    "lower_trunk": 0.2,
+    "upper_trunk": 0.22,
+    "trunk": 0.12,
+    "upper_arm": 0.07,
+    "forearm": 0.055,
+    "hand": 0.04,
+}
+"""Of the bodies, over half a height: a limb of 0.9 m of height is that many m thick."""
+FLOOR = "#E4E0D8"
+ARMS = ("upper_arm", "forearm", "hand")
+ABOVE, ASIDE = 0.2, 0.5
+"""From where the spatial jumper is seen, in rad: above the horizon, and from the right side toward the front."""
+DEEPEST = 0.08
+"""Length in m of the bar below the stud that is loaded most."""
+
+
+@float64_default
+def planar(model: PlanarJumper, run: xr.Dataset) -> Scene:
+    """A jump in the sagittal plane; see `jaxgait.plot.scene`."""
+    bars, names = figures(model, run), [link.name for link in model.links()]
+    tall = float(bars[..., 1].max())
+    path = points((run.com_x.values, run.com_z.values))[:, 0]
+    force = points((run.grf_x.values, run.grf_z.values))[:, 0]
+    middle = np.stack([run.x.values + 0.05, np.full(run.sizes["time"], 0.47 * tall)], axis=-1)
+    foot = np.stack([run.x.values + 0.05, np.maximum(run.z.values, 0.0)], axis=-1)
+    return Scene(
+        time=run.time.values,
+        shapes=(*_studs(model, run), _foot(model, run, bars[:, 0]), *_bodies(bars[:, 1:], names[1:], tall)),
+        views=(View(middle, (0.8 * tall, 1.12 * tall)), View(foot, (0.5, 0.5), "sole: load of the studs")),
+        ground=Ground(),
+        forces=(Force(points((run.cop_x.values, 0.0))[:, 0], force),),
+        trails=(Trail(path, "centre of mass"),),
+        curves=(
+            Curve("ground", "N", {"upward": run.grf_z.values, "forward": run.grf_x.values}),
+            Curve("CoM", "m", {"height": run.com_z.values}),
+        ),
+        readouts={"CoM": (100.0 * run.com_z.values, "cm")},
+        legend={"studs": GREEN},
+    )
+
+
+@float64_default
+def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
+    """A jump in space, seen from the right and a little from the front; see `jaxgait.plot.scene`."""
+    flat = lambda places: seen(places, ASIDE, ABOVE)
+    bars, names = flat(figures(model, run)), list(model.tree().names)
+    tall = float(bars[..., 1].max())
+    order = sorted(
+        range(len(names)), key=lambda i: ("left", "right").index(_side(names[i])) * 2 if _side(names[i]) else 1
+    )
+    limbs = [limb for i in order for limb in _bodies(bars[:, [i]], [names[i]], tall)]
+    hips, shoulders = (_across(bars, names, part) for part in ("thigh", "upper_arm"))
+    corners = np.array([[(-0.5, 0.4, 0.0), (0.7, 0.4, 0.0), (0.7, -0.4, 0.0), (-0.5, -0.4, 0.0)]])
+    middle = np.stack([flat(run.com.values)[:, 0], np.full(run.sizes["time"], 0.47 * tall)], axis=-1)
+    return Scene(
+        time=run.time.values,
+        shapes=(
+            Body(flat(corners), FLOOR, edge="none"),
+            *limbs[:6],
+            Limb(hips, 0.04 * tall, GREY),
+            Limb(shoulders, 0.04 * tall, GREY),
+            *limbs[6:],
+        ),
+        views=(View(middle, (0.8 * tall, 1.15 * tall)),),
+        forces=tuple(_load(run, side, flat) for side in (0, 1)),
+        trails=(Trail(flat(run.com.values), "centre of mass"),),
+        curves=(Curve("ground", "N", {side: run.grf.values[:, i, 2] for i, side in enumerate(("left", "right"))}),),
+        readouts={"CoM": (100.0 * run.com.values[:, 2], "cm")},
+        legend={"left": ORANGE, "right": BLUE},
+    )
+
+
+def _across(bars: np.ndarray, names: list[str], part: str) -> np.ndarray:
+    """From the left joint to the right one."""
+    return rod(*(bars[:, names.index(f"{side}_{part}"), 0] for side in ("left", "right")))
+
+
+@float64_default
+def figures(model: Any, run: xr.Dataset) -> np.ndarray:
+    """Joint and far end of each body at all samples in m: (samples, bodies, 2, 2 or 3)."""
+    kind: Any = SpatialState if isinstance(model, SpatialJumper) else JumperState
+    states = kind(**{name: jnp.asarray(run[name].values) for name in kind._fields if name in run})
+    return np.asarray(jax.jit(jax.vmap(cast(model).figure))(jnp.asarray(run.time.values), states))
+
+
+def _side(name: str) -> str:
+    return name.partition("_")[0] if name.startswith(("left_", "right_")) else ""
+
+
+def _bodies(bars: np.ndarray, names: list[str], tall: float) -> list[Limb | Body]:
+    """Limbs with the thickness of their kind; the head is round."""
+    found: list[Limb | Body] = []
+    for i, name in enumerate(names):
+        side = _side(name)
+        part = name.removeprefix(f"{side}_")
+        a, b = bars[:, i, 0], bars[:, i, 1]
+        if part == "head":
+            found.append(Body(disc(0.5 * (a + b), 0.06 * tall), GREY))
+        else:
+            own = {"left": ORANGE, "right": BLUE}.get(side)
+            colour = own or (ORANGE if part in ARMS else GREY if "trunk" in part else BLUE)
+            found.append(Limb(rod(a, b), THICKNESS[part] * tall / 2, colour))
+    return found
+
+
+def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
+    """A bar below each row of studs, as long as its load; the largest of the run has the length `DEEPEST`."""
+    rows, pitch = np.array([float(r) for r in model.sole.rows]), run.pitch.values[:, None]
+    below = float(model.sole.radius - model.sole.drop)
+    x = run.x.values[:, None] + rows * np.cos(pitch) + below * np.sin(pitch)
+    load = run.normal.transpose("time", "row").values
+    depth = -DEEPEST * load / max(float(np.nanmax(load)), 1e-12)
+    half = 0.35 * float(np.min(np.diff(rows)))
+    sides = ((x - half, 0.0), (x + half, 0.0), (x + half, depth), (x - half, depth))
+    outlines = np.stack([np.stack(np.broadcast_arrays(*side), axis=-1) for side in sides], axis=2)
+    outlines = np.where(load[:, :, None, None] > 0.0, outlines, np.nan)
+    return [Body(outlines[:, i], GREEN) for i in range(rows.size)]
+
+
+def _foot(model: PlanarJumper, run: xr.Dataset, bar: np.ndarray) -> Body:
+    """Heel, toe and ankle, with a heel one row behind the last studs."""
+    rows, pitch = [float(r) for r in model.sole.rows], run.pitch.values
+    heel, drop = 2.0 * rows[0] - rows[1], float(model.sole.drop)
+    place = lambda x, z: (
+        bar[:, 0] + np.stack([x * np.cos(pitch) + z * np.sin(pitch), z * np.cos(pitch) - x * np.sin(pitch)], axis=-1)
+    )
+    outline = [
+        bar[:, 1],
+        place(heel, -drop),
+        place(heel, -0.2 * drop),
+        place(-0.02, 0.4 * drop),
+        place(0.03, 0.4 * drop),
+    ]
+    return Body(np.stack(outline, axis=1), BLUE)
+
+
+def _load(run: xr.Dataset, side: int, flat: Any) -> Force:
+    """Ground reaction of one foot at its centre of pressure."""
+    half = run.sizes["stud"] // 2
+    own = slice(side * half, (side + 1) * half)
+    load, place = run.normal.values[:, own, None], run.place.values[:, own]
+    total = load.sum(axis=1)
+    centre = np.where(total > 0.0, (load * place).sum(axis=1) / np.where(total > 0.0, total, 1.0), place.mean(axis=1))
+    return Force(flat(centre), flat(run.grf.values[:, side]))

@@ -1,0 +1,89 @@
+"""The walkers as a film shows them: two legs with round feet on their slope, seen with the horizontal level."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.models.walker.smooth import RoundFeet
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc
+from jaxgait.plot.style import BLUE, ORANGE
+
+FOOT_ARC = 0.6
+"""Half opening in rad of the drawn arc of a foot."""
+THICKNESS = 0.05
+"""Of a leg, over its length."""
+COLOURS = (BLUE, ORANGE)
+
+
+def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
+    """A walk on its slope, the camera at the hip; see `jaxgait.plot.scene`."""
+    slope, length = float(model.slope), float(model.leg_length)
+    hip = np.stack([run.x.values, run["y" if "y" in run else "hip_height"].values], axis=-1)
+    angles = _angles(run)
+    legs = [leg(model, hip, angle) for angle in angles]
+    width = THICKNESS * length
+    shapes = [Limb(level(p, slope), width, c) for pair, c in zip(legs, COLOURS, strict=True) for p in pair[::-1]]
+    body = disc(level(hip, slope), 0.06 * length)
+    below = np.stack([hip[:, 0] * np.cos(slope), 0.55 * length - hip[:, 0] * np.sin(slope)], axis=-1)
+    degrees = {f"leg {i + 1}": np.degrees(angle) for i, angle in enumerate(angles)}
+    return Scene(
+        time=run.time.values,
+        shapes=(*shapes, Body(body, "black")),
+        views=(View(below, (2.2 * length, 1.5 * length)),),
+        ground=Ground(0.0, slope),
+        forces=_forces(model, run, hip, angles),
+        curves=(Curve("leg angle", "deg", degrees),),
+        readouts={"slope": (np.full(run.sizes["time"], np.degrees(slope)), "deg")},
+        legend={"leg 1": BLUE, "leg 2": ORANGE},
+    )
+
+
+def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Hip-to-sole line and arc of the foot of one leg, (samples, points, 2) in the axes of the slope.
+
+    Args:
+        model: its geometry.
+        hip: positions in m, (samples, 2).
+        angle: of the leg in rad, (samples,).
+    """
+    shank, radius = float(model.leg_length - model.foot_radius), float(model.foot_radius)
+    down = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=-1)
+    centre = hip + shank * down(angle)
+    sole = radius - 0.5 * THICKNESS * float(model.leg_length)
+    arc = centre[:, None] + sole * down(angle[:, None] + np.linspace(-FOOT_ARC, FOOT_ARC, 15))
+    return np.stack([hip, centre + sole * down(angle)], axis=1), arc
+
+
+def level(places: np.ndarray, slope: float) -> np.ndarray:
+    """Points (..., 2) or forces in the axes of the slope, seen with the horizontal level."""
+    along, out = places[..., 0], places[..., 1]
+    return np.stack([along * np.cos(slope) + out * np.sin(slope), out * np.cos(slope) - along * np.sin(slope)], axis=-1)
+
+
+def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Of both legs in rad. Stance and swing leg are exchanged at every heel strike; each leg keeps its colour."""
+    if "theta_1" in run:
+        return run.theta_1.values, run.theta_2.values
+    strikes = run.event_time.values[run.event_name.values == "heel strike"]
+    odd = np.searchsorted(strikes, run.time.values, side="right") % 2 == 1
+    stance, swing = run.stance.values, run.swing.values
+    return np.where(odd, swing, stance), np.where(odd, stance, swing)
+
+
+def _forces(
+    model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
+) -> tuple[Force, ...]:
+    """Of the ground on the feet, at the lowest points of their arcs; a rigid walker has impulses instead."""
+    slope, shank = float(model.slope), float(model.leg_length - model.foot_radius)
+    if "normal_1" in run:
+        loads = [(run[f"tangent_{i}"].values, run[f"normal_{i}"].values, angles[i - 1]) for i in (1, 2)]
+    elif "normal" in run:
+        loads = [(run.tangent.values, run.normal.values, run.stance.values)]
+    else:
+        return ()
+    found = []
+    for tangent, normal, angle in loads:
+        at = np.stack([hip[:, 0] + shank * np.sin(angle), np.zeros_like(angle)], axis=-1)
+        found.append(Force(level(at, slope), level(np.stack([tangent, normal], axis=-1), slope)))
+    return tuple(found)

@@ -1,0 +1,225 @@
+"""What a film or an explorer shows of a run: limbs with thickness, bodies, forces, paths, ground, curves.
+
+A mechanism brings one function, `scene(model, run)`, under the name that its class gives as `scene`; everything that
+draws (`jaxgait.plot.film`) works for it then. Coordinates are those of a picture, (right, up) in m; what happens in
+space is projected by `seen`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from jaxgait import registry
+from jaxgait.model import Model
+from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.plot.style import BLUE, GREY, RED
+
+__all__ = [
+    "Body",
+    "Curve",
+    "Force",
+    "Ground",
+    "Limb",
+    "Scene",
+    "Trail",
+    "View",
+    "disc",
+    "ghost",
+    "points",
+    "rebuilt",
+    "rod",
+    "scene",
+    "seen",
+    "tapered",
+]
+
+Points = Float[np.ndarray, "_ _ 2"]
+"""(samples, points, (right, up)) in m; one sample stands for all of a run."""
+Path = Float[np.ndarray, "_ 2"]
+
+
+class Limb(NamedTuple):
+    """A chain of straight rods with round ends."""
+
+    points: Points
+    width: float
+    """Thickness in m."""
+    colour: str = BLUE
+    opacity: float = 1.0
+
+
+class Body(NamedTuple):
+    """A filled outline."""
+
+    outline: Points
+    colour: str = BLUE
+    opacity: float = 1.0
+    edge: str = "black"
+
+
+class Force(NamedTuple):
+    """An arrow for a force."""
+
+    at: Path
+    force: Path
+    """In N; an arrow as long as `Scene.newtons_per_metre` says."""
+    colour: str = RED
+
+
+class Trail(NamedTuple):
+    """The path of a point up to now."""
+
+    points: Path
+    name: str
+    colour: str = "black"
+
+
+class Ground(NamedTuple):
+    """A plane that may fall to the right."""
+
+    height: float = 0.0
+    """In m, at x = 0."""
+    slope: float = 0.0
+    """In rad, positive downward."""
+
+
+class View(NamedTuple):
+    """A window into the scene, fixed or moving."""
+
+    centre: Path
+    span: tuple[float, float]
+    """Width and height in m."""
+    title: str = ""
+
+
+class Curve(NamedTuple):
+    """A panel of histories below the scene, with a line at the present."""
+
+    name: str
+    unit: str
+    values: Mapping[str, Float[np.ndarray, " samples"]]
+    """By label; the first is drawn first."""
+
+
+class Scene(NamedTuple):
+    """Everything that is drawn of one run; shapes in the order given, the first at the back."""
+
+    time: Float[np.ndarray, " samples"]
+    """In s."""
+    shapes: tuple[Limb | Body, ...]
+    views: tuple[View, ...]
+    ground: Ground | None = None
+    forces: tuple[Force, ...] = ()
+    newtons_per_metre: float | None = None
+    """Scale of the arrows; None: the longest is a quarter of the first view's height, rounded."""
+    trails: tuple[Trail, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    readouts: Mapping[str, tuple[Float[np.ndarray, " samples"], str]] = {}
+    """Numbers beside the time: name to values and unit."""
+    legend: Mapping[str, str] = {}
+    """Names of colours."""
+    ended: str = "ended"
+    """How the run ended, shown when a longer run beside it goes on."""
+
+
+def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
+    """The scene of a run of any mechanism that brings one.
+
+    Args:
+        run: result of `simulate`, or one member of an ensemble with trajectories.
+        model: what was run; None: made from the attributes of the run.
+
+    Raises:
+        ValueError: for something else than one run over time; for a mechanism without a scene; if the model cannot be
+            made from the attributes.
+    """
+    if tuple(run.coords["time"].dims if "time" in run.coords else ()) != ("time",) or run.sizes["time"] < 2:
+        raise ValueError(
+            "a film shows one run over time: give a result of simulate, or one member of an ensemble with trajectories "
+            "(data.isel(member=0))"
+        )
+    model = rebuilt(run) if model is None else model
+    where = getattr(model, "scene", "")
+    if not where:
+        raise ValueError(
+            f"{type(model).__name__} has no scene to show: name a function of its own as `scene`, such as "
+            '"my_package.pictures:scene", see jaxgait.plot.scene'
+        )
+    found = registry.load(where)(model, _until_the_end(run))
+    return found._replace(ended=str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: "))
+
+
+def rebuilt(run: xr.Dataset) -> Model:
+    """The model that was run, from the attributes of its result.
+
+    Raises:
+        ValueError: if they name no known model, or if it had other parts than the default ones.
+    """
+    name = run.attrs.get("model")
+    classes = {where.partition(":")[2]: known for known, where in registry.models().items()}
+    if name not in classes:
+        raise ValueError(
+            f"the attributes of the result name the model {name!r}, which is not known here: give the model"
+        )
+    try:
+        model = with_parameters(registry.model(classes[name]), json.loads(run.attrs["parameters"]))
+        own = {str(n): x.item() for n, x in run.coords.items() if n in parameters(model) and x.ndim == 0}
+        return with_parameters(model, own)  # of one member of a scan
+    except (ParameterError, KeyError, TypeError) as error:
+        raise ValueError(f"the {name} of this result cannot be made from its attributes ({error}): give it") from error
+
+
+def _until_the_end(run: xr.Dataset) -> xr.Dataset:
+    """Without the samples after an early end, which have no values."""
+    sampled = [x.transpose("time", ...) for x in run.data_vars.values() if "time" in x.dims and x.dtype.kind == "f"]
+    known = np.array([np.isfinite(x.values.reshape(x.shape[0], -1)).any(axis=1) for x in sampled]).any(axis=0)
+    count = int(known.size if known.all() else max(2, np.argmin(known)))
+    return run.isel(time=slice(0, count))
+
+
+def points(*columns: Any) -> Points:
+    """Points of all samples from pairs of histories: (samples, len(columns), 2)."""
+    return np.stack([np.stack(np.broadcast_arrays(*map(np.atleast_1d, pair)), axis=-1) for pair in columns], axis=1)
+
+
+def disc(centre: Path, radius: float, count: int = 24) -> Points:
+    """Outline of a disc about a moving centre. Positions and radius in m."""
+    angle = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
+    return centre[:, None, :] + radius * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+
+
+def tapered(a: Path, b: Path, wide: tuple[float, float]) -> Points:
+    """Outline of a bar from a to b whose thickness in m changes from end to end."""
+    along = (b - a) / np.linalg.norm(b - a, axis=-1, keepdims=True)
+    across = 0.5 * np.stack([-along[..., 1], along[..., 0]], axis=-1)
+    return np.stack([a + wide[0] * across, b + wide[1] * across, b - wide[1] * across, a - wide[0] * across], axis=-2)
+
+
+def rod(a: Path, b: Path) -> Points:
+    """A straight line between two moving points."""
+    return np.stack(np.broadcast_arrays(a, b), axis=-2)
+
+
+def seen(places: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float) -> Float[np.ndarray, "*axes 2"]:
+    """Positions (forward, left, up) as a far observer sees them, (right, up).
+
+    Args:
+        places: in m.
+        azimuth: from where he looks in rad, from the right side (0: he sees forward to the right) toward the front.
+        elevation: how far above the horizon he is, in rad.
+    """
+    x, y, z = np.moveaxis(np.asarray(places), -1, 0)
+    across = x * np.cos(azimuth) + y * np.sin(azimuth)
+    depth = -x * np.sin(azimuth) + y * np.cos(azimuth)
+    return np.stack([across, z * np.cos(elevation) + depth * np.sin(elevation)], axis=-1)
+
+
+def ghost(places: Points, width: float) -> Limb:
+    """A measured limb beside a simulated one."""
+    return Limb(places, width, GREY, 0.35)

@@ -1,0 +1,71 @@
+"""Every mechanism brings a scene, made from its run alone."""
+
+import numpy as np
+import pytest
+
+import jaxgait
+from jaxgait import registry
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.models.prosthesis.scene import cylinder
+from jaxgait.parameters import with_parameters
+from jaxgait.plot import scene
+
+
+@pytest.fixture(scope="module")
+def jump():
+    return jaxgait.simulate(Bungee(mass=60.0), duration=4.0, samples=8)
+
+
+def test_the_model_is_made_from_the_attributes(jump):
+    assert float(scene.rebuilt(jump).mass) == 60.0
+    member = jaxgait.ensemble(Bungee(), {"ground": [50.0, 80.0]}, duration=2.0, samples=4, trajectories=True)
+    assert float(scene.rebuilt(member.isel(ground=1)).ground) == 80.0
+
+
+def test_what_cannot_be_shown_is_said(jump):
+    with pytest.raises(ValueError, match="name the model 'Hopper', which is not known here: give the model"):
+        scene.scene(jump.assign_attrs(model="Hopper"))
+    with pytest.raises(ValueError, match="cannot be made from its attributes"):
+        scene.scene(jump.assign_attrs(parameters='{"wings": 2}'))
+    with pytest.raises(ValueError, match="a film shows one run over time"):
+        scene.scene(jump.isel(time=0))
+    with pytest.raises(ValueError, match="Wingless has no scene to show"):
+        scene.scene(jump, type("Wingless", (Bungee,), {"scene": ""})())
+
+
+def test_a_run_that_ended_early_stops_where_it_ended(jump):
+    cut = jump.where(jump.time <= 2.0).assign_attrs(status_text="ended early: fell")
+    found = scene.scene(cut)
+    assert found.time[-1] == 2.0 and found.ended == "fell"
+
+
+def test_the_eye_sees_right_and_up():
+    ahead, left, up = np.eye(3)
+    np.testing.assert_allclose(scene.seen(np.stack([ahead, up]), 0.0, 0.0), np.eye(2), atol=1e-15)
+    assert scene.seen(left, 0.0, 0.2)[1] > 0.0  # what is farther away appears higher from above
+    assert scene.seen(left, 0.5, 0.0)[0] > 0.0  # seen from the front, the left is on the right
+
+
+def test_outlines():
+    a, b = np.array([[0.0, 0.0]]), np.array([[2.0, 0.0]])
+    np.testing.assert_allclose(scene.tapered(a, b, (0.2, 0.1))[0], [(0, 0.1), (2, 0.05), (2, -0.05), (0, -0.1)])
+    np.testing.assert_allclose(np.linalg.norm(scene.disc(b, 0.3) - b, axis=-1), 0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", registry.models())
+def test_every_mechanism_has_a_scene_of_finite_shapes(name):
+    found = scene.scene(jaxgait.simulate(registry.model(name), samples=20))
+    assert found.views and len(found.shapes) > 3
+    shapes = [getattr(s, "outline", getattr(s, "points", None)) for s in found.shapes]
+    assert all(len(x) in (1, len(found.time)) and x.shape[-1] == 2 for x in shapes)
+    assert np.isfinite(shapes[-1]).all()
+
+
+@pytest.mark.slow
+def test_the_drawn_cylinder_has_the_length_of_the_damper():
+    model = with_parameters(Prosthesis(), {"damper.thigh_tilt": 0.4})
+    run = jaxgait.simulate(model, strides=1, samples=20)
+    upper, lower = cylinder(model, run)
+    np.testing.assert_allclose(np.linalg.norm(upper - lower, axis=-1), run.damper_length, rtol=1e-12)
