@@ -37,7 +37,6 @@ def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch):
     assert film.save(moving, tmp_path / "dot.gif").exists()
 
 
-@pytest.mark.skipif(not writers.is_available("ffmpeg"), reason="no ffmpeg on this machine")
 def test_an_mp4_is_written(tmp_path):
     assert film.save(dot(), tmp_path / "dot.mp4").stat().st_size > 500
 

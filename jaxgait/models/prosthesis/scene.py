@@ -56,7 +56,7 @@ def _limbs(at: dict[str, np.ndarray]) -> tuple[Limb | Body, ...]:
 def _hardware(model: Prosthesis, run: xr.Dataset, at: dict[str, np.ndarray]) -> tuple[Limb | Body, ...]:
     upper, lower = cylinder(model, run)
     half = 0.5 * (upper + lower)
-    plates = (Body(np.stack([at[n] for n in names], axis=1), STEEL) for names in (("E", "A", "B"), ("C", "D", "F")))
+    plates = (Limb(np.stack([at[n] for n in names], axis=1), 0.012, STEEL) for names in ("EAB", "CDF"))
     bars = (Limb(rod(at[a], at[b]), 0.012, c) for a, b, c in (("A", "D", ORANGE), ("B", "C", GREY)))
     pivots = (Body(disc(at[name], PIVOT, 12), DARK) for name in "ABCD")
     barrel = (Limb(rod(half, lower), 0.016, GREEN), Limb(rod(upper, half), 0.007, STEEL))
@@ -80,4 +80,4 @@ def _sound_leg(model: Prosthesis, run: xr.Dataset, hip: np.ndarray) -> tuple[Lim
     down = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=-1)
     knee = hip + thigh * down(run.thigh_angle.values)
     end = knee + shank * down(run.thigh_angle.values - run.measured_knee_angle.values)
-    return ghost(rod(hip, knee), 0.12), ghost(rod(knee, end), 0.08)
+    return ghost(rod(hip, knee), 0.1), ghost(rod(knee, end), 0.06)
