@@ -1,4 +1,4 @@
-"""The command line: thin functions over the Python API. `jaxgait --help` lists them.
+"""The command line: thin functions over the Python API. `jaxgait --help` lists them, `--version` says which it is.
 
 Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
 which no member completed, a search without a result, a reproduction with unmet figures); 2, bad input or usage, said in
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from jaxgait import registry
+from jaxgait import __version__, registry
 from jaxgait.console import BAD_INPUT, INTERRUPTED, NOT_ALL, once, say
 
 Positional = tyro.conf.Positional
@@ -290,6 +290,9 @@ def _exit_code(arguments: list[str]) -> int:
     """
     try:
         once(arguments)
+        if arguments == ["--version"]:
+            print(f"jaxgait {__version__}")
+            return 0
         command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
         code = command() or 0
         sys.stdout.flush()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import jaxgait
 from jaxgait import cli, registry
 from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
@@ -22,6 +23,10 @@ def test_run_and_view(tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
     cli.main(["view", str(out), "--out", str(tmp_path / "run.gif")])
     assert (tmp_path / "run.gif").stat().st_size > 5000
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) is None and capsys.readouterr().out == f"jaxgait {jaxgait.__version__}\n"
 
 
 def test_list_shows_parameters_variables_and_measures_with_units(capsys):

@@ -95,6 +95,7 @@ COVERED = {
     "models/creeper/chain.py": "papers/test_creeper_spatial.py",
     "models/creeper/measures.py": "papers/test_creeper_axial.py",
     "models/bungee/scene.py": "plot/test_film.py",
+    "models/tree/scene.py": "models/tree/test_model.py",
     "models/creeper/scene.py": "plot/test_scene.py",
     "models/exoskeleton/scene.py": "models/exoskeleton/test_pictures.py",
     "models/jumper/scene.py": "plot/test_scene.py",

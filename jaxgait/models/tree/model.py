@@ -96,6 +96,7 @@ class TreeModel(Model):
     _tree: Tree | None = None
     """Only inside of what `prepared` returns."""
 
+    scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         "q": Variable("m, rad, 1", "coordinates of the joints", ("coordinate",)),
         "v": Variable("m/s, rad/s", "velocities of the joints", ("velocity",)),

@@ -11,6 +11,7 @@ from jaxgait.mechanics.spatial import Link, free, hinge, planar, prismatic
 from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.tree import Contact, Force, Prescribed, Spring, Torque, TreeModel
 from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.plot import scene
 
 G = 9.81
 ROUND = 1e-11  # double-precision rounding through two bodies
@@ -60,6 +61,10 @@ def test_a_pendulum_conserves_its_energy_and_results_have_names():
     assert list(run.coordinate.values) == list(run.velocity.values) == ["upper", "lower"]
     np.testing.assert_allclose(run.q.sel(coordinate="lower")[0], -0.4)
     assert run.position.sel(body="lower").dims == ("time", "axis")
+    shown = scene.scene(run, pendulum())
+    upper, lower = (shape.points for shape in shown.shapes if isinstance(shape, scene.Limb))
+    np.testing.assert_allclose(upper[:, 1], run.position.sel(body="lower", axis=["x", "z"]), atol=1e-12)
+    np.testing.assert_array_equal(lower[:, 0], upper[:, 1])  # the lower one begins where the upper one ends
 
 
 def test_every_number_is_a_parameter():

@@ -1,0 +1,75 @@
+"""A tree of bodies as a film shows it: a rod from every joint to the next, to contact points and free ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from jaxgait.mechanics.spatial import kinematics
+from jaxgait.models.tree.model import TreeModel
+from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, points, rod, seen
+from jaxgait.plot.style import BLUE, PALETTE
+from jaxgait.precision import cast, float64_default
+
+ABOVE, ASIDE = 0.2, 0.5
+"""From where a motion that leaves the plane y = 0 is seen, in rad: above the horizon, and toward the front."""
+THICKNESS = 0.03
+"""Of a rod, over the height of the view."""
+
+
+@float64_default
+def scene(model: TreeModel, run: xr.Dataset) -> Scene:
+    """The bodies, with the forces of the ground; see `jaxgait.plot.scene`."""
+    tree = model.tree()
+    place = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(cast(model).tree(), q, v).world]))
+    world = [(np.asarray(R), np.asarray(r)) for R, r in place(jnp.asarray(run.q.values), jnp.asarray(run.v.values))]
+    rods = [(i, a, b) for i in range(len(world)) for a, b in _rods(model, tree, world, i)]
+    everything = np.concatenate([end.reshape(-1, 3) for _, *ends in rods for end in ends])
+    planar = bool(np.abs(everything[:, 1]).max() < 1e-9)
+    flat = (lambda x: seen(x, 0.0, 0.0)) if planar else (lambda x: seen(x, ASIDE, ABOVE))
+    low, high = flat(everything).min(axis=0), flat(everything).max(axis=0)
+    low = np.minimum(low, [np.inf, 0.0 if model.contacts else np.inf])
+    tall = 1.3 * max(high[1] - low[1], 0.7 * (high[0] - low[0]), 1e-6)
+    view = View((0.5 * (low + high))[None], (max(1.0, 1.1 * (high[0] - low[0]) / tall) * tall, tall))
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(world))]
+    limbs = [Limb(rod(flat(a), flat(b)), THICKNESS * tall, colours[i]) for i, a, b in rods]
+    return Scene(
+        time=run.time.values,
+        shapes=(*limbs, *(Body(disc(flat(r), 0.6 * THICKNESS * tall, 12), "black") for _, r in world)),
+        views=(view,),
+        ground=Ground() if model.contacts and planar else None,
+        forces=_forces(model, tree, world, run, flat),
+        curves=(Curve("energy", "J", {"total": run.energy.values, "kinetic": run.kinetic_energy.values}),),
+        legend=dict(zip(tree.names, colours, strict=True)) if len(world) <= len(PALETTE) else {"bodies": BLUE},
+    )
+
+
+def _rods(model: TreeModel, tree: Any, world: list, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Ends in m of what is drawn of one body: to the joints that it carries, its contact points, or its free end."""
+    R, r = world[i]
+    name = tree.names[i]
+    ahead = [world[j][1] for j, link in enumerate(model.links.values()) if link.parent == name]
+    touching = [_point(R, r, c.position) for c in model.contacts.values() if c.body == name]
+    com = np.asarray(model.links[name].com, dtype=float)
+    free = [] if ahead or touching else [_point(R, r, 2.0 * com)]
+    return [(r, end) for end in (*ahead, *touching, *free)]
+
+
+def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:
+    """A point of a body in the world, (samples, 3)."""
+    return r + R @ np.asarray([float(x) for x in position])
+
+
+def _forces(model: TreeModel, tree: Any, world: list, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
+    """Of the ground, below the contact points."""
+    found = []
+    for name, contact in model.contacts.items():
+        centre = _point(*world[tree.index(contact.body)], contact.position)
+        below = points((centre[:, 0], centre[:, 1]))[:, 0]
+        foot = np.concatenate([below, np.zeros((len(below), 1))], axis=1)
+        found.append(Force(flat(foot), flat(run.contact_force.sel(contact=name).values)))
+    return tuple(found)
