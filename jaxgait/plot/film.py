@@ -335,6 +335,6 @@ def _ffmpeg(writer: str) -> dict[str, str]:
     """Where the encoder of the package imageio-ffmpeg is, if there is no other."""
     if writer != "ffmpeg" or writers.is_available(writer) or importlib.util.find_spec("imageio_ffmpeg") is None:
         return {}
-    import imageio_ffmpeg  # type: ignore[import-not-found]
+    import imageio_ffmpeg
 
     return {"animation__ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}

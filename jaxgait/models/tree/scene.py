@@ -17,6 +17,8 @@ from jaxgait.precision import cast, float64_default
 
 ABOVE, ASIDE = 0.2, 0.5
 """From where a motion that leaves the plane y = 0 is seen, in rad: above the horizon, and toward the front."""
+Placements = list[tuple[np.ndarray, np.ndarray]]
+"""Rotation matrix and origin of every body at all samples."""
 THICKNESS = 0.03
 """Of a rod, over the height of the view."""
 
@@ -48,7 +50,7 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
     )
 
 
-def _rods(model: TreeModel, tree: Any, world: list, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def _rods(model: TreeModel, tree: Any, world: Placements, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Ends in m of what is drawn of one body: to the joints that it carries, its contact points, or its free end."""
     R, r = world[i]
     name = tree.names[i]
@@ -64,7 +66,7 @@ def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:
     return r + R @ np.asarray([float(x) for x in position])
 
 
-def _forces(model: TreeModel, tree: Any, world: list, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
+def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
     """Of the ground, below the contact points."""
     found = []
     for name, contact in model.contacts.items():
