@@ -70,7 +70,8 @@ def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, fla
     """Of the ground, below the contact points."""
     found = []
     for name, contact in model.contacts.items():
-        centre = _point(*world[tree.index(contact.body)], contact.position)
+        R, r = world[tree.index(contact.body)]
+        centre = _point(R, r, contact.position)
         below = points((centre[:, 0], centre[:, 1]))[:, 0]
         foot = np.concatenate([below, np.zeros((len(below), 1))], axis=1)
         found.append(Force(flat(foot), flat(run.contact_force.sel(contact=name).values)))
