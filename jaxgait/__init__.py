@@ -1,4 +1,16 @@
-"""jaxgait: a GPU-accelerated ensemble simulator for gait mechanics."""
+"""jaxgait: a GPU-accelerated ensemble simulator for gait mechanics.
+
+    from jaxgait import Prosthesis, animate, ensemble, optimize, simulate
+
+    run = simulate(Prosthesis(), strides=3)                                        # an xarray Dataset with units
+    scan = ensemble(Prosthesis(), {"damper.k": [1.5e4, 2e4]}, observe=["rho"])     # members, statuses, measures
+    film = animate(run)
+
+Models: Bungee, Creeper, CreeperChain, Exoskeleton, Inchworm, Jumper, JumpingRobot, Prosthesis, RigidWalker,
+RollingWalker, SpatialJumper, Walker. Members of ensembles: cloud, grid, latin_hypercube, product, sobol, zipped. A
+mechanism of your own: Model, Variable, Numerics, Measure, Transition, parameter, part. Other parameters and laws:
+with_parameters, with_parts.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -17,6 +29,18 @@ if TYPE_CHECKING:
     from jaxgait.model import Model as Model
     from jaxgait.model import Numerics as Numerics
     from jaxgait.model import Variable as Variable
+    from jaxgait.models.bungee.model import Bungee as Bungee
+    from jaxgait.models.creeper.chain import CreeperChain as CreeperChain
+    from jaxgait.models.creeper.inchworm import Inchworm as Inchworm
+    from jaxgait.models.creeper.model import Creeper as Creeper
+    from jaxgait.models.exoskeleton.model import Exoskeleton as Exoskeleton
+    from jaxgait.models.jumper.human import Jumper as Jumper
+    from jaxgait.models.jumper.robot import JumpingRobot as JumpingRobot
+    from jaxgait.models.jumper.spatial import SpatialJumper as SpatialJumper
+    from jaxgait.models.prosthesis.model import Prosthesis as Prosthesis
+    from jaxgait.models.walker.rigid import RigidWalker as RigidWalker
+    from jaxgait.models.walker.rigid import RollingWalker as RollingWalker
+    from jaxgait.models.walker.smooth import Walker as Walker
     from jaxgait.optimization import optimize as optimize
     from jaxgait.parameters import parameter as parameter
     from jaxgait.parameters import part as part
@@ -33,6 +57,8 @@ __getattr__ = lazy(
     kinds="Transition",
     measure="Measure",
     model="Model Numerics Variable",
+    models="Bungee Creeper CreeperChain Exoskeleton Inchworm Jumper JumpingRobot "
+    "Prosthesis RigidWalker RollingWalker SpatialJumper Walker",
     optimization="optimize",
     parameters="parameter part with_parameters",
     parts="with_parts",

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 import jaxgait
+import jaxgait.registry
 
 HOPPER = '''
 """A mass on a spring that leaves the ground."""
@@ -180,3 +182,9 @@ def test_imports_are_light(module):
     """The help needs neither JAX nor xarray."""
     code = f"import sys, {module}; assert not {{'jax', 'xarray', 'matplotlib', 'diffrax'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_models_stand_at_the_top():
+    classes = {where.partition(":")[2] for where in jaxgait.registry.models().values()}
+    assert all(getattr(jaxgait, name).__name__ == name for name in classes)
+    assert all(re.search(rf"\b{name}\b", jaxgait.__doc__) for name in classes)  # help(jaxgait) lists them
