@@ -9,7 +9,6 @@ file, line and column.
 from __future__ import annotations
 
 import array
-import codecs
 import csv
 import difflib
 import math
@@ -23,19 +22,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.text import content, decoded
 
 LARGEST = 16 * 2**20
 """Largest file in bytes that is read: a stride of 100 000 samples has less."""
 
-_UNICODE = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_FORMATS = {
-    b"PK": "an Excel or OpenDocument workbook",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    b"\x89HDF": "an HDF5 or MATLAB file",
-    b"MATLAB": "a MATLAB file",
-    b"%PDF": "a PDF document",
-    b"\x1f\x8b": "a gzip archive",
-}
 _REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;]+)")
 
 
@@ -63,7 +54,8 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
         MotionFormatError: with file, line, column, what is wrong and what would be right.
     """
     file = str(path)
-    lines = _text(file, _bytes(pathlib.Path(path))).split("\n")
+    raw = content(pathlib.Path(path), LARGEST, "a CSV file", "cut out one stride: some hundred rows are enough")
+    lines = decoded(file, raw, "export the stride as CSV (UTF-8)").split("\n")
     remarks = dict(pair for text in lines if _comment(text) for pair in _REMARK.findall(text))
     first = next((i for i, text in enumerate(lines) if text.strip() and not _comment(text)), None)
     if first is None:
@@ -87,33 +79,6 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
 
 def _comment(line: str) -> bool:
     return line.lstrip(' "').startswith("#")
-
-
-def _bytes(path: pathlib.Path) -> bytes:
-    if path.is_dir():
-        raise MotionFormatError("is a folder", "name a CSV file", str(path))
-    with path.open("rb") as stream:  # one byte more than is allowed: special files have no size to ask for
-        raw = stream.read(LARGEST + 1)
-    if len(raw) > LARGEST:
-        advice = "cut out one stride: some hundred rows are enough"
-        raise MotionFormatError(f"is larger than {LARGEST // 2**20} MB", advice, str(path))
-    return raw
-
-
-def _text(file: str, raw: bytes) -> str:
-    """Text of the bytes, with line ends as newlines."""
-    encoding = next((name for mark, name in _UNICODE.items() if raw.startswith(mark)), None)
-    kind = next((name for start, name in _FORMATS.items() if raw.startswith(start)), "binary")
-    if encoding is None and (kind != "binary" or re.search(rb"[\x00-\x08\x0e-\x1f]", raw)):
-        what = "is not a text file" + ("" if kind == "binary" else f" but {kind}")
-        raise MotionFormatError(what, "export the stride as CSV (UTF-8)", file)
-    try:
-        text = raw.decode(encoding or "utf-8")
-    except UnicodeDecodeError as error:
-        if encoding is not None:
-            raise MotionFormatError(f"is broken {encoding} text: {error.reason}", "save it as UTF-8", file) from error
-        text = raw.decode("latin-1")  # reads any byte; names and numbers are ASCII in every encoding of the West
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _delimiter(header: str) -> str:

@@ -1,0 +1,104 @@
+"""Which way is up, and where does the walker go: from the body, not from the name of an axis."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.errors import MotionFormatError
+
+SNAP = math.radians(10)
+"""Angle to an axis of the laboratory below which a treadmill walker goes along it: belts do."""
+WALKED = 0.5
+"""Mean speed in m/s of the pelvis above which the walker crosses the laboratory."""
+
+
+class Axes(NamedTuple):
+    """Rotation into x forward, y up, z to the right, and how it was found."""
+
+    rotation: Float[np.ndarray, "3 3"]
+    """Its rows are forward, up and right in the axes of the laboratory."""
+    notes: tuple[str, ...]
+
+    def turned(self, vectors: Float[np.ndarray, "samples 3"]) -> Float[np.ndarray, "samples 3"]:
+        """Vectors in the walker's axes."""
+        return vectors @ self.rotation.T
+
+
+def find_axes(
+    pelvis: Float[np.ndarray, "frames 3"],
+    foot: Float[np.ndarray, "frames 3"],
+    pointing: Float[np.ndarray, "frames 3"],
+    rate: float,
+    file: str,
+) -> Axes:
+    """The walker's axes.
+
+    Up is the axis of the laboratory along which the pelvis is above the feet. Forward is the pelvis's way where it walks
+    through the laboratory, otherwise (treadmill, standing) the direction in which the foot swings or points.
+
+    Args:
+        pelvis: a point of pelvis or hip, in m.
+        foot: a point of the foot.
+        pointing: a vector from heel to toe, or from back to front of the pelvis.
+        rate: in Hz.
+        file: its name, for errors.
+
+    Raises:
+        MotionFormatError: if no axis is up.
+    """
+    up, notes = _up(pelvis - foot, file)
+    level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up
+    ahead = level(np.nanmean(pointing, axis=0))
+    there = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
+    way = level(pelvis[there[-1]] - pelvis[there[0]])
+    speed = np.linalg.norm(way) / max((there[-1] - there[0]) / rate, 1e-9)
+    if speed > WALKED:
+        forward = way / np.linalg.norm(way)
+        notes.append(f"overground: the pelvis goes {np.linalg.norm(way):.2f} m along {_named(forward)}")
+        if forward @ ahead < 0:
+            notes.append("the feet point against the way: walking backwards, or heel and toe are swapped?")
+    else:
+        forward = _snapped(_swing(level(foot - pelvis), ahead), up)
+        notes.append(f"treadmill or on the spot: the foot swings along {_named(forward)}")
+    return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes))
+
+
+def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, list[str]]:
+    mean = np.nanmean(above, axis=0)
+    if not np.isfinite(mean).all() or not np.linalg.norm(mean) > 0.1:
+        raise MotionFormatError("the pelvis is not above the feet", "check the names of the markers", file)
+    axis = int(np.argmax(np.abs(mean)))
+    up = np.zeros(3)
+    up[axis] = np.sign(mean[axis])
+    lean = math.degrees(math.acos(min(1.0, float(mean @ up / np.linalg.norm(mean)))))
+    notes = [f"up is {_named(up)}"]
+    if lean > 25:
+        notes.append(f"the legs lean by {lean:.0f} deg on average from it: is it a walk?")
+    return up, notes
+
+
+def _swing(reach: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    """The direction in which the foot moves most against the pelvis, with the sense in which it points."""
+    moves = reach[np.isfinite(reach).all(axis=1)]
+    _, spread, directions = np.linalg.svd(moves - moves.mean(axis=0), full_matrices=False)
+    standing = spread[0] / math.sqrt(moves.shape[0]) < 0.03
+    forward = ahead if standing else directions[0] * (np.sign(directions[0] @ ahead) or 1.0)
+    return forward / max(float(np.linalg.norm(forward)), 1e-12)
+
+
+def _snapped(forward: np.ndarray, up: np.ndarray) -> np.ndarray:
+    axis = int(np.argmax(np.abs(forward)))
+    along = np.zeros(3)
+    along[axis] = np.sign(forward[axis])
+    return along if abs(forward @ along) > math.cos(SNAP) and abs(along @ up) < 0.5 else forward
+
+
+def _named(direction: np.ndarray) -> str:
+    axis = int(np.argmax(np.abs(direction)))
+    sign = "+" if direction[axis] > 0 else "-"
+    off = math.degrees(math.acos(min(1.0, abs(float(direction[axis])))))
+    return f"{sign}{'xyz'[axis]} of the laboratory" + (f" ({off:.0f} deg off it)" if off > 0.5 else "")

@@ -1,0 +1,90 @@
+"""A planar leg from joint angles, as inverse kinematics of OpenSim writes them."""
+
+from __future__ import annotations
+
+
+import numpy as np
+
+from jaxgait.motion.capture.axes import Axes
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.smoothing import fill, lowpass, runs
+from jaxgait.motion.recording import Recording
+
+HIP_IN_PELVIS = (-0.0707, -0.0661)
+"""Hip joint in m forward of and above the origin of the pelvis, in the unscaled model gait2392 (Delp et al. 1990)."""
+FRACTIONS = {"thigh_m": 0.245, "shank_m": 0.246}
+"""Segment lengths as shares of the body height (Winter 2009, figure 4.1), which is the hip height over 0.530."""
+FOOT, ANKLE_HEIGHT, HEEL = 0.152, 0.039, 0.25
+"""Length of the foot and height of the ankle as shares of the body height (Winter), and of the foot behind the ankle."""
+HIP_OF_HEIGHT = 0.530
+NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
+
+
+def has_angles(recording: Recording, side: str) -> bool:
+    """Whether the coordinates of a leg are there."""
+    return all(name.format(s=side[0]) in recording.angles for name in NAMES)
+
+
+def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
+    """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`."""
+    columns = [recording.angles[name.format(s=side[0])] for name in NAMES]
+    filled = fill(np.stack(columns, axis=1), recording.rate)
+    tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
+    notes = [
+        f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm below "
+        "the origin of the pelvis, as in the unscaled gait2392",
+        "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz",
+    ]
+    if np.nanmean(knee) < 0:
+        knee = -knee
+        notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
+    forward = _forward(x, recording.rate)
+    if forward < 0:
+        notes.append("the pelvis goes against pelvis_tx: x is turned round")
+    hip = np.stack([forward * (x + _turned(tilt, 0)), y + _turned(tilt, 1)], axis=1)
+    thigh = tilt + flexion
+    height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT
+    segments = {name: share * height for name, share in FRACTIONS.items()}
+    notes.append("segment lengths are shares of the body height (Winter), which follows from the hip height")
+    points = _points(hip, thigh, thigh - knee, ankle, height)
+    return Leg(
+        recording=recording,
+        side=side,
+        hip=hip,
+        thigh=thigh,
+        shank=thigh - knee,
+        foot=None,
+        ankle_angle=ankle,
+        points=points,
+        other_foot=None,
+        own_foot=None,
+        axes=Axes(np.diag([forward, 1.0, forward]), ()),
+        segments=segments,
+        gaps={},
+        notes=tuple(notes),
+        warnings=(),
+    )
+
+
+def _turned(tilt: np.ndarray, axis: int) -> np.ndarray:
+    """Forward or upward component of the hip from the origin of the tilted pelvis, in m."""
+    a, b = HIP_IN_PELVIS
+    return (a * np.cos(tilt) - b * np.sin(tilt)) if axis == 0 else (a * np.sin(tilt) + b * np.cos(tilt))
+
+
+def _forward(x: np.ndarray, rate: float) -> float:
+    start, end = max(runs(np.isfinite(x)), key=lambda run: run[1] - run[0])
+    return -1.0 if (x[end - 1] - x[start]) / max((end - start) / rate, 1e-9) < -0.3 else 1.0
+
+
+def _points(hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, ankle: np.ndarray, height: float):
+    """Knee, ankle, heel and toe in m by forward kinematics of a body of a height in m."""
+    along = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=1)
+    forward = lambda a: np.stack([np.cos(a), np.sin(a)], axis=1)
+    knee_at = hip + FRACTIONS["thigh_m"] * height * along(thigh)
+    ankle_at = knee_at + FRACTIONS["shank_m"] * height * along(shank)
+    foot = shank + ankle
+    sole = ankle_at + ANKLE_HEIGHT * height * along(foot)
+    heel = sole - HEEL * FOOT * height * forward(foot)
+    toe = sole + (1 - HEEL) * FOOT * height * forward(foot)
+    return {"knee": knee_at, "ankle": ankle_at, "heel": heel, "toe": toe}

@@ -1,0 +1,134 @@
+"""Ground forces: which contact is of which foot, and what the foot got in the sagittal plane."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.smoothing import runs
+from jaxgait.motion.recording import Force
+
+LOADED = 30.0
+"""Vertical force in N above which a foot is on the plate."""
+SHORTEST = 0.15
+"""Shortest contact in s."""
+NEAR = 0.30
+"""Largest distance in m of the centre of pressure from the middle of the foot that is on it."""
+TOGETHER = 0.15
+"""Largest time in s between a contact and the heel strike of the motion, where no centre of pressure tells the foot."""
+
+
+class Contact(NamedTuple):
+    """A foot on a plate."""
+
+    plate: str
+    start: float
+    end: float
+    """Times in s; NaN where the record begins or ends in contact."""
+
+
+class Load(NamedTuple):
+    """The ground reaction on one foot at the frames."""
+
+    force: Float[np.ndarray, "frames 2"]
+    """In N, forward and upward, averaged over a frame."""
+    contacts: tuple[Contact, ...]
+    notes: tuple[str, ...]
+
+
+def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
+    """The ground reaction on the leg's foot; None if there are no forces or none is of this foot.
+
+    Args:
+        leg: the leg.
+        strikes: heel strikes in s by the motion, which tell the foot where no centre of pressure does.
+    """
+    total, contacts, notes = np.zeros((leg.recording.frames, 2)), [], []
+    for plate in leg.recording.forces:
+        force = plate.force @ leg.axes.rotation.T
+        loaded = np.abs(force[:, 1]) > LOADED
+        if loaded.any() and np.mean(force[loaded, 1]) < 0:
+            force = -force
+            notes.append(f"{plate.name}: forces point downward and are turned round: the reaction is wanted")
+        for start, end in _stretches(force[:, 1], plate.time):
+            if _ours(leg, plate, start, end, strikes):
+                total += _averaged(leg, plate.time, force[:, :2], start, end)
+                contacts.append(_contact(plate, start, end))
+    if not contacts:
+        return None
+    plates = sorted({c.plate for c in contacts})
+    notes.append(f"ground forces of {len(contacts)} contacts of the {leg.side} foot on {', '.join(plates)}")
+    return Load(total, tuple(sorted(contacts, key=lambda c: np.nan_to_num(c.start))), tuple(notes))
+
+
+def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:
+    """Samples in contact, as half-open ranges; losses of contact below 30 ms are none."""
+    step = float(np.median(np.diff(time)))
+    loaded = vertical > LOADED
+    for a, b in runs(~loaded):
+        if 0 < a and b < loaded.size and (b - a) * step < 0.03:
+            loaded[a:b] = True
+    return [(a, b) for a, b in runs(loaded) if (b - a) * step >= SHORTEST]
+
+
+def _contact(plate: Force, start: int, end: int) -> Contact:
+    vertical = np.abs(plate.force).max(axis=1)
+    begins = float(plate.time[start]) if start > 0 and np.isfinite(vertical[start - 1]) else np.nan
+    ends = float(plate.time[end]) if end < plate.time.size else np.nan
+    return Contact(plate.name, begins, ends)
+
+
+def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:
+    """Whether a contact is of the leg's own foot: by the centre of pressure, otherwise by the time of the heel strike."""
+    moments = leg.recording.time
+    within = (moments >= plate.time[start]) & (moments <= plate.time[end - 1])
+    if plate.point is not None and leg.own_foot is not None and within.any():
+        point = np.stack([np.interp(moments[within], plate.time, x) for x in _spanned(plate.point, start, end).T], axis=1)
+        point = point @ leg.axes.rotation.T
+        own = _distance(point, leg.own_foot[within])
+        other = np.inf if leg.other_foot is None else _distance(point, leg.other_foot[within])
+        if np.isfinite(own):
+            return own < NEAR and own < other
+    named = _named(plate.name)
+    if named:
+        return named == leg.side
+    begins = plate.time[start]
+    return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < TOGETHER
+
+
+def _named(plate: str) -> str | None:
+    words = plate.lower().replace(".", "_").split("_")
+    for side in ("right", "left"):
+        if side in words or side[0] in words:
+            return side
+    return None
+
+
+def _spanned(point: np.ndarray, start: int, end: int) -> np.ndarray:
+    """The centre of pressure in contact only: outside of it, it is noise."""
+    there = np.zeros(point.shape[0], bool)
+    there[start:end] = True
+    return np.where(there[:, None], point, np.nan)
+
+
+def _distance(point: np.ndarray, foot: np.ndarray) -> float:
+    """Median horizontal distance in m; NaN if nothing is known."""
+    apart = np.hypot(point[:, 0] - foot[:, 0], point[:, 2] - foot[:, 2])
+    return float(np.nanmedian(apart)) if np.isfinite(apart).any() else np.nan
+
+
+def _averaged(leg: Leg, time: np.ndarray, force: np.ndarray, start: int, end: int) -> np.ndarray:
+    """The force of one contact averaged over every frame: the difference of its impulse, over the frame's time."""
+    inside = np.zeros(time.size)
+    inside[start:end] = 1.0
+    step = 1.0 / leg.recording.rate
+    edges = np.append(leg.recording.time - 0.5 * step, leg.recording.time[-1] + 0.5 * step)
+    result = np.empty((leg.recording.frames, 2))
+    for k in range(2):
+        steady = force[:, k] * inside
+        impulse = np.concatenate(([0.0], np.cumsum(0.5 * (steady[1:] + steady[:-1]) * np.diff(time))))
+        result[:, k] = np.diff(np.interp(edges, time, impulse)) / step
+    return result

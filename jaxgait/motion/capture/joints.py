@@ -1,0 +1,168 @@
+"""Joint centres from markers: regressions for the hip, pairs for knee and ankle, or clusters after a standing trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.capture.maps import Found
+
+Markers = Mapping[str, Float[np.ndarray, "frames 3"]]
+Track = Float[np.ndarray, "frames 3"]
+
+HARRINGTON, BELL = "harrington", "bell"
+REGRESSIONS = (HARRINGTON, BELL)
+"""Regressions of the hip joint centre from the pelvis."""
+STRAIGHT = math.radians(12)
+"""Largest knee angle of a standing trial that is taken for an offset of the knee's markers."""
+
+
+class Joints(NamedTuple):
+    """Points of one leg in m, in the walker's axes (x forward, y up, z right); None where nothing tells."""
+
+    hip: Track
+    knee: Track
+    ankle: Track
+    heel: Track | None
+    toe: Track | None
+    notes: tuple[str, ...]
+
+
+class Standing(NamedTuple):
+    """What a standing trial tells: joint centres on the shank's cluster, and the knee's offset."""
+
+    cluster: dict[str, Float[np.ndarray, "3"]]
+    """Markers of the shank's cluster."""
+    knee: Float[np.ndarray, "3"]
+    ankle: Float[np.ndarray, "3"]
+    forward: float
+    """Displacement in m that puts the knee between hip and ankle, forward in the shank."""
+    angle: float
+    """Knee angle in rad in standing, before that."""
+
+
+def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARRINGTON) -> Track:
+    """The hip joint centre from ASIS and PSIS (or sacrum), in the markers' axes.
+
+    Harrington et al. 2007 (J Biomech 40:595-602): 0.24 PD + 9.9 mm behind, 0.30 PW + 10.9 mm below and 0.33 PW + 7.3 mm
+    beside the middle of the ASIS, PW being the distance of the ASIS and PD that from their middle to that of the PSIS.
+    Bell et al. 1990 (J Biomech 23:617-621): 0.19 PW behind, 0.30 PW below, 0.36 PW beside.
+    """
+    right, left = markers[found.asis["right"]], markers[found.asis["left"]]
+    both = len(found.psis) == 2
+    back = 0.5 * sum(markers[n] for n in found.psis.values()) if both else markers[found.roles["sacrum"]]
+    middle = 0.5 * (right + left)
+    width = float(np.nanmedian(np.linalg.norm(right - left, axis=1)))
+    depth = float(np.nanmedian(np.linalg.norm(middle - back, axis=1)))
+    z = _unit(right - left)
+    y = _unit(np.cross(z, middle - back))
+    x = np.cross(y, z)
+    behind, below, beside = _regression(width, depth, regression)
+    return middle - behind * x - below * y + (beside if side == "right" else -beside) * z
+
+
+def _regression(width: float, depth: float, regression: str) -> tuple[float, float, float]:
+    if regression == BELL:
+        return 0.19 * width, 0.30 * width, 0.36 * width
+    if regression == HARRINGTON:
+        return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
+    raise ValueError(f"no regression {regression!r}; there are {', '.join(REGRESSIONS)}")
+
+
+def joints(
+    markers: Markers, found: Found, side: str, regression: str = HARRINGTON, standing: Standing | None = None
+) -> Joints:
+    """The points of one leg.
+
+    Args:
+        markers: positions in the walker's axes.
+        found: the map, which lacks nothing (see `Found.lacks`).
+        side: right or left.
+        regression: of the hip centre.
+        standing: from the standing trial, if there is one.
+    """
+    notes: list[str] = []
+    hip = _hip(markers, found, side, regression, notes)
+    knee, ankle = (_joint(markers, found.roles, name, notes) for name in ("knee", "ankle"))
+    if standing is not None and (knee is None or ankle is None):
+        carried = _carried(markers, standing)
+        knee = carried[0] if knee is None else knee
+        ankle = carried[1] if ankle is None else ankle
+        notes.append(f"knee and ankle are carried by {' '.join(standing.cluster)} from the standing trial")
+    assert knee is not None and ankle is not None, "the map lacks a knee or an ankle"
+    if standing is not None and standing.forward:
+        knee = knee + standing.forward * _front(knee, ankle)
+        notes.append(
+            f"the knee is moved by {1e3 * standing.forward:+.1f} mm forward: so it is straight in the standing trial, "
+            f"where it was {math.degrees(standing.angle):+.1f} deg"
+        )
+    heel, toe = (markers.get(found.roles.get(role, "")) for role in ("heel", "toe"))
+    return Joints(hip, knee, ankle, heel, toe, tuple(notes))
+
+
+def _hip(markers: Markers, found: Found, side: str, regression: str, notes: list[str]) -> Track:
+    if "hip_centre" in found.roles:
+        notes.append(f"hip: the recorded centre {found.roles['hip_centre']}")
+        return markers[found.roles["hip_centre"]]
+    if found.pelvis:
+        notes.append(f"hip: joint centre by the regression of {regression.capitalize()}")
+        return hip_centre(markers, found, side, regression)
+    notes.append(f"hip: the marker {found.roles['trochanter']} of the greater trochanter, which is no joint centre")
+    return markers[found.roles["trochanter"]]
+
+
+def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[str]) -> Track | None:
+    """The centre between the markers of a joint; its lateral marker alone lies beside it, seen from the side."""
+    if f"{name}_centre" in roles:
+        return markers[roles[f"{name}_centre"]]
+    if f"{name}_lateral" not in roles:
+        return None
+    if f"{name}_medial" in roles:
+        notes.append(f"{name}: between {roles[f'{name}_lateral']} and {roles[f'{name}_medial']}")
+        return 0.5 * (markers[roles[f"{name}_lateral"]] + markers[roles[f"{name}_medial"]])
+    notes.append(f"{name}: the lateral marker {roles[f'{name}_lateral']}, beside the joint centre")
+    return markers[roles[f"{name}_lateral"]]
+
+
+def stand(markers: Markers, found: Found, side: str, regression: str = HARRINGTON) -> Standing:
+    """What a standing trial tells, from the median of its positions in the walker's axes."""
+    still = {name: np.nanmedian(x, axis=0, keepdims=True) for name, x in markers.items()}
+    leg = joints(still, found, side, regression)
+    hip, knee, ankle = (x[0] for x in (leg.hip, leg.knee, leg.ankle))
+    turn = lambda a, b: math.atan2(b[0] - a[0], a[1] - b[1])
+    angle = turn(hip, knee) - turn(knee, ankle)
+    share = (hip[1] - knee[1]) / (hip[1] - ankle[1])
+    off = hip[0] + share * (ankle[0] - hip[0]) - knee[0]
+    forward = float(off) if abs(angle) < STRAIGHT else 0.0
+    cluster = {name: still[name][0] for name in found.clusters["shank_cluster"] if np.isfinite(still[name]).all()}
+    return Standing(cluster, knee, ankle, forward, angle)
+
+
+def _carried(markers: Markers, standing: Standing) -> tuple[Track, Track]:
+    """Knee and ankle by the rigid motion that brings the cluster from the standing trial to where it is (Kabsch)."""
+    names = [name for name in standing.cluster if name in markers]
+    before = np.stack([standing.cluster[name] for name in names])
+    now = np.stack([markers[name] for name in names], axis=1)
+    there = np.isfinite(now).all(axis=(1, 2))
+    centre, centres = before.mean(axis=0), now.mean(axis=1)
+    moments = np.einsum("ka,fkb->fab", before - centre, np.where(there[:, None, None], now - centres[:, None], 0.0))
+    u, _, vt = np.linalg.svd(moments)
+    sign = np.sign(np.linalg.det(u) * np.linalg.det(vt))
+    flip = np.stack([np.ones_like(sign), np.ones_like(sign), sign], axis=1)
+    rotation = np.einsum("fba,fb,fcb->fac", vt, flip, u)
+    place = lambda p: np.where(there[:, None], centres + np.einsum("fab,b->fa", rotation, p - centre), np.nan)
+    return place(standing.knee), place(standing.ankle)
+
+
+def _front(knee: Track, ankle: Track) -> Track:
+    """The direction forward of the shank in the sagittal plane."""
+    along = _unit(np.where(np.array([True, True, False]), knee - ankle, 0.0))
+    return np.stack([along[:, 1], -along[:, 0], np.zeros(along.shape[0])], axis=1)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -1,0 +1,229 @@
+"""One leg in the sagittal plane: its points and angles over time, from markers or from joint angles."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.capture import maps
+from jaxgait.motion.capture.axes import Axes, find_axes
+from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
+from jaxgait.motion.capture.maps import Found
+from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, fill, lowpass
+from jaxgait.motion.recording import Recording
+
+Plane = Float[np.ndarray, "frames 2"]
+Signal = Float[np.ndarray, " frames"]
+
+FLOOR = (-0.03, 0.12)
+"""Heights in m above the laboratory's zero that the lowest marker of a standing foot may have."""
+SOLE = 0.03
+"""Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a leg is measured from a recording."""
+
+    own_map: Mapping[str, Any] | None = None
+    static: Recording | None = None
+    regression: str = HARRINGTON
+    cutoff: float | None = CUTOFF
+    """Of the low-pass, in Hz; None for none."""
+    longest_gap: float = LONGEST_GAP
+    """Longest gap that is filled, in s."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Leg:
+    """Points in m (x forward, y up) and angles in rad of one leg; NaN in gaps."""
+
+    recording: Recording
+    side: str
+    hip: Plane
+    thigh: Signal
+    shank: Signal
+    foot: Signal | None
+    """Line of the foot from the horizontal, toe up; its offset is not removed. None if the ankle angle is recorded."""
+    ankle_angle: Signal | None
+    """Recorded ankle angle, dorsiflexion positive; None if it follows from the foot."""
+    points: dict[str, Plane]
+    """Of knee, ankle, heel and toe what there is."""
+    other_foot: Float[np.ndarray, "frames 3"] | None
+    own_foot: Float[np.ndarray, "frames 3"] | None
+    """Middle of the feet in the walker's axes, to tell which one is on a plate."""
+    axes: Axes
+    segments: dict[str, float]
+    """Lengths in m."""
+    gaps: dict[str, Float[np.ndarray, " frames"]]
+    """1 where a marker of the leg was missing in the recording."""
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg:
+    """The leg of a side, from markers if they make one, otherwise from joint angles.
+
+    Raises:
+        MotionFormatError: naming what is missing.
+    """
+    found = maps.find(recording.markers, side, options.static is not None, options.own_map)
+    lacking = found.lacks(options.static is not None)
+    if not lacking:
+        return _from_markers(recording, side, found, options)
+    from jaxgait.motion.capture.coordinates import from_angles, has_angles
+
+    if has_angles(recording, side):
+        return from_angles(recording, side, options.cutoff)
+    there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
+    what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
+    advice = "name the markers in a map of your own (--markers map.toml)"
+    if not found.lacks(carried=True):
+        advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
+    elif maps.find(recording.markers, _other(side), options.static is not None).lacks(False) == []:
+        advice = f"the {_other(side)} leg is there"
+    raise recording.error(what, advice)
+
+
+def _other(side: str) -> str:
+    return "left" if side == "right" else "right"
+
+
+def _from_markers(recording: Recording, side: str, found: Found, options: Options) -> Leg:
+    other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
+    names = _wanted(found) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
+    gaps = {name: 1.0 - np.isfinite(recording.markers[name]).all(axis=1) for name in _wanted(found)}
+    notes = [f"markers: {found.set_name} ({found.describe()})"]
+    smooth = _smooth(recording, sorted(names), options, notes)
+    axes = _axes(recording, smooth, found)
+    turned = {name: axes.turned(x) for name, x in smooth.items()}
+    standing = _standing(found, side, options, recording)
+    body = joints(turned, found, side, options.regression, standing)
+    warnings = _mirrored(turned, found, recording)
+    points, lift = {"hip": body.hip, "knee": body.knee, "ankle": body.ankle}, _floor(turned, found)
+    points |= {k: x for k, x in (("heel", body.heel), ("toe", body.toe)) if x is not None}
+    if lift:
+        warnings.append(f"the floor is not at the laboratory's zero: heights are raised by {1e3 * lift:.0f} mm")
+    plane = {k: x[:, :2] + np.array([0.0, lift]) for k, x in points.items()}
+    back, front = (plane["heel"] if "heel" in plane else plane["ankle"]), plane.get("toe", plane["ankle"])
+    if "heel" not in plane or "toe" not in plane:
+        warnings.append("the foot has one marker besides the ankle: its line goes through the ankle")
+    return Leg(
+        recording=recording,
+        side=side,
+        hip=plane["hip"],
+        thigh=_hanging(plane["hip"], plane["knee"]),
+        shank=_hanging(plane["knee"], plane["ankle"]),
+        foot=np.arctan2(front[:, 1] - back[:, 1], front[:, 0] - back[:, 0]),
+        ankle_angle=None,
+        points={k: x for k, x in plane.items() if k != "hip"},
+        other_foot=_middle(turned, other),
+        own_foot=_middle(turned, found),
+        axes=axes,
+        segments=_segments(plane),
+        gaps={name: gap for name, gap in gaps.items() if gap.any()},
+        notes=(*notes, *axes.notes, *body.notes),
+        warnings=tuple(warnings),
+    )
+
+
+def _wanted(found: Found) -> set[str]:
+    """The markers that a leg is computed from."""
+    pelvis = [*found.asis.values(), *found.psis.values()]
+    return {*found.roles.values(), *pelvis, *found.clusters["shank_cluster"]}
+
+
+def _smooth(recording: Recording, names: list[str], options: Options, notes: list[str]) -> dict[str, np.ndarray]:
+    """The markers without short gaps and noise."""
+    filled = {name: fill(recording.markers[name], recording.rate, options.longest_gap) for name in names}
+    count = sum(f.filled for f in filled.values())
+    left = {name: f.left for name, f in filled.items() if f.left}
+    notes.append(f"gaps of up to {options.longest_gap:g} s are filled: {count} positions")
+    if left:
+        listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
+        notes.append(f"longer gaps remain: {listed}")
+    cutoff = options.cutoff
+    kind = "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz"
+    notes.append(kind)
+    return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
+
+
+def _axes(recording: Recording, markers: Mapping[str, np.ndarray], found: Found) -> Axes:
+    hips = [*found.asis.values()] or [found.roles[r] for r in ("hip_centre", "trochanter") if r in found.roles]
+    feet = [found.roles[r] for r in ("ankle_centre", "ankle_lateral", "heel", "toe") if r in found.roles]
+    pelvis = np.mean([markers[name] for name in hips], axis=0)
+    foot = np.mean([markers[name] for name in feet], axis=0)
+    front = found.roles.get("toe", feet[0])
+    back = found.roles.get("heel", feet[0])
+    pointing = markers[front] - markers[back]
+    if found.pelvis:
+        behind = [*found.psis.values()] if len(found.psis) == 2 else [found.roles["sacrum"]]
+        pointing = pelvis - np.mean([markers[name] for name in behind], axis=0)
+    if not np.isfinite(pelvis - foot).all(axis=1).any():
+        raise recording.error("no frame has all markers of pelvis and foot", "fill gaps first")
+    return find_axes(pelvis, foot, pointing, recording.rate, recording.file)
+
+
+def _standing(found: Found, side: str, options: Options, recording: Recording) -> Standing | None:
+    """The calibration of the standing trial, if there is one.
+
+    Raises:
+        MotionFormatError: if it lacks what it is needed for.
+    """
+    if options.static is None:
+        return None
+    static = options.static
+    there = maps.find(static.markers, side, own=options.own_map)
+    if there.lacks(carried=False):
+        what = f"the standing trial lacks {', '.join(there.lacks(carried=False))}"
+        raise static.error(what, "knee and ankle need markers in it")
+    still = {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in _wanted(there) if n in static.markers}
+    axes = _axes(static, still, there)
+    cluster = tuple(n for n in found.clusters["shank_cluster"] if n in still)
+    there = there._replace(clusters=there.clusters | {"shank_cluster": cluster})
+    still |= {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in cluster}
+    carried = {"knee_lateral", "knee_centre"}.isdisjoint(found.roles) or {"ankle_lateral", "ankle_centre"}.isdisjoint(
+        found.roles
+    )
+    if carried and len(cluster) < 3:
+        what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
+        raise recording.error(what, "three are wanted, or markers on knee and ankle")
+    return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
+
+
+def _mirrored(markers: Mapping[str, np.ndarray], found: Found, recording: Recording) -> list[str]:
+    if len(found.asis) < 2 or not np.any([x[:, 2] for x in markers.values()]):
+        return []
+    wide = float(np.nanmean(markers[found.asis["right"]][:, 2] - markers[found.asis["left"]][:, 2]))
+    said = "the right ASIS is left of the left one: swapped sides, or mirrored axes?"
+    return [said] if wide < 0 else []
+
+
+def _floor(markers: Mapping[str, np.ndarray], found: Found) -> float:
+    """What has to be added to heights in m, so that the floor is at zero; 0 where it is."""
+    low = [np.nanpercentile(markers[found.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in found.roles]
+    lowest = float(min(low))
+    return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] else SOLE - lowest
+
+
+def _hanging(above: Plane, below: Plane) -> Signal:
+    """Angle in rad of a segment from the downward vertical, forward positive."""
+    return np.arctan2(below[:, 0] - above[:, 0], above[:, 1] - below[:, 1])
+
+
+def _middle(markers: Mapping[str, np.ndarray], found: Found) -> np.ndarray | None:
+    tracks = [markers[found.roles[r]] for r in ("heel", "toe") if r in found.roles]
+    tracks = tracks or [markers[found.roles[r]] for r in ("ankle_lateral",) if r in found.roles]
+    return np.mean(tracks, axis=0) if tracks else None
+
+
+def _segments(plane: Mapping[str, Plane]) -> dict[str, float]:
+    """Mean lengths in m of thigh and shank in the sagittal plane."""
+    long = lambda a, b: float(np.nanmean(np.hypot(*(plane[a] - plane[b]).T)))
+    return {"thigh_m": long("hip", "knee"), "shank_m": long("knee", "ankle")}
+
+

@@ -1,0 +1,149 @@
+"""Which marker is what: the known marker sets, found by the names that are there, and maps of one's own."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib.resources
+import pathlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.text import content
+
+SIDES = {"right": "R", "left": "L"}
+ROLES = (
+    "asis psis sacrum hip_centre trochanter knee_centre knee_lateral knee_medial ankle_centre ankle_lateral "
+    "ankle_medial heel toe thigh_cluster shank_cluster"
+).split()
+"""What a marker can be; clusters have several."""
+MANY = ("thigh_cluster", "shank_cluster")
+
+
+class Found(NamedTuple):
+    """The markers of one side by role."""
+
+    set_name: str
+    roles: dict[str, str]
+    clusters: dict[str, tuple[str, ...]]
+    asis: dict[str, str]
+    """ASIS markers by side: the pelvis needs both."""
+    psis: dict[str, str]
+
+    def describe(self) -> str:
+        """The roles with their markers."""
+        single = [f"{role} {name}" for role, name in self.roles.items()]
+        many = [f"{role} {' '.join(names)}" for role, names in self.clusters.items() if names]
+        return ", ".join(single + many)
+
+    @property
+    def pelvis(self) -> bool:
+        """Whether the hip centre can be computed from the pelvis."""
+        return len(self.asis) == 2 and (len(self.psis) == 2 or "sacrum" in self.roles)
+
+    def lacks(self, carried: bool) -> list[str]:
+        """What is missing for a planar leg; knee and ankle may be carried by a cluster from a static trial."""
+        wants = [] if self.pelvis or {"hip_centre", "trochanter"} & set(self.roles) else ["hip (ASIS and PSIS/sacrum)"]
+        if not (carried and self.clusters["shank_cluster"]):
+            wants += [j for j in ("knee", "ankle") if not {f"{j}_centre", f"{j}_lateral"} & set(self.roles)]
+        return wants + ([] if {"heel", "toe"} & set(self.roles) else ["foot (heel or toe)"])
+
+
+@functools.cache
+def known() -> dict[str, dict[str, list[str]]]:
+    """The known marker sets: names by role."""
+    text = importlib.resources.files("jaxgait.motion").joinpath("data", "marker_maps.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def plain(name: str) -> str:
+    """A name without case, subject, dots, blanks, hyphens and underscores."""
+    return re.sub(r"[^A-Z0-9]", "", name.split(":")[-1].upper())
+
+
+def spellings(names: Iterable[str]) -> dict[str, str]:
+    """Plain names, also with the side moved to the front, to the names as they are; the first one counts."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(plain(name), name)
+    for name in names:
+        words = [w for w in re.split(r"[\s._\-]+", name.split(":")[-1].upper()) if w]
+        short = [{"RIGHT": "R", "LEFT": "L"}.get(w, w) for w in words]
+        found.setdefault(plain("".join(short)), name)
+        if short and short[-1] in ("R", "L"):
+            found.setdefault(plain(short[-1] + "".join(short[:-1])), name)
+    return found
+
+
+def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[str, Any] | None = None) -> Found:
+    """The marker set whose names are there.
+
+    Args:
+        names: the markers of the recording.
+        side: right or left.
+        carried: whether a static trial is there, from which clusters carry joint centres.
+        own: a map of one's own (see `read_map`).
+
+    Returns:
+        The set with the most roles among those that make a leg; names of several sets together if none alone does.
+    """
+    there = spellings(list(names))
+    if own is not None:
+        return _matched("own map", own, there, side)
+    candidates = [_matched(name, table, there, side) for name, table in known().items()]
+    whole = [c for c in candidates if not c.lacks(carried)]
+    if whole:
+        return max(whole, key=_count)
+    merged: dict[str, list[str]] = {}
+    for table in known().values():
+        for role, options in table.items():
+            merged.setdefault(role, []).extend(options)
+    return _matched("names of several sets", merged, there, side)
+
+
+def _count(found: Found) -> int:
+    return len(found.roles) + len(found.psis) + sum(len(names) for names in found.clusters.values())
+
+
+def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side: str) -> Found:
+    """A map applied to the names that are there."""
+
+    def names(role: str, of: str) -> list[str]:
+        options = table.get(of, table) if isinstance(table.get(of), dict) else table
+        listed = options.get(role, table.get(role, []))
+        listed = [listed] if isinstance(listed, str) else listed
+        keys = [plain(option.replace("{S}", SIDES[of])) for option in listed]
+        return list(dict.fromkeys(there[key] for key in keys if key in there))
+
+    single = {role: names(role, side)[:1] for role in ROLES if role not in MANY}
+    clusters = {role: tuple(names(role, side)) for role in MANY}
+    both = {role: {of: names(role, of)[0] for of in SIDES if names(role, of)} for role in ("asis", "psis")}
+    return Found(name, {r: n[0] for r, n in single.items() if n}, clusters, both["asis"], both["psis"])
+
+
+def read_map(path: str | pathlib.Path) -> dict[str, Any]:
+    """Reads a map of one's own from TOML: a table of roles with {S} for R or L, or [right] and [left].
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: if it is no TOML, or names an unknown role.
+    """
+    file = str(path)
+    raw = content(pathlib.Path(path), 2**20, "a TOML file", "a map has some lines")
+    try:
+        table = tomllib.loads(raw.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = str(error).splitlines()[0][:150]
+        raise MotionFormatError(f"is no TOML: {reason}", 'write lines such as asis = "{S}ASI"', file) from error
+    tables = [table, *(table[side] for side in SIDES if isinstance(table.get(side), dict))]
+    for role, value in ((r, v) for t in tables for r, v in t.items() if not (r in SIDES and isinstance(v, dict))):
+        if role not in ROLES:
+            near = difflib.get_close_matches(role, ROLES, n=1)
+            advice = f"is it {near[0]!r}?" if near else f"roles are {', '.join(ROLES)}"
+            raise MotionFormatError(f"an unknown role {role[:40]!r}", advice, file)
+        if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
+            raise MotionFormatError(f"{role} is no name", f'write {role} = "NAME", or a list of names', file)
+    return table

@@ -1,0 +1,68 @@
+"""Gaps and noise: short gaps filled by cubic splines, then a zero-lag low-pass."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.interpolate import CubicSpline
+from scipy.signal import butter, filtfilt
+
+CUTOFF = 8.0
+"""Cut-off in Hz of the low-pass, usual for walking (Winter 2009, chapter 3)."""
+LONGEST_GAP = 0.2
+"""Longest gap in s that is filled."""
+
+
+class Filled(NamedTuple):
+    """A trajectory without its short gaps."""
+
+    values: Float[np.ndarray, "frames axes"]
+    filled: int
+    """Frames that were filled."""
+    left: int
+    """Frames in gaps that are too long, between the first and the last position."""
+
+
+def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
+    """Stretches of True, as half-open ranges of frames."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False])).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float = LONGEST_GAP) -> Filled:
+    """Fills gaps of up to `longest` s between recorded frames by cubic splines; none at the ends."""
+    there = np.isfinite(values).all(axis=1)
+    gaps = [(a, b) for a, b in runs(~there) if a > 0 and b < there.size]
+    short = [(a, b) for a, b in gaps if (b - a) <= longest * rate + 1e-9]
+    result = np.where(there[:, None], values, np.nan)
+    for a, b in short:
+        near = np.arange(max(0, a - 10), min(there.size, b + 10))
+        known = near[there[near]]
+        if known.size >= 4:
+            result[a:b] = CubicSpline(known, values[known])(np.arange(a, b))
+        else:
+            result[a:b] = [np.interp(i, known, values[known, 0]) for i in range(a, b)] if values.shape[1] == 1 else np.nan
+    filled = sum(b - a for a, b in short)
+    return Filled(result, filled, sum(b - a for a, b in gaps) - filled)
+
+
+def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = CUTOFF):
+    """Zero-lag Butterworth of fourth order (second order, forward and backward), every stretch between gaps for itself.
+
+    The design frequency is raised by 1/0.802, so that both passes together have the cut-off (Winter 2009, eq. 3.9).
+
+    Args:
+        values: positions; gaps are NaN and remain.
+        rate: in Hz.
+        cutoff: in Hz; None leaves the values as they are.
+    """
+    if cutoff is None or cutoff / 0.802 >= 0.5 * rate:
+        return values
+    b, a = butter(2, cutoff / 0.802, fs=rate)
+    result, pad = np.array(values, dtype=float), int(rate // 4)
+    for start, end in runs(np.isfinite(values).all(axis=1)):
+        if end - start > 12:
+            result[start:end] = filtfilt(b, a, values[start:end], axis=0, padlen=min(max(pad, 9), end - start - 1))
+    return result

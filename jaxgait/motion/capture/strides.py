@@ -1,0 +1,188 @@
+"""Strides: cut at heel strikes, brought to one length, outliers dropped with a reason, averaged, drift removed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy.interpolate import CubicSpline
+
+from jaxgait.motion import norms
+from jaxgait.motion.capture.events import Events
+from jaxgait.motion.capture.ground import Load
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.smoothing import runs
+from jaxgait.motion.norms import inside
+
+SAMPLES = 101
+"""Samples of a stride, heel strike to heel strike."""
+FLAT = slice(18, 33)
+"""Samples of a stride in which the foot is flat on the floor."""
+BELT = 0.15
+"""Speed in m/s of the standing foot above which it stands on a belt."""
+UNLIKE = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
+"""Root mean square deviation from the median stride above which a stride is dropped."""
+REPEAT = 0.03
+"""Time in s by which the end of a single stride may be moved to where the angles repeat best."""
+DURATION = 0.2
+"""Relative deviation of a stride time from the median one above which a stride is dropped."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StrideCurve:
+    """One stride: its signals at 101 even times, and why it was dropped, if it was."""
+
+    trial: str
+    start: float
+    """Time of its heel strike in s."""
+    period: float
+    """Stride time in s."""
+    drift: float
+    """Mean speed of the hip in the laboratory, in m/s."""
+    belt: float
+    """Speed of the belt, in m/s; 0 overground."""
+    signals: dict[str, Float[np.ndarray, " samples"]]
+    """hip_x_m (less the drift), hip_y_m, thigh_rad, shank_rad, knee_rad, foot_rad, ankle_rad."""
+    points: dict[str, Float[np.ndarray, "samples 2"]]
+    """Of knee, ankle, heel and toe in m, x from the hip's mean progression."""
+    load: Float[np.ndarray, "samples 2"] | None
+    """Ground reaction in N."""
+    toe_off: float | None
+    """As a share of the stride."""
+    reason: str = ""
+
+    @property
+    def speed(self) -> float:
+        """Walking speed in m/s."""
+        return self.drift + self.belt
+
+
+def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
+    """The strides between the heel strikes of a leg, or from them to other ends in s."""
+    ends = events.strikes[1:] if ends is None else ends
+    strides = [_stride(leg, a, b, events, load) for a, b in zip(events.strikes, ends, strict=False)]
+    moving = [s.belt for s in strides if np.isfinite(s.belt)]
+    belt = float(np.median(moving)) if moving else 0.0
+    belt = belt if abs(belt) > BELT else 0.0
+    return [dataclasses.replace(s, belt=belt) for s in strides]
+
+
+def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | None) -> StrideCurve:
+    time, period = np.linspace(start, end, SAMPLES), end - start
+    tracks = {"hip": leg.hip, **leg.points}
+    points = {k: _at(leg, x, time) for k, x in tracks.items()}
+    angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank}
+    angles |= {"foot_rad": leg.foot} if leg.foot is not None else {"ankle_rad": leg.ankle_angle}
+    signals = {k: _at(leg, np.unwrap(x)[:, None] if np.isfinite(x).all() else x[:, None], time)[:, 0] for k, x in angles.items()}
+    drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
+    mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
+    way = mean + drift * (time - start)
+    points = {k: x - np.stack([way, np.zeros(SAMPLES)], axis=1) for k, x in points.items()}
+    signals |= {"hip_x_m": points["hip"][:, 0], "hip_y_m": points["hip"][:, 1]}
+    signals["knee_rad"] = signals["thigh_rad"] - signals["shank_rad"]
+    feet = [np.polyfit(time[FLAT], (x[:, 0] + way)[FLAT], 1)[0] for k, x in points.items() if k in _standing(points)]
+    offs = [(t - start) / period for t in events.offs if start < t < end]
+    loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.contacts)
+    reason = _broken(signals, period)
+    return StrideCurve(
+        trial=leg.recording.name,
+        start=float(start),
+        period=float(period),
+        drift=drift,
+        belt=-float(np.mean(feet)) if feet else math.nan,
+        signals=signals,
+        points=points,
+        load=_at(leg, load.force, time) if loaded and load is not None else None,
+        toe_off=float(offs[0]) if offs else None,
+        reason=reason,
+    )
+
+
+def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:
+    return tuple(k for k in ("heel", "toe") if k in points) or ("ankle",)
+
+
+def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """A track at some times by cubic splines between gaps; NaN where it is not known."""
+    clock, result = leg.recording.time, np.full((time.size, track.shape[1]), np.nan)
+    for a, b in runs(np.isfinite(track).all(axis=1)):
+        inside_run = (time >= clock[a] - 1e-9) & (time <= clock[b - 1] + 1e-9)
+        if b - a > 3 and inside_run.any():
+            result[inside_run] = CubicSpline(clock[a:b], track[a:b])(time[inside_run])
+    return result
+
+
+def _broken(signals: dict[str, np.ndarray], period: float) -> str:
+    """Why a stride cannot be used by itself; empty if it can."""
+    missing = max(float(np.mean(~np.isfinite(x))) for x in signals.values())
+    if missing:
+        return f"markers are missing for {missing:.0%} of it"
+    if not inside(period, norms.PERIOD.possible):
+        return f"it takes {period:.2f} s"
+    swing = math.degrees(float(np.ptp(signals["thigh_rad"])))
+    return f"the thigh swings by {swing:.1f} deg only" if swing < 8 else ""
+
+
+def best_end(leg: Leg, stride: StrideCurve) -> float:
+    """The time in s at most `REPEAT` from the end of a stride at which thigh and shank are most as at its start.
+
+    Two heel strikes are found with an error of a frame or two each; one stride alone shows it as a jump.
+    """
+    times = stride.start + stride.period + np.arange(-REPEAT, REPEAT + 1e-9, 1e-3)
+    angles = np.stack([leg.thigh, leg.shank], axis=1)
+    start = _at(leg, angles, np.array([stride.start]))
+    apart = np.sum((_at(leg, angles, times) - start) ** 2, axis=1)
+    return float(times[np.nanargmin(apart)])
+
+
+def levelled(strides: list[StrideCurve]) -> list[StrideCurve]:
+    """The strides with foot angles from the flat foot, and ankle angles from them."""
+    raw = [s for s in strides if not s.reason and "foot_rad" in s.signals]
+    if not raw:
+        shown = [s for s in strides if "ankle_rad" in s.signals]
+        return [dataclasses.replace(s, signals=s.signals | _foot(s)) for s in shown] or strides
+    flat = float(np.mean([np.mean(s.signals["foot_rad"][FLAT]) for s in raw]))
+    return [_level(s, flat) for s in strides]
+
+
+def _foot(stride: StrideCurve) -> dict[str, np.ndarray]:
+    return {"foot_rad": stride.signals["ankle_rad"] + stride.signals["shank_rad"]}
+
+
+def _level(stride: StrideCurve, flat: float) -> StrideCurve:
+    foot = stride.signals["foot_rad"] - flat
+    return dataclasses.replace(
+        stride, signals=stride.signals | {"foot_rad": foot, "ankle_rad": foot - stride.signals["shank_rad"]}
+    )
+
+
+def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
+    """The strides with a reason to drop those that are unlike the others, in time or in shape.
+
+    One of two strides cannot be told to be the wrong one: from three strides on.
+    """
+    good = [s for s in strides if not s.reason]
+    if len(good) < 3:
+        return strides
+    period = float(np.median([s.period for s in good]))
+    middle = {k: np.median([s.signals[k] for s in good], axis=0) for k in UNLIKE}
+    return [s if s.reason else dataclasses.replace(s, reason=_unlike(s, period, middle)) for s in strides]
+
+
+def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray]) -> str:
+    if abs(stride.period - period) > DURATION * period:
+        return f"it takes {stride.period:.2f} s, the others {period:.2f} s"
+    for k, limit in UNLIKE.items():
+        off = float(np.sqrt(np.mean((stride.signals[k] - middle[k]) ** 2)))
+        if off > limit:
+            size = f"{1e3 * off:.0f} mm" if k.endswith("_m") else f"{math.degrees(off):.0f} deg"
+            return f"{k.rsplit('_', 1)[0]} is {size} (rms) off the median stride"
+    return ""
+
+
+def closed(curve: Float[np.ndarray, " samples"]) -> tuple[np.ndarray, float]:
+    """The curve without the straight line that keeps it from closing, and the gap that was removed, in its unit."""
+    gap = float(curve[-1] - curve[0])
+    return curve - gap * np.linspace(-0.5, 0.5, curve.size), gap

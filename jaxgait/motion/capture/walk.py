@@ -1,0 +1,222 @@
+"""Everything measured of one leg's walk, from one or several trials of one person.
+
+    walk = measure([read_recording("walk.c3d")], "right")
+    walk.mean["knee_rad"], walk.speed, walk.notes
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.capture import strides as cutting
+from jaxgait.motion.capture.events import Events, by_motion, events_of
+from jaxgait.motion.capture.ground import Load, load_of
+from jaxgait.motion.capture.leg import Leg, Options, leg_of
+from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.recording import Recording
+
+GRAVITY = 9.81
+SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
+"""Signals of a walk, in the order of the files."""
+LOADS = ("ground_x_N", "ground_y_N")
+
+
+@dataclasses.dataclass(frozen=True)
+class Walk:
+    """One leg's walk: strides, their mean and standard deviation, and what was found on the way."""
+
+    name: str
+    side: str
+    legs: tuple[Leg, ...]
+    """One for every trial."""
+    events: tuple[Events, ...]
+    strides: tuple[StrideCurve, ...]
+    """All of them; those with a `reason` were dropped."""
+    mean: dict[str, Float[np.ndarray, " samples"]]
+    """Mean of the kept strides at 101 even times, closed: `SIGNALS` and, if measured, `LOADS`."""
+    deviation: dict[str, Float[np.ndarray, " samples"]]
+    """Standard deviation of the kept strides; empty for one stride."""
+    gaps: dict[str, float]
+    """What was removed so that the mean closes."""
+    period: float
+    """In s."""
+    speed: float
+    """In m/s."""
+    segments: dict[str, float]
+    """Lengths in m."""
+    subject: dict[str, str | float]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def kept(self) -> tuple[StrideCurve, ...]:
+        """The strides that the mean is of."""
+        return tuple(s for s in self.strides if not s.reason)
+
+    @property
+    def belt(self) -> float:
+        """Speed of the belt in m/s; 0 overground."""
+        return float(np.mean([s.belt for s in self.kept]))
+
+    @property
+    def toe_off(self) -> float | None:
+        """Mean toe-off as a share of the stride."""
+        shares = [s.toe_off for s in self.kept if s.toe_off is not None]
+        return float(np.mean(shares)) if shares else None
+
+
+def measure(
+    recordings: Sequence[Recording],
+    side: str = "right",
+    options: Options = Options(),
+    *,
+    speed: float | None = None,
+    mass: float | None = None,
+) -> Walk:
+    """Measures the walk of one leg.
+
+    Args:
+        recordings: trials of one person.
+        side: right or left.
+        options: marker map, standing trial, regression, cut-off and gaps.
+        speed: walking speed in m/s; by default that of hip and standing foot.
+        mass: of the person in kg; by default that of the file, or what the ground forces carry.
+
+    Raises:
+        MotionFormatError: if a trial has no such leg, or there is no whole stride.
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f"the leg is right or left, got {side!r}")
+    legs = tuple(leg_of(recording, side, options) for recording in recordings)
+    loads = tuple(load_of(leg, by_motion(leg)[0]) for leg in legs)
+    events = tuple(events_of(leg, load) for leg, load in zip(legs, loads, strict=True))
+    cuts = [s for leg, e, load in zip(legs, events, loads, strict=True) for s in cutting.cut(leg, e, load)]
+    cuts, ended = _ended(cuts, legs, events, loads)
+    strides = cutting.judged(cutting.levelled(cuts))
+    kept = [s for s in strides if not s.reason]
+    if not kept:
+        raise _no_stride(recordings[0], events, strides)
+    closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in SIGNALS}
+    walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
+    body = _body(recordings, legs, options, mass, kept, loads)
+    return Walk(
+        name=recordings[0].name,
+        side=side,
+        legs=legs,
+        events=events,
+        strides=tuple(strides),
+        mean={k: curve for k, (curve, _) in closed.items()} | _mean_load(kept),
+        deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in SIGNALS} if kept[1:] else {},
+        gaps={k: gap for k, (_, gap) in closed.items()},
+        period=float(np.mean([s.period for s in kept])),
+        speed=walked,
+        segments=_segments(legs, kept),
+        subject=body,
+        notes=(*_collected(legs, events, loads, "notes"), *ended),
+        warnings=(*_collected(legs, (), (), "warnings"), *_doubts(kept, speed)),
+    )
+
+
+def _ended(
+    cuts: list[StrideCurve], legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None]
+) -> tuple[list[StrideCurve], list[str]]:
+    """The strides; a single one ends where its angles repeat best, with a note."""
+    if len([s for s in cuts if not s.reason]) != 1:
+        return cuts, []
+    i = next(i for i, s in enumerate(cuts) if not s.reason)
+    trial = next(k for k, leg in enumerate(legs) if leg.recording.name == cuts[i].trial)
+    end = cutting.best_end(legs[trial], cuts[i])
+    moved = end - cuts[i].start - cuts[i].period
+    starts = Events(np.array([cuts[i].start]), events[trial].offs, (), ())
+    cuts[i] = cutting.cut(legs[trial], starts, loads[trial], np.array([end]))[0]
+    return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
+
+
+def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence[StrideCurve]) -> Exception:
+    if strides:
+        reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
+        return recording.error(f"no stride is usable of {len(strides)}: {reasons}", "see --gap, --cutoff, or mend it")
+    count = sum(e.strikes.size for e in events)
+    what = f"no whole stride: {count} heel strikes of this leg"
+    return recording.error(what, "two are wanted: give a longer trial, or the other leg (--leg)")
+
+
+def _collected(legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str) -> tuple[str, ...]:
+    """What was noted of the trials; with the trial's name where they differ."""
+    lines: list[str] = []
+    for i, leg in enumerate(legs):
+        more = [x for group in (events, loads) if i < len(group) for x in getattr(group[i], what, ())]
+        own = [*getattr(leg.recording, what), *getattr(leg, what), *more]
+        lines += [line if line not in lines else "" for line in own]
+    return tuple(line for line in lines if line)
+
+
+def _mean_load(kept: Sequence[StrideCurve]) -> dict[str, np.ndarray]:
+    loads = [s.load for s in kept if s.load is not None and np.isfinite(s.load).all()]
+    if not loads:
+        return {}
+    mean = np.mean(loads, axis=0)
+    return {k: cutting.closed(mean[:, i])[0] for i, k in enumerate(LOADS)}
+
+
+def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:
+    """Lengths in m of thigh and shank, and where ankle, heel and toe are in the flat foot."""
+    lengths = {k: float(np.mean([leg.segments[k] for leg in legs])) for k in legs[0].segments}
+    flat = lambda name: np.mean([s.points[name][cutting.FLAT] for s in kept], axis=(0, 1))
+    there = kept[0].points
+    if "ankle" in there and legs[0].foot is not None:
+        ankle = flat("ankle")
+        lengths["ankle_height_m"] = float(ankle[1])
+        lengths |= {"ankle_to_heel_marker_back_m": float(ankle[0] - flat("heel")[0])} if "heel" in there else {}
+        lengths |= {"ankle_to_toe_marker_fwd_m": float(flat("toe")[0] - ankle[0])} if "toe" in there else {}
+    return lengths
+
+
+def _body(
+    recordings: Sequence[Recording],
+    legs: Sequence[Leg],
+    options: Options,
+    mass: float | None,
+    kept: Sequence[StrideCurve],
+    loads: Sequence[Load | None],
+) -> dict[str, Any]:
+    """What is known of the person: as told, as the files say, or as the plates carry over a stride."""
+    everyone = [*recordings, *([options.static] if options.static else [])]
+    body: dict[str, Any] = {k: v for r in reversed(everyone) for k, v in r.subject.items()}
+    if mass is not None:
+        return body | {"mass_kg": mass, "mass_from": "told"}
+    if "mass_kg" in body:
+        return body | {"mass_from": "the file"}
+    weight = _weight(legs, kept)
+    return body | ({"mass_kg": weight / GRAVITY, "mass_from": "ground forces of both feet over a stride"} if weight else {})
+
+
+def _weight(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> float | None:
+    """Mean vertical force in N of all plates over a stride in which somebody always stands on one; None if there is none."""
+    for stride in kept:
+        recording = next(leg.recording for leg in legs if leg.recording.name == stride.trial)
+        axes = next(leg.axes for leg in legs if leg.recording.name == stride.trial)
+        time = np.linspace(stride.start, stride.start + stride.period, 400)
+        total = np.zeros(time.size)
+        for plate in recording.forces:
+            vertical = np.abs(plate.force @ axes.rotation[1])
+            total += np.interp(time, plate.time, vertical, left=0.0, right=0.0)
+        if total.size and total.min() > 0.3 * total.mean() > 30:
+            return float(total[:-1].mean())
+    return None
+
+
+def _doubts(kept: Sequence[StrideCurve], told: float | None) -> list[str]:
+    """What is odd about the strides."""
+    found = []
+    speed = float(np.mean([s.speed for s in kept]))
+    if told is not None and abs(told - speed) > 0.1 * told:
+        found.append(f"hip and feet make a speed of {speed:.3f} m/s, told is {told:.3f} m/s, which is used")
+    if len(kept) == 1:
+        found.append("only one stride: no standard deviation, and nothing tells whether it is typical")
+    return found

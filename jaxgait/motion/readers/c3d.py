@@ -1,0 +1,106 @@
+"""C3D through ezc3d, whose compiled code runs in a process of its own, with limits of time and memory.
+
+A broken file may crash or hang that process; what comes back then is a `MotionFormatError`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.readers import labels
+from jaxgait.motion.recording import Force, Mark, Recording
+
+LARGEST = 512 * 2**20
+"""Largest file in bytes."""
+SECONDS = 20
+"""Time that the reading process has, and a second more for every 10 MB."""
+SPARE = 2 * 2**30
+"""Address space in bytes that the reading process has besides 24 times the file: that of Python, NumPy and ezc3d."""
+_CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
+
+
+def read_c3d(path: pathlib.Path) -> Recording:
+    """The recording of a C3D file.
+
+    Raises:
+        MotionFormatError: if it is none, broken, or more than the limits allow.
+    """
+    size = _check(path)
+    with tempfile.TemporaryDirectory() as folder:
+        _extract(path, pathlib.Path(folder), size)
+        found = json.loads((pathlib.Path(folder) / "found.json").read_text(encoding="utf-8"))
+        with np.load(pathlib.Path(folder) / "arrays.npz") as arrays:
+            return _recording(path, found, {k: arrays[k] for k in arrays.files})
+
+
+def _check(path: pathlib.Path) -> int:
+    """Size in bytes of what begins as a C3D file does."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise MotionFormatError(f"is larger than {LARGEST // 2**20} MB", "cut out some strides", str(path))
+    with path.open("rb") as stream:
+        start = stream.read(2)
+    if size < 1024 or start[1:2] != b"\x50":
+        what = "is empty" if size == 0 else "is no C3D file: it does not begin as one"
+        raise MotionFormatError(what, "export it as C3D again", str(path))
+    return size
+
+
+def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
+    """Lets the other process read the file into the folder."""
+    limit = SPARE + 24 * size
+    command = [sys.executable, "-I", str(_CHILD), str(path.resolve()), str(folder), str(limit)]
+    single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    seconds = SECONDS + size // 10**7
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=seconds, env=os.environ | single, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise MotionFormatError(f"could not be read in {seconds} s", "export it as C3D again", str(path)) from None
+    if done.returncode:
+        said = done.stdout.decode("utf-8", "replace").strip().splitlines()
+        reason = said[-1][:200] if said and done.returncode == 3 else f"the reader stopped with code {done.returncode}"
+        raise MotionFormatError(f"is broken: {reason}", "export it as C3D again", str(path))
+
+
+def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.ndarray]) -> Recording:
+    rate, points, notes = float(found["rate"]), arrays["points"], list(found["notes"])
+    if not (np.isfinite(rate) and rate > 0) or points.shape[0] < 2:
+        what = f"{points.shape[0]} frames of points at {rate:g} Hz"
+        raise MotionFormatError(what, "export a trial with marker trajectories", str(path))
+    names = [name.split(":")[-1].strip() for name in found["labels"]][: points.shape[1]]
+    names = labels.unique(names + [""] * (points.shape[1] - len(names)), notes)
+    markers = labels.gapped({k: points[:, i] for i, k in enumerate(names)}, notes)
+    unit, more, warnings = labels.length_unit(markers, found["unit"], str(path))
+    time = found["first"] / rate + np.arange(points.shape[0]) / rate
+    return Recording(
+        name=path.stem,
+        file=str(path),
+        rate=rate,
+        time=time,
+        markers={k: unit * x for k, x in markers.items()},
+        forces=tuple(_plates(found, arrays, time[0], unit)),
+        marks=tuple(Mark(*mark) for mark in found["events"]),
+        subject=found["subject"],
+        notes=(*notes, *more),
+        warnings=tuple(warnings),
+    )
+
+
+def _plates(found: dict[str, Any], arrays: dict[str, np.ndarray], start: float, unit: float):
+    for i, plate in enumerate(found["plates"]):
+        force, point = arrays[f"force{i}"], arrays[f"point{i}"]
+        pressed = np.linalg.norm(force, axis=1) > 10.0
+        # Without a lever arm the centre of pressure of an unloaded plate is noise.
+        point = np.where(pressed[:, None], point, np.nan) * labels.LENGTHS.get(plate["unit"].lower(), unit)
+        yield Force(f"plate {i + 1}", start + np.arange(force.shape[0]) / found["analog_rate"], force, point)

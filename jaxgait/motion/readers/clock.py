@@ -1,0 +1,118 @@
+"""Even times of frames: rounded columns straightened, missing frames made gaps, uneven times resampled or raised."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgait.motion.errors import MotionFormatError
+
+ROUNDING = 0.1
+"""Deviation from even times, in steps, that needs no explanation."""
+JITTER = 0.5
+"""Deviation of a step from the usual one, as a share of it, up to which uneven times are resampled."""
+MISSING = 0.5
+"""Share of the frames that may be missing."""
+AGREE = 0.02
+"""Relative difference of a stated rate from that of the times."""
+
+
+class Clock(NamedTuple):
+    """Even times of frames, and how to bring columns onto them."""
+
+    rate: float
+    """In Hz."""
+    time: Float[np.ndarray, " frames"]
+    """In s."""
+    frame: Int[np.ndarray, " rows"] | None
+    """Frame of every row, where frames are missing; None if rows are frames or columns are interpolated."""
+    recorded: Float[np.ndarray, " rows"] | None
+    """The uneven times in s to interpolate from; None if they are even."""
+    notes: tuple[str, ...] = ()
+
+    def on(self, column: Float[np.ndarray, "rows *axes"]) -> Float[np.ndarray, "frames *axes"]:
+        """A column at the even times; NaN at frames that are missing."""
+        if self.frame is not None:
+            placed = np.full((self.time.size, *column.shape[1:]), np.nan)
+            placed[self.frame] = column
+            return placed
+        if self.recorded is None:
+            return column
+        flat = column.reshape(column.shape[0], -1)
+        even = np.stack([np.interp(self.time, self.recorded, x) for x in flat.T], axis=1)
+        return even.reshape(self.time.size, *column.shape[1:])
+
+
+def clock(
+    file: str, time: Float[np.ndarray, " rows"], lines: Int[np.ndarray, " rows"], stated: float | None = None
+) -> Clock:
+    """The clock of a column of times.
+
+    Args:
+        file: its name, for errors.
+        time: times in s as they are written, perhaps rounded.
+        lines: line of the file of every row, counted from 0.
+        stated: the rate in Hz that the header states.
+
+    Raises:
+        MotionFormatError: for times that are missing, go back, or are too uneven to be resampled.
+    """
+    if not np.isfinite(time).all():
+        line = int(lines[int(np.argmin(np.isfinite(time)))]) + 1
+        raise MotionFormatError("no time", "write the time of every frame", file, line, "time")
+    steps = np.diff(time)
+    if not time[-1] > time[0] or np.any(steps < 0):
+        bad = int(np.argmin(steps)) + 1
+        what = f"time goes from {time[bad - 1]:g} to {time[bad]:g}"
+        raise MotionFormatError(what, "sort the rows by time and keep each once", file, int(lines[bad]) + 1, "time")
+    mean = (time.size - 1) / (time[-1] - time[0])
+    rate, notes = _rate(mean, 1 / max(float(np.median(steps)), 1e-12), stated)
+    even = time[0] + np.arange(time.size) / rate
+    off = float(np.max(np.abs(time - even))) * rate
+    if off <= ROUNDING or off <= 0.55 * _quantum(time) * rate:
+        if off > ROUNDING:
+            notes.append(f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used")
+        return Clock(rate, even, None, None, tuple(notes))
+    return _uneven(file, time, lines, 1 / float(np.median(steps)) if stated is None else rate, notes)
+
+
+def _rate(mean: float, usual: float, stated: float | None) -> tuple[float, list[str]]:
+    """The rate in Hz: the stated one if the times agree, as whole numbers where rounding hides them."""
+    rate = usual if abs(usual - mean) > AGREE * mean and stated is None else mean
+    if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= AGREE * stated:
+        return stated, []
+    rate = round(rate) if abs(rate - round(rate)) < 2e-3 * rate and round(rate) else rate
+    return rate, [] if stated is None else [f"the header states {stated:g} Hz, the times make {rate:.6g} Hz: used"]
+
+
+def _quantum(time: np.ndarray) -> float:
+    """The power of ten in s that all times are multiples of; 0 below 1 microsecond."""
+    for digits in range(7):
+        scaled = time * 10.0**digits
+        if np.max(np.abs(scaled - np.round(scaled))) < 1e-6 * max(1.0, float(np.max(np.abs(scaled)))) ** 0.5:
+            return 10.0**-digits
+    return 0.0
+
+
+def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, notes: list[str]) -> Clock:
+    """Missing frames become gaps; what is uneven in other ways is interpolated, if it is not too uneven."""
+    position = (time - time[0]) * rate
+    frame = np.round(position).astype(np.int64)
+    count, steps = int(frame[-1]) + 1, np.diff(position)
+    worst = int(np.argmax(np.abs(steps - 1))) + 1
+    where = f"line {lines[worst] + 1}"
+    if count * (1 - MISSING) > time.size:
+        what = f"of {count} frames at {rate:.6g} Hz only {time.size} are there"
+        raise MotionFormatError(what, "export all frames", file, int(lines[worst]) + 1, "time")
+    even = time[0] + np.arange(count) / rate
+    if np.all(np.diff(frame) > 0) and np.max(np.abs(position - frame)) < max(0.25, 0.55 * _quantum(time) * rate):
+        notes = [*notes, f"{count - time.size} frames are missing (such as before {where}): they are gaps"]
+        return Clock(rate, even, frame, None, tuple(notes))
+    if np.any(np.abs(steps - 1) > JITTER):
+        what = f"times are too uneven: a step of {steps[worst - 1] / rate:.4g} s, where the usual one is {1 / rate:.4g} s"
+        raise MotionFormatError(what, "export the trial at one rate", file, int(lines[worst]) + 1, "time")
+    worst_off = float(np.max(np.abs(steps - 1)))
+    notes = [*notes, f"times are uneven (steps differ by up to {worst_off:.0%}): resampled at {rate:.6g} Hz"]
+    return Clock(rate, even[even <= time[-1] + 1e-9], None, time, tuple(notes))

@@ -1,0 +1,171 @@
+"""CSV, TSV and TXT: markers, forces and angles under labels, as Vicon, Qualisys, OptiTrack, HBM and people export them.
+
+One line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`; or names over every third column and a line of
+axes below; units in a line of their own, behind the labels, or found by the size of the body.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgait.motion.readers import labels
+from jaxgait.motion.readers.clock import Clock, clock
+from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, read_sheet, trimmed
+from jaxgait.motion.recording import Recording
+
+_RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
+_AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
+_UNITS = frozenset({"mm", "cm", "m", "deg", "rad", "n", "n.mm", "nm", "nmm", "s", "", "mm/s", "mm/s^2"})
+_SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
+
+
+class Header(NamedTuple):
+    """What stands above the numbers."""
+
+    names: list[str]
+    rate: float | None
+    unit: str | None
+    degrees: bool | None
+
+
+def read_columns(source: Source, name: str) -> Recording:
+    """The recording of a text file with labelled columns.
+
+    Raises:
+        MotionFormatError: naming file, line, what is wrong and what would be right.
+    """
+    section = next((i for i, line in enumerate(source.lines) if _SECTION.match(line)), 0)
+    start = _start(source, section)
+    header = _header(source, section, start)
+    sheet = read_sheet(source, start, len(header.names))
+    notes = list(sheet.notes)
+    names = labels.unique(header.names, notes)
+    columns = labels.sort(names)
+    ticks = _clock(source, sheet, columns, header.rate, notes)
+    values = ticks.on(sheet.values)
+    markers = labels.gapped({k: labels.three(values, i) for k, i in columns.markers.items()}, notes)
+    if any(-1 in three for three in columns.markers.values()):
+        notes.append("markers have no z: they are taken as of the sagittal plane")
+    stated = header.unit or next(iter(columns.units.values()), None)
+    unit, more, warnings = labels.length_unit(markers, stated, source.file) if markers else (1.0, [], [])
+    return Recording(
+        name=name,
+        file=source.file,
+        rate=ticks.rate,
+        time=ticks.time,
+        markers={k: unit * x for k, x in markers.items()},
+        angles=_angles(values, columns.others, header.degrees, notes),
+        forces=_in_metres(labels.forces(values, ticks.time, columns.forces), notes),
+        notes=(*notes, *ticks.notes, *more),
+        warnings=tuple(warnings),
+    )
+
+
+def _start(source: Source, section: int) -> int:
+    """The first of two rows of equal length: a rate alone in its line is no row."""
+    start = first_data(source, section)
+    while start + 1 < len(source.lines):
+        here, below = (len(cells(line, delimiter_of(line))) for line in source.lines[start : start + 2])
+        if here == below or not source.lines[start + 1].strip():
+            return start
+        start = first_data(source, start + 1)
+    return start
+
+
+def _header(source: Source, section: int, start: int) -> Header:
+    """Labels, rate and units of the lines above the numbers."""
+    delimiter = delimiter_of(source.lines[start])
+    width = len(trimmed(cells(source.lines[start], delimiter)))
+    above = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
+    unit, degrees, rows = None, None, [_labels(line, delimiter) for line in above]
+    if rows and set(map(str.lower, rows[-1])) <= _UNITS and any(rows[-1]):
+        found = {cell.lower() for cell in rows.pop()}
+        unit = next((u for u in ("mm", "cm", "m") if u in found), None)
+        degrees = True if "deg" in found else False if "rad" in found else None
+    rate = _rate(above)
+    names = _names(rows, width)
+    if names is None:
+        what = f"no line of labels for {width} columns above the numbers"
+        raise source.error(what, "write one, such as time,RASI.X,RASI.Y,RASI.Z", start)
+    return Header(names, rate, unit, degrees)
+
+
+def _labels(line: str, delimiter: str) -> list[str]:
+    return trimmed(cells(line.lstrip("#%!/ "), delimiter))
+
+
+def _rate(above: list[str]) -> float | None:
+    """The rate in Hz: behind a word for it, or a number alone in its line (Vicon)."""
+    for line in above:
+        match = _RATE.search(line)
+        alone = re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line)
+        if match or alone:
+            value = float((match or alone)[1].replace(",", "."))  # type: ignore[index]
+            if 5 <= value <= 20_000:
+                return value
+    return None
+
+
+def _names(rows: list[list[str]], width: int) -> list[str] | None:
+    """A label for every column, None if there are none."""
+    axes = next((i for i in range(len(rows) - 1, -1, -1) if sum(bool(_AXIS.match(c)) for c in rows[i]) >= 3), None)
+    if axes is not None and axes > 0:
+        return _over_axes(rows[axes - 1], rows[axes], width)
+    listed = next((row[1:] for row in rows if row and row[0].upper() == "MARKER_NAMES"), None)
+    if listed and 0 <= width - 3 * len(listed) <= 2:
+        clocks = ["Frame", "Time"][: width - 3 * len(listed)]
+        return clocks + [f"{name}.{axis}" for name in listed for axis in "XYZ"]
+    row = next((row for row in reversed(rows) if len(row) >= max(2, 0.5 * width)), None)
+    return None if row is None else row + [""] * (width - len(row))
+
+
+def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
+    """Labels of a line of names over a line of axes; a name holds until the next one."""
+    labelled, current = [], ""
+    for i in range(max(width, len(axes))):
+        current = (names[i] if i < len(names) else "") or current
+        axis = axes[i] if i < len(axes) else ""
+        own = names[i] if i < len(names) else ""
+        labelled.append(f"{current.split(':')[-1]}.{axis[0]}" if _AXIS.match(axis) else own or axis)
+    return labelled
+
+
+def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | None, notes: list[str]) -> Clock:
+    """The clock of the column of times, else of frames and a rate."""
+    if columns.time is not None:
+        time = sheet.values[:, columns.time] * columns.time_unit
+        return clock(source.file, time, sheet.lines, rate)
+    if rate is None:
+        advice = "write a column time_s, or a line such as 'rate 100'"
+        raise source.error("no times and no rate", advice, int(sheet.lines[0]))
+    notes.append(f"no times are written: frame / {rate:g} Hz is used")
+    frames = sheet.values[:, columns.frame] if columns.frame is not None else np.arange(sheet.lines.size)
+    whole = np.isfinite(frames).all() and np.all(np.diff(frames) > 0)
+    return clock(source.file, (frames if whole else np.arange(sheet.lines.size)) / rate, sheet.lines, rate)
+
+
+def _angles(values: np.ndarray, others: dict[str, int], degrees: bool | None, notes: list[str]) -> dict[str, np.ndarray]:
+    """The columns that are neither markers nor forces, angles among them in rad."""
+    turning = {k: i for k, i in others.items() if re.search(r"flex|angle|tilt|rotation|adduction|_deg|_rad", k, re.I)}
+    if not turning:
+        return {k: values[:, i] for k, i in others.items()}
+    largest = float(np.nanmax(np.abs(values[:, list(turning.values())]), initial=0.0))
+    if degrees is None:
+        degrees = largest > 2 * math.pi
+        notes.append(f"angles are taken as {'degrees' if degrees else 'radians'}: the largest is {largest:.4g}")
+    factor = math.pi / 180 if degrees else 1.0
+    return {k: (factor if k in turning else 1.0) * values[:, i] for k, i in others.items()}
+
+
+def _in_metres(forces: tuple, notes: list[str]) -> tuple:
+    """Forces whose centre of pressure is in m: in mm if it moves by more than 20."""
+    points = [f.point for f in forces if f.point is not None and np.isfinite(f.point).any()]
+    spread = max((float(np.nanpercentile(np.abs(p), 90)) for p in points), default=0.0)
+    if spread < 20:
+        return forces
+    notes.append("the centre of pressure is taken as in mm, by its size")
+    return tuple(f if f.point is None else f._replace(point=1e-3 * f.point) for f in forces)

@@ -1,0 +1,188 @@
+"""What labelled columns are: marker coordinates, ground forces, times, joint angles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.recording import Force
+
+AXES = "xyz"
+_TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
+_FRAME = re.compile(r"^(frame|frames|sub[\s_]*frame|field|sample|item|nr|no)[\s_]*(#|no|number)?\.?$", re.IGNORECASE)
+_UNIT = r"(?:[\s_]*[\[(]?(?P<unit>mm|cm|m|n|kn)[\])]?)?"
+_FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported force plates
+    re.compile(r"^(?P<name>.*?)_?(?P<kind>v|p)(?P<axis>[xyz])$", re.IGNORECASE),
+    re.compile(r"^(?P<name>.+?)[._\s]?(?P<kind>for|cop)(?:ce)?_?(?P<axis>[xyz])$", re.IGNORECASE),
+    re.compile(rf"^(?P<kind>f|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
+    re.compile(rf"^(?P<name>.*?)[._\s]?(?P<kind>f|grf|cop)_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
+)
+_POINT = ("p", "cop")
+_MARKER = re.compile(
+    rf"^(?P<name>.+?)(?P<separator>[\s._:\-\[(]*(?:pos)?[\s._]*)(?P<axis>[xyz])[\])]?{_UNIT}$", re.IGNORECASE
+)
+_NO_MARKER = re.compile(r"_[tvrp]$|torque|mom(ent)?$|force", re.IGNORECASE)
+LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
+"""Units of length in m."""
+
+
+class Columns(NamedTuple):
+    """Columns sorted by what they are; positions are column numbers, -1 for an axis that is not there."""
+
+    time: int | None
+    time_unit: float
+    """Of the column of times, in s."""
+    frame: int | None
+    markers: dict[str, tuple[int, int, int]]
+    units: dict[str, str]
+    """Units of length that labels of markers state."""
+    forces: dict[str, dict[str, tuple[int, int, int]]]
+    """For every plate its `force` and, if there is one, its `point`."""
+    others: dict[str, int]
+
+
+def unique(names: Sequence[str], notes: list[str]) -> list[str]:
+    """The names with numbers behind repeated ones, and names for empty ones."""
+    seen: dict[str, int] = {}
+    result = []
+    for i, name in enumerate(names):
+        base = name or f"unnamed_{i + 1}"
+        seen[base] = seen.get(base, 0) + 1
+        result.append(base if seen[base] == 1 else f"{base}_{seen[base]}")
+    twice = [name for name, count in seen.items() if count > 1]
+    if twice:
+        notes.append(f"names that are there more than once are numbered: {', '.join(twice[:6])}")
+    empty = sum(not name for name in names)
+    if empty:
+        notes.append(f"{empty} columns without a name are called unnamed_...")
+    return result
+
+
+def sort(names: Sequence[str]) -> Columns:
+    """Tells the columns of a file by their labels."""
+    time = next((i for i, name in enumerate(names) if _TIME.match(name)), None)
+    frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
+    clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
+    left = {i: name for i, name in enumerate(names) if i not in clocks}
+    forces = _forces(left)
+    taken = {i for plate in forces.values() for three in plate.values() for i in three}
+    left = {i: name for i, name in left.items() if i not in taken}
+    markers, units = _markers(left)
+    taken = {i for three in markers.values() for i in three}
+    others = {name: i for i, name in left.items() if i not in taken}
+    in_ms = time is not None and re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE)
+    return Columns(time, 1e-3 if in_ms else 1.0, frame, markers, units, forces, others)
+
+
+def _forces(left: Mapping[int, str]) -> dict[str, dict[str, tuple[int, int, int]]]:
+    """Plates with at least the x and y of a force."""
+    for pattern in _FORCES:
+        found: dict[str, dict[str, dict[str, int]]] = {}
+        for i, name in left.items():
+            match = pattern.match(name)
+            if match:
+                kind = "point" if match["kind"].lower() in _POINT else "force"
+                plate = match["name"].strip("_. ") or "plate"
+                found.setdefault(plate, {}).setdefault(kind, {})[match["axis"].lower()] = i
+        plates = {
+            name: {kind: _three(axes) for kind, axes in kinds.items()}
+            for name, kinds in found.items()
+            if len(kinds.get("force", {})) > 1 and not name.lower().startswith("pelvis")
+        }
+        if plates:
+            return plates
+    return {}
+
+
+def _three(axes: Mapping[str, int]) -> tuple[int, int, int]:
+    return tuple(axes.get(axis, -1) for axis in AXES)  # type: ignore[return-value]
+
+
+def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], dict[str, str]]:
+    """Names with an x and a y, and a z where nothing separates the axis from the name."""
+    found: dict[tuple[str, bool], dict[str, int]] = {}
+    units: dict[str, str] = {}
+    for i, label in left.items():
+        match = _MARKER.match(label)
+        if match and not _NO_MARKER.search(match["name"]):
+            key = (match["name"], bool(match["separator"]))
+            found.setdefault(key, {})[match["axis"].lower()] = i
+            if match["unit"]:
+                units[match["name"]] = match["unit"].lower()
+    whole = {key: axes for key, axes in found.items() if {"x", "y"} <= set(axes) and (key[1] or "z" in axes)}
+    return {name: _three(axes) for (name, _), axes in whole.items()}, {n: u for n, u in units.items() if u in LENGTHS}
+
+
+def three(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, int]) -> Float[np.ndarray, "rows 3"]:
+    """Three columns beside each other; zero for an axis that is not there."""
+    return np.stack([values[:, i] if i >= 0 else np.zeros(values.shape[0]) for i in columns], axis=1)
+
+
+def forces(values: np.ndarray, time: np.ndarray, plates: Mapping[str, Mapping[str, tuple]]) -> tuple[Force, ...]:
+    """The ground forces of a file; a centre of pressure is a gap where nothing presses."""
+    found = []
+    for name, plate in plates.items():
+        force = np.nan_to_num(three(values, plate["force"]))
+        point = three(values, plate["point"]) if "point" in plate else None
+        if point is not None:
+            pressed = np.abs(force).max(axis=1) > 1e-6
+            point = np.where(pressed[:, None], point, np.nan)
+        found.append(Force(name, time, force, point))
+    return tuple(found)
+
+
+def length_unit(markers: Mapping[str, np.ndarray], stated: str | None, file: str) -> tuple[float, list[str], list[str]]:
+    """The unit of marker coordinates in m, with notes and warnings: the stated one, unless no body has such a size.
+
+    A body is 0.3 to 3 m long in its longest direction at one instant.
+
+    Raises:
+        MotionFormatError: if no unit makes a body of the markers.
+    """
+    known = (stated or "").strip().lower()
+    size = body_size(markers)
+    if size is None:
+        return LENGTHS.get(known, 1.0), [], []
+    fits = [unit for unit in ("m", "cm", "mm") if 0.3 <= size * LENGTHS[unit] <= 3.0]
+    if known in LENGTHS and (known in fits or 0.1 <= size * LENGTHS[known] <= 4.0):
+        return LENGTHS[known], [], []
+    if not fits:
+        what = f"markers are {size:.4g} apart (in units of the file), which is no body in m, cm or mm"
+        raise MotionFormatError(what, "check the unit of the export", file)
+    if known in LENGTHS:
+        what = f"the header states {known}, but a body of {size:.4g} {known} cannot be: taken as {fits[0]}"
+        return LENGTHS[fits[0]], [], [what]
+    said = f"the unit {known[:20]!r} is not known" if known else "no unit of length is stated"
+    return LENGTHS[fits[0]], [f"{said}; by the size of the body ({size:.4g}) it is {fits[0]}"], []
+
+
+def body_size(markers: Mapping[str, np.ndarray]) -> float | None:
+    """The longest side of the box around the markers, at the median instant, in the unit of the markers."""
+    if len(markers) < 3:
+        return None
+    stack = np.stack([x[:: max(1, x.shape[0] // 200)] for x in markers.values()], axis=1)
+    stack = np.where(np.isfinite(stack) & (np.abs(stack) < 1e12), stack, np.nan)
+    whole = stack[np.isfinite(stack).all(axis=2).sum(axis=1) >= max(3, len(markers) // 2)]
+    if not whole.shape[0]:
+        return None
+    box = np.nanmax(whole, axis=1) - np.nanmin(whole, axis=1)
+    size = float(np.median(box.max(axis=1)))
+    return size if size > 0 else None
+
+
+def gapped(markers: dict[str, np.ndarray], notes: list[str]) -> dict[str, np.ndarray]:
+    """Markers whose exact zeros in all coordinates, as some vendors write missing ones, are gaps; empty ones left out."""
+    zeros = {name: np.all(x == 0, axis=1) for name, x in markers.items()}
+    count = sum(int(z.sum()) for z in zeros.values())
+    if count:
+        notes.append(f"{count} marker positions of exactly 0, 0, 0 are taken as gaps")
+    clean = {name: np.where(zeros[name][:, None], np.nan, x) for name, x in markers.items()}
+    empty = [name for name, x in clean.items() if not np.isfinite(x).all(axis=1).any()]
+    if empty:
+        notes.append(f"{len(empty)} markers without a position are left out: {', '.join(empty[:6])}")
+    return {name: x for name, x in clean.items() if name not in empty}

@@ -1,0 +1,67 @@
+"""Which reader a file needs."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.readers.c3d import read_c3d
+from jaxgait.motion.readers.columns import read_columns
+from jaxgait.motion.readers.sheet import Source
+from jaxgait.motion.readers.storage import read_storage
+from jaxgait.motion.readers.trc import read_trc
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.text import content, decoded
+
+ENDINGS = (".c3d", ".trc", ".mot", ".sto", ".csv", ".tsv", ".txt")
+"""Endings of the files that can be read."""
+LARGEST = 64 * 2**20
+"""Largest text file in bytes: an hour of 50 markers at 100 Hz has more, ten minutes have less."""
+
+
+def read_recording(path: str | pathlib.Path) -> Recording:
+    """Reads a C3D, TRC, MOT, STO, CSV or TXT file; content decides over a wrong ending.
+
+    Args:
+        path: the file.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: one line with file, line, what is wrong and what would be right.
+    """
+    path = pathlib.Path(path)
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise MotionFormatError("is not a regular file", "copy it into one", str(path))
+    if path.is_file() and _begins_as_c3d(path):
+        return read_c3d(path)
+    raw = content(path, LARGEST, "a C3D, TRC, MOT or CSV file", "cut out some strides")
+    if not raw.strip():
+        raise MotionFormatError("is empty", "export the trial again", str(path))
+    if path.suffix.lower() == ".c3d":
+        raise MotionFormatError("is no C3D file: it does not begin as one", "export it as C3D again", str(path))
+    text = decoded(str(path), raw, "export the trial as C3D, TRC, MOT or CSV (UTF-8)")
+    source = Source(str(path), text.split("\n"))
+    if len(source.lines) > 4_000_000:
+        raise MotionFormatError("has more than 4 million lines", "cut out some strides", str(path))
+    return _reader(path.suffix.lower(), source)(source, path.stem)
+
+
+def _begins_as_c3d(path: pathlib.Path) -> bool:
+    """Whether the second byte is that of a C3D file and the first a small number, as no text has it."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(512)
+    except PermissionError as error:
+        raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
+    return len(start) == 512 and start[1] == 0x50 and b"\x00" in start
+
+
+def _reader(suffix: str, source: Source):
+    """The reader of what the text says that it is, otherwise of the ending."""
+    start = "\n".join(line[:200] for line in source.lines[:40])
+    if re.search(r"^\s*endheader", start, re.IGNORECASE | re.MULTILINE):
+        return read_storage
+    if re.match(r'[\s"]*PathFileType', start, re.IGNORECASE):
+        return read_trc
+    return {".trc": read_trc, ".mot": read_storage, ".sto": read_storage}.get(suffix, read_columns)

@@ -1,0 +1,194 @@
+"""Sheets of numbers under header lines of any kind: the part that TRC, MOT, STO, CSV and TXT have in common.
+
+Tabs, semicolons, commas or blanks between cells; decimal points, or decimal commas where the delimiter leaves no doubt;
+empty cells and words such as NaN are gaps.
+"""
+
+from __future__ import annotations
+
+import array
+import math
+import re
+import reprlib
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgait.motion.errors import MotionFormatError
+
+WIDEST = 20_000
+"""Cells of a line that are read at most: 6 600 markers."""
+_GAPS = frozenset({"", "nan", "-nan", "na", "n/a", "-", "--", "null", "none", "inf", "-inf", "1.#qnan", "1.#ind"})
+_COMMENT = ("#", "%", "//", "!")
+_EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
+
+
+class Source(NamedTuple):
+    """The lines of a text file."""
+
+    file: str
+    lines: list[str]
+
+    def error(self, what: str, advice: str = "", line: int | None = None, column: str | None = None):
+        """An error about this file; lines count from 0 here, and from 1 for people."""
+        return MotionFormatError(what, advice, self.file, None if line is None else line + 1, column)
+
+
+class Sheet(NamedTuple):
+    """Rows of numbers; NaN where a cell is empty."""
+
+    values: Float[np.ndarray, "rows columns"]
+    lines: Int[np.ndarray, " rows"]
+    """Line of the file of every row, counted from 0."""
+    notes: list[str]
+
+
+def delimiter_of(line: str) -> str:
+    """What stands between the cells of a line: a tab, else the most frequent of semicolon and comma, else blanks."""
+    if "\t" in line.strip():
+        return "\t"
+    count = {mark: line.count(mark) for mark in (";", ",")}
+    best = max(count, key=lambda mark: count[mark])
+    return best if count[best] else " "
+
+
+def cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line without blanks and quotation marks around them."""
+    parts = line.split() if delimiter == " " else line.split(delimiter)
+    return [part.strip().strip('"').strip() for part in parts]
+
+
+def trimmed(row: list[str]) -> list[str]:
+    """The cells without the empty ones at the end."""
+    count = len(row)
+    while count and not row[count - 1]:
+        count -= 1
+    return row[:count]
+
+
+def number(cell: str, comma: bool = False) -> float | None:
+    """The number of a cell, NaN for a gap, None for anything else."""
+    text = cell.replace(",", ".") if comma else cell
+    if text.lower() in _GAPS:
+        return math.nan
+    if "_" in text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        try:
+            value = float(_EXPONENT.sub("e", text))
+        except ValueError:
+            return None
+    return value if math.isfinite(value) else math.nan
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line is a remark."""
+    return line.lstrip(' "').startswith(_COMMENT)
+
+
+def is_data(line: str) -> bool:
+    """Whether a line looks like a row: two numbers or more, and nothing but numbers and gaps."""
+    if not line[:1000].strip() or re.match(r"[^\d]*[A-Za-z]{4}", line):
+        return False
+    delimiter = delimiter_of(line)
+    row = trimmed(cells(line[:20_000], delimiter))
+    row = row[:-1] if len(line) > 20_000 else row
+    comma = delimiter != ","
+    found = [number(cell, comma) for cell in row]
+    return len(found) > 1 and None not in found and sum(not math.isnan(x) for x in found if x is not None) > 1
+
+
+def first_data(source: Source, start: int = 0) -> int:
+    """The first line from `start` on that looks like a row.
+
+    Raises:
+        MotionFormatError: if there is none.
+    """
+    found = next((i for i in range(start, len(source.lines)) if is_data(source.lines[i])), None)
+    if found is None:
+        raise source.error("no rows of numbers", "export the trial as text, one row per frame")
+    return found
+
+
+def read_sheet(source: Source, start: int, width: int | None = None) -> Sheet:
+    """The rows from a line on, until the end of the file or of the section.
+
+    Args:
+        source: the file.
+        start: line of the first row.
+        width: how many columns the labels name; by default those of the first row.
+
+    Raises:
+        MotionFormatError: for a row with too many or too few cells, or a cell that is no number.
+    """
+    delimiter = delimiter_of(source.lines[start])
+    if source.lines[start].count(delimiter) > WIDEST:
+        raise source.error(f"more than {WIDEST} cells", "write one row per frame", start)
+    rows, notes = _rows(source, start)
+    comma = delimiter != "," and _decimal_comma(source, rows)
+    width = width or len(trimmed(cells(source.lines[start], delimiter)))
+    values, kept, short = array.array("d"), array.array("q"), 0
+    for i in rows:
+        row, missing = _row(source, i, delimiter, comma, width, last=i == rows[-1])
+        if row is None:
+            notes.append(f"line {i + 1}, the last, is cut off and left out")
+            continue
+        values.extend(row)
+        kept.append(i)
+        short += missing > 0
+    if short:
+        notes.append(f"{short} rows end early; their missing cells are gaps")
+    if len(kept) < 2:
+        raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
+    return Sheet(np.array(values).reshape(len(kept), width), np.array(kept), notes)
+
+
+def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
+    """The lines with rows: a text after an empty line begins another section."""
+    rows, blank = [], False
+    for i in range(start, len(source.lines)):
+        line = source.lines[i]
+        if not line.strip(' \t,;"'):
+            blank = True
+        elif blank and re.match(r'[\s"]*[A-Za-z]{3}', line) and not line.lower().lstrip(' "').startswith("nan"):
+            return rows, [f"what follows from line {i + 1} on is another section and not read"]
+        elif not is_comment(line):
+            rows.append(i)
+            blank = False
+    return rows, []
+
+
+def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: bool):
+    """The numbers of a line, and how many cells are missing; None for a last line that is cut off."""
+    if source.lines[i].count(delimiter) > 2 * WIDEST:
+        raise source.error(f"more than {2 * WIDEST} cells", "write one row per frame", i)
+    found = cells(source.lines[i], delimiter)
+    found = found if len(found) <= width else trimmed(found)
+    if len(found) > width:
+        advice = "label every column; decimal commas need ';' or tabs between the cells"
+        raise source.error(f"{len(found)} cells where {width} are wanted", advice, i)
+    missing = width - len(found)
+    if missing and last:
+        return None, missing
+    # Blanks cannot tell which cell is missing, and a line with less than half of them is no row at all.
+    if missing and (delimiter == " " or 2 * len(found) < width):
+        raise source.error(f"{len(found)} cells where {width} are wanted", "write NaN into gaps", i)
+    numbers = [number(cell, comma) for cell in found]
+    if None in numbers:
+        cell = numbers.index(None)
+        what = f"{reprlib.repr(found[cell])} in column {cell + 1} is not a number"
+        raise source.error(what, "write a number, or NaN for a gap", i)
+    return numbers + [math.nan] * missing, missing
+
+
+def _decimal_comma(source: Source, rows: list[int]) -> bool:
+    """Whether decimals are written with commas, in a sheet whose cells are not delimited by them."""
+    commas = next((i for i in rows if "," in source.lines[i]), None)
+    points = next((i for i in rows if "." in source.lines[i]), None)
+    if commas is not None and points is not None:
+        what = f"decimal commas (line {commas + 1}) and decimal points (line {points + 1})"
+        raise source.error(what, "write one kind, best the point", max(commas, points))
+    return commas is not None

@@ -1,0 +1,79 @@
+"""MOT and STO: joint angles and ground forces as OpenSim and SIMM write them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from jaxgait.motion.readers import labels
+from jaxgait.motion.readers.clock import clock
+from jaxgait.motion.readers.sheet import Source, cells, delimiter_of, first_data, read_sheet, trimmed
+from jaxgait.motion.recording import Recording
+
+_LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
+"""Names of coordinates that are no angles."""
+
+
+def read_storage(source: Source, name: str) -> Recording:
+    """The recording of a MOT or STO file.
+
+    Raises:
+        MotionFormatError: naming file, line, what is wrong and what would be right.
+    """
+    end = next((i for i, line in enumerate(source.lines[:500]) if "endheader" in line.lower()), None)
+    start = first_data(source, 0 if end is None else end + 1)
+    at = next((i for i in range(start - 1, (end or -1), -1) if source.lines[i].strip()), None)
+    if at is None:
+        raise source.error("no line of labels above the numbers", "write one that begins with 'time'", start)
+    names = trimmed(cells(source.lines[at], delimiter_of(source.lines[at])))
+    header = source.lines[:at]
+    sheet = read_sheet(source, start, len(names))
+    notes = _doubts(header, sheet.values.shape) + sheet.notes
+    names = labels.unique(names, notes)
+    columns = labels.sort(names)
+    if columns.time is None:
+        raise source.error("no column 'time'", "export it with times", at)
+    ticks = clock(source.file, sheet.values[:, columns.time], sheet.lines)
+    values = ticks.on(sheet.values)
+    degrees = _in_degrees(header, values, columns, notes)
+    turn = lambda k: math.pi / 180 if degrees and not _LENGTH.search(k) else 1.0
+    markers = labels.gapped({k: labels.three(values, i) for k, i in columns.markers.items()}, notes)
+    unit, more, warnings = labels.length_unit(markers, None, source.file) if markers else (1.0, [], [])
+    return Recording(
+        name=name,
+        file=source.file,
+        rate=ticks.rate,
+        time=ticks.time,
+        markers={k: unit * x for k, x in markers.items()},
+        angles={k: turn(k) * values[:, i] for k, i in columns.others.items()},
+        forces=labels.forces(values, ticks.time, columns.forces),
+        notes=(*notes, *ticks.notes, *more),
+        warnings=tuple(warnings),
+    )
+
+
+def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
+    """Counts of the header that the rows contradict."""
+    notes = []
+    for word, pattern, count in (("rows", r"(?:nRows|datarows)", shape[0]), ("columns", r"(?:nColumns|datacolumns)", shape[1])):
+        stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)
+        if stated and int(stated[1]) != count:
+            notes.append(f"the header counts {stated[1]} {word}, there are {count}")
+    return notes
+
+
+def _in_degrees(header: list[str], values: np.ndarray, columns: labels.Columns, notes: list[str]) -> bool:
+    """Whether angles are in degrees: as the header says, otherwise by their size (no joint turns by 6.3 rad)."""
+    angles = [i for k, i in columns.others.items() if not _LENGTH.search(k)]
+    if not angles:
+        return False
+    stated = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
+    largest = float(np.nanmax(np.abs(values[:, angles]), initial=0.0))
+    if stated and not (stated[1].lower() == "no" and largest > 2 * math.pi):
+        return stated[1].lower() == "yes"
+    degrees = largest > 2 * math.pi
+    said = "the header says radians" if stated else "the header does not say whether angles are in degrees"
+    notes.append(f"{said}; the largest is {largest:.4g}: {'degrees' if degrees else 'radians'}")
+    return degrees

@@ -1,0 +1,104 @@
+"""TRC: marker trajectories as Motion Analysis and OpenSim write them.
+
+Vendors differ in keys and counts of the header, in how labels are spaced and numbered, and in empty lines; the rows
+decide.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from jaxgait.motion.readers import labels
+from jaxgait.motion.readers.clock import Clock, clock
+from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, number, read_sheet, trimmed
+from jaxgait.motion.recording import Recording
+
+
+def read_trc(source: Source, name: str) -> Recording:
+    """The recording of a TRC file.
+
+    Raises:
+        MotionFormatError: naming file, line, what is wrong and what would be right.
+    """
+    at = next((i for i, line in enumerate(source.lines[:50]) if re.match(r'[\s"]*frame', line, re.IGNORECASE)), None)
+    if at is None:
+        raise source.error("no line of labels that begins with 'Frame#'", "export it as TRC again, or as CSV")
+    header = _header(source, at)
+    start = first_data(source, at + 1)
+    row = cells(source.lines[start], delimiter_of(source.lines[start]))
+    names, width = _names(source, at, len(trimmed(row)))
+    sheet = read_sheet(source, start, width)
+    notes = _doubts(header, sheet, len(names)) + sheet.notes
+    names = labels.unique(names, notes)
+    ticks = _clock(source, sheet, header.get("datarate"), notes)
+    markers = {k: ticks.on(sheet.values[:, 2 + 3 * i : 5 + 3 * i]) for i, k in enumerate(names)}
+    markers = labels.gapped(markers, notes)
+    unit, more, warnings = labels.length_unit(markers, str(header.get("units", "")), source.file)
+    return Recording(
+        name=name,
+        file=source.file,
+        rate=ticks.rate,
+        time=ticks.time,
+        markers={k: unit * x for k, x in markers.items()},
+        notes=(*notes, *ticks.notes, *more),
+        warnings=tuple(warnings),
+    )
+
+
+def _header(source: Source, at: int) -> dict[str, float | str]:
+    """Keys in lower case with the values that stand below them."""
+    for i in range(at):
+        if "datarate" in source.lines[i].lower().replace(" ", ""):
+            keys = source.lines[i].split()
+            below = next((line for line in source.lines[i + 1 : at] if line.strip()), "")
+            values = [number(v, comma="." not in v) if number(v, True) is not None else v for v in below.split()]
+            return {k.lower(): v for k, v in zip(keys, values, strict=False) if v is not None}
+    return {}
+
+
+def _names(source: Source, at: int, width: int) -> tuple[list[str], int]:
+    """Names of the markers and the number of columns: by the distance of the labels, or by their order."""
+    delimiter = delimiter_of(source.lines[at])
+    found = cells(source.lines[at], delimiter)
+    whole = trimmed(found)
+    if len(whole) < 3:
+        raise source.error("no markers in the line of labels", "label every marker", at)
+    spread = whole[2:]
+    if delimiter != " " and len(spread) > 1 and not any(spread[1::3] + spread[2::3]):
+        names = spread[::3]
+    else:
+        names = [name for name in spread if name]
+    columns = 2 + 3 * len(names)
+    if columns < width:
+        extra = (width - 2 + 2) // 3 - len(names)
+        if extra > max(3, len(names) // 2):
+            what = f"{len(names)} labels over {width} columns"
+            raise source.error(what, "label every marker, with its x, y and z below it", at)
+        names, columns = names + [""] * extra, columns + 3 * extra
+    return names, columns
+
+
+def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
+    """Counts of the header that the rows contradict."""
+    found = {"numframes": sheet.lines.size, "nummarkers": markers}
+    return [
+        f"the header counts {header[key]:g} {word}, there are {count}"
+        for (key, count), word in zip(found.items(), ("frames", "markers"), strict=True)
+        if isinstance(header.get(key), float) and header[key] != count
+    ]
+
+
+def _clock(source: Source, sheet: Sheet, stated: float | str | None, notes: list[str]) -> Clock:
+    """The clock of frames and times; of frames alone where no times are written."""
+    frames, time = sheet.values[:, 0], sheet.values[:, 1]
+    rate = stated if isinstance(stated, float) and 1 <= stated <= 1e5 else None
+    if stated is not None and rate is None:
+        notes.append(f"the header's rate of {stated} is not one")
+    if np.isnan(time).all() or not np.any(np.diff(time)):
+        if rate is None:
+            raise source.error("neither times nor a rate", "write DataRate and the column Time", int(sheet.lines[0]))
+        notes.append("no times are written: frame / DataRate is used")
+        time = (frames if np.isfinite(frames).all() else np.arange(frames.size)) / rate
+    return clock(source.file, time, sheet.lines, rate)

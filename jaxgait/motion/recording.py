@@ -1,0 +1,91 @@
+"""What a laboratory recorded, whatever the file: markers, joint angles and ground forces with their clocks.
+
+    recording = read_recording("walk.c3d")
+    recording.markers["RASI"], recording.rate, recording.notes
+
+Lengths are in m, forces in N, angles in rad, in the axes of the laboratory: which of them is up and where the walker goes
+is found later (`motion.capture.axes`), because only the body can tell it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.errors import MotionFormatError
+
+
+class Force(NamedTuple):
+    """The ground reaction of one plate, or on one foot, as recorded."""
+
+    name: str
+    time: Float[np.ndarray, " samples"]
+    """Time in s, on the clock of the markers."""
+    force: Float[np.ndarray, "samples 3"]
+    """Force on the walker in N."""
+    point: Float[np.ndarray, "samples 3"] | None
+    """Centre of pressure in m, NaN where nothing is pressed; None if it was not recorded."""
+
+
+class Mark(NamedTuple):
+    """An event that the laboratory marked."""
+
+    side: str
+    """right, left or empty."""
+    label: str
+    time: float
+    """Time in s."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """One trial. Gaps are NaN; what had to be assumed is in `notes`, what looks wrong in `warnings`."""
+
+    name: str
+    file: str
+    rate: float
+    """Frames per second of markers and angles, in Hz."""
+    time: Float[np.ndarray, " frames"]
+    """Time of the frames in s, evenly spaced."""
+    markers: dict[str, Float[np.ndarray, "frames 3"]] = dataclasses.field(default_factory=dict)
+    """Marker positions in m, in the axes of the laboratory."""
+    angles: dict[str, Float[np.ndarray, " frames"]] = dataclasses.field(default_factory=dict)
+    """Joint angles in rad and translations in m, under the names of the file."""
+    forces: tuple[Force, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    subject: dict[str, str | float] = dataclasses.field(default_factory=dict)
+    """What the file says of the person: `name`, `mass_kg`, `height_m`."""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return self.time.size
+
+    def error(self, what: str, advice: str = "", column: str | None = None) -> MotionFormatError:
+        """An error about this recording."""
+        return MotionFormatError(what, advice, self.file, column=column)
+
+
+def with_forces(recording: Recording, other: Recording) -> Recording:
+    """The recording with the ground forces of another file of the same trial, whose clock must be the same.
+
+    Raises:
+        MotionFormatError: if the other has no forces, or none in the time of this one.
+    """
+    if not other.forces:
+        raise other.error("holds no ground forces", "name the file with columns such as ground_force_vy")
+    first, last = recording.time[0], recording.time[-1]
+    if not any(np.any((f.time >= first) & (f.time <= last)) for f in other.forces):
+        what = f"its forces are of {other.forces[0].time[0]:.3f} to {other.forces[0].time[-1]:.3f} s"
+        raise other.error(what, f"give those of {first:.3f} to {last:.3f} s, which {recording.file} is of")
+    return dataclasses.replace(
+        recording,
+        forces=recording.forces + other.forces,
+        notes=(*recording.notes, f"ground forces of {other.file}", *other.notes),
+        warnings=recording.warnings + other.warnings,
+    )

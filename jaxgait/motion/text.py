@@ -1,0 +1,64 @@
+"""Bytes and text of files that laboratories and spreadsheets write."""
+
+from __future__ import annotations
+
+import codecs
+import pathlib
+import re
+
+from jaxgait.motion.errors import MotionFormatError
+
+_UNICODE = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_FORMATS = {
+    b"PK": "an Excel or OpenDocument workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x89HDF": "an HDF5 or MATLAB file",
+    b"MATLAB": "a MATLAB file",
+    b"%PDF": "a PDF document",
+    b"\x1f\x8b": "a gzip archive",
+}
+
+
+def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> bytes:
+    """The bytes of a file.
+
+    Args:
+        path: the file.
+        largest: how many bytes are read at most.
+        wanted: what to name instead of a folder.
+        smaller: what to do about a file that is too large.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: for a folder, a file that is too large or that may not be read.
+    """
+    if path.is_dir():
+        raise MotionFormatError("is a folder", f"name {wanted}", str(path))
+    try:
+        with path.open("rb") as stream:  # one byte more than is allowed: special files have no size to ask for
+            raw = stream.read(largest + 1)
+    except PermissionError as error:
+        raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
+    if len(raw) > largest:
+        raise MotionFormatError(f"is larger than {largest // 2**20} MB", smaller, str(path))
+    return raw
+
+
+def decoded(file: str, raw: bytes, advice: str) -> str:
+    """Text of the bytes, with line ends as newlines.
+
+    Raises:
+        MotionFormatError: for what is not text, with the advice.
+    """
+    encoding = next((name for mark, name in _UNICODE.items() if raw.startswith(mark)), None)
+    kind = next((name for start, name in _FORMATS.items() if raw.startswith(start)), "binary")
+    if encoding is None and (kind != "binary" or re.search(rb"[\x00-\x08\x0e-\x1f]", raw)):
+        what = "is not a text file" + ("" if kind == "binary" else f" but {kind}")
+        raise MotionFormatError(what, advice, file)
+    try:
+        text = raw.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        if encoding is not None:
+            raise MotionFormatError(f"is broken {encoding} text: {error.reason}", "save it as UTF-8", file) from error
+        text = raw.decode("latin-1")  # reads any byte; names and numbers are ASCII in every encoding of the West
+    return text.replace("\r\n", "\n").replace("\r", "\n")
