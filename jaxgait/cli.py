@@ -39,7 +39,8 @@ class Mechanism:
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
-    """Measured motion for models that take it: a CSV stride or an embedded gait (`jaxgait motion` lists them)."""
+    """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or an
+    embedded gait (`jaxgait motion` lists them)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -179,24 +180,45 @@ class Optimize(Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True)
 class Motion:
-    """List the embedded measured gaits, or judge a stride: its figures, what is wrong, and whether it makes a drive."""
+    """Measure a walk from what a laboratory recorded, judge a stride, or list the embedded measured gaits.
 
-    file: Positional[str | None] = None
-    """CSV with time_s, hip_x_m, hip_y_m, thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N; or
-    an embedded gait. Without it the embedded gaits are listed."""
+    Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
+    files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
+    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. What is written drives a model: `jaxgait run
+    knee --motion walk.json`.
+    """
+
+    files: Positional[tuple[str, ...]] = ()
+    """Recordings, a stride, a walk that was written before, or an embedded gait. Without them the latter are listed."""
+    leg: Literal["right", "left"] = "right"
+    """Which leg is measured."""
+    static: pathlib.Path | None = None
+    """Standing trial, which calibrates the knee and lets a cluster on the shank carry knee and ankle."""
+    markers: pathlib.Path | None = None
+    """Marker map of your own, TOML: lines such as knee_lateral = "{S}KNE", with {S} for R or L."""
+    hip: Literal["harrington", "bell"] = "harrington"
+    """Regression of the hip joint centre."""
+    cutoff: float = 8.0
+    """Cut-off in Hz of the zero-lag low-pass; 0 for none."""
+    gap: float = 0.2
+    """Longest gap of a marker in s that is filled."""
+    mass: float | None = None
+    """Mass of the person in kg, if the file does not say it."""
     speed: float | None = None
     """Walking speed in m/s, if the file does not say it."""
+    harmonics: int | None = None
+    """Harmonics of the Fourier series; by default as many as are worth it."""
     out: pathlib.Path | None = None
-    """Picture to write (PNG, PDF): every signal with its fit, beside measured walking."""
+    """File to write: .json (the drive, and beside it a page and a picture), .html, or a picture (PNG, PDF)."""
 
     def __call__(self) -> None:
         """Shows it."""
-        from jaxgait import commands
+        from jaxgait import motion_commands
 
-        if self.file is None:
-            print("\n".join(commands.gaits()))
+        if not self.files:
+            print("\n".join(motion_commands.gaits()))
         else:
-            commands.judged(self.file, self.speed, self.out)
+            motion_commands.shown(self)
 
 
 @dataclasses.dataclass(frozen=True)

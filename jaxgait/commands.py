@@ -19,6 +19,7 @@ from jaxgait.ensembles import Members, ensemble, grid, summary
 from jaxgait.ensembles.members import constant
 from jaxgait.measure import Measure, Measures, known
 from jaxgait.model import Model
+from jaxgait.motion_commands import driven, takes_motion
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.parts import parts
@@ -41,7 +42,7 @@ def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
     if not isinstance(chosen, Model):
         raise ValueError(f"{request.model!r} is registered with jaxgait and no model: {type(chosen).__qualname__}")
     chosen = chosen if request.preset is None else chosen.preset(request.preset)
-    chosen = chosen if request.motion is None else _driven(chosen, request.motion)
+    chosen = chosen if request.motion is None else driven(chosen, request.motion)
     return typed.changed(with_parameters(chosen, defaults or {}), request.set)
 
 
@@ -302,81 +303,6 @@ def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bo
         elif measure not in kept:
             say(f"left out: {measure.name}, whose name the trajectories use")
     return Measures(kept) if kept else None
-
-
-def gaits() -> Iterator[str]:
-    """The embedded measured gaits, and which models they drive."""
-    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
-
-    for name in REFERENCE_GAITS:
-        record = gait_record(name)
-        yield f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}"
-        yield f"{'':26} {record['licence']}; {record['citation']}"
-    for name in registry.models():
-        if takes_motion(registry.model_class(name)):
-            yield f"Any of them drives the {name}: `jaxgait run {name} --motion NAME`"
-
-
-def judged(file: str, speed: float | None, out: pathlib.Path | None) -> None:
-    """A stride: what is wrong with it, and what it changes of the models that it can drive.
-
-    Raises:
-        ValueError: if it is no drive.
-    """
-    from jaxgait.motion.drive import named_stride
-    from jaxgait.motion.verdict import describe, judge
-    from jaxgait.plot.motion import stride
-    from jaxgait.plot.style import kinds, save
-
-    typed.to_write(out, kinds=kinds())
-    verdict = judge(named_stride(file, speed=speed))
-    print(describe(verdict))
-    if out is not None:
-        print(f"wrote {save(stride(verdict), out)}")
-    if not verdict.usable:
-        raise verdict.error()
-    for name in registry.models():
-        if takes_motion(registry.model_class(name)):
-            print("\n".join(_adapted(name, verdict)))
-
-
-def _adapted(name: str, verdict: Any) -> Iterator[str]:
-    """What a stride changes of a model's parameters, for every parameter set."""
-    from jaxgait.motion.drive import verdict_drive
-
-    drive, model = verdict_drive(verdict), registry.model(name)
-    sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
-    found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
-    for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
-        unit = parameters(model)[parameter].unit
-        listed = ", ".join(f"{label} {changes[parameter]:.4f} {unit}".strip() for label, changes in found.items())
-        yield f"{parameter} that suits the {name} (--motion sets it): {listed}"
-
-
-def _differences(before: Model, after: Model) -> dict[str, float]:
-    """Single numbers among the parameters that differ, with their new values."""
-    old, new = parameters(before), parameters(after)
-    return {n: float(p.value) for n, p in new.items() if not p.rank and n in old and p.value != old[n].value}
-
-
-def takes_motion(kind: type) -> bool:
-    """Whether a class of models can be driven by measured motion: whether it says what follows from that."""
-    return getattr(kind, "driven", None) not in (None, Model.driven)
-
-
-def _driven(model: Model, motion: str) -> Model:
-    """The model driven by a stride that the user names, and a line that says what that changes."""
-    from jaxgait.motion.drive import motion_drive
-
-    if not takes_motion(type(model)):
-        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
-        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
-    drive = motion_drive(motion)
-    driven = model.driven(drive)
-    units = {name: info.unit for name, info in parameters(driven).items()}
-    changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, driven).items()]
-    print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
-    return driven
 
 
 def _print_outcomes(ended: Mapping[str, int]) -> None:

@@ -32,6 +32,7 @@ ROOMS = [
     "plot",
     "models",
     "arguments",
+    "motion_commands",
     "commands",
     "cli",
 ]

@@ -13,10 +13,11 @@ import dataclasses
 import math
 import pathlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
@@ -26,7 +27,7 @@ from jaxgait.mechanics.planar import Vec
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.errors import MotionWarning
-from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
+from jaxgait.motion.stride import UNITS, Body, Stride, embedded_stride, read_stride
 from jaxgait.motion.verdict import Verdict, judge
 from jaxgait.precision import float64_default
 
@@ -112,6 +113,8 @@ class GaitDrive(eqx.Module):
     ankle: FourierSeries
     load: tuple[FourierSeries, FourierSeries] | None = None
     """Measured ground reaction on this foot in N, forward and upward, if there is one."""
+    body: Body | None = None
+    """The person who walked, if the leg is to be fitted to it."""
     name: str = eqx.field(static=True, default="unnamed")
 
     def evaluate(self, t: Scalar) -> HipMotion:
@@ -137,6 +140,40 @@ def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
 
 
 @float64_default
+def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("hip_y",)) -> GaitDrive:
+    """The same walk with larger or smaller movements about the same means, such as a hip that rises by 0.6 % more.
+
+    Args:
+        drive: the walk.
+        factor: of all harmonics, without dimension.
+        signals: which: hip_x, hip_y, thigh, knee, ankle.
+    """
+    where = lambda d: tuple(c for name in signals for c in (getattr(d, name).a, getattr(d, name).b))
+    return eqx.tree_at(where, drive, tuple(factor * jnp.asarray(c) for c in where(drive)))
+
+
+def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
+    """Several walks as one batched drive, for `jax.vmap`: a person's strides, or several people.
+
+    All have equally many harmonics. The ground reaction and the body are kept if all have them.
+
+    Raises:
+        ValueError: for no drives, or unequal numbers of harmonics.
+    """
+    counts = {np.shape(d.thigh.a)[-1] for d in drives}
+    if len(counts) != 1:
+        raise ValueError(f"drives of equally many harmonics are wanted, got {sorted(counts) or 'no drive'}")
+    whole = all(d.body is not None and d.body.mass is not None for d in drives)
+    keep = lambda d: dataclasses.replace(
+        d,
+        name="several",
+        body=d.body if whole else None,
+        load=d.load if all(o.load is not None for o in drives) else None,
+    )
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(x, float) for x in leaves]), *map(keep, drives))
+
+
+@float64_default
 def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
     """An embedded measured gait by name (see `REFERENCE_GAITS`, `gait_record` and NOTICE for source and licence).
 
@@ -154,7 +191,7 @@ def fit_drive(
     period: float,
     speed: float,
     *,
-    harmonics: int = 8,
+    harmonics: int | None = None,
     name: str = "unnamed",
     check: bool = True,
 ) -> GaitDrive:
@@ -165,7 +202,7 @@ def fit_drive(
             Whether the last samples repeat the first ones, one period later, is decided for all signals together.
         period: stride time in s.
         speed: walking speed in m/s.
-        harmonics: how many to keep (6 to 8 are enough for walking).
+        harmonics: how many to keep (6 to 8 are enough for walking); by default 8.
         name: what to call it.
         check: hold the stride against human walking (see `motion.verdict`); False takes knowingly what does not look
             like it: a locked knee, a robot, a jump.
@@ -185,7 +222,7 @@ def fit_drive(
 
 @float64_default
 def read_drive(
-    path: str | pathlib.Path, *, speed: float | None = None, harmonics: int = 8, check: bool = True
+    path: str | pathlib.Path, *, speed: float | None = None, harmonics: int | None = None, check: bool = True
 ) -> GaitDrive:
     """Reads one stride from a CSV file with a header line and fits a drive to it.
 
@@ -195,7 +232,7 @@ def read_drive(
     Args:
         path: the file (see `motion.table` for what it may look like).
         speed: walking speed in m/s.
-        harmonics: how many to keep (6 to 8 are enough for walking).
+        harmonics: how many to keep (6 to 8 are enough for walking); by default 8.
         check: hold the stride against human walking (see `fit_drive`).
 
     Raises:
@@ -209,7 +246,7 @@ def read_drive(
 
 
 @float64_default
-def stride_drive(stride: Stride, *, harmonics: int = 8, check: bool = True) -> GaitDrive:
+def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = True) -> GaitDrive:
     """The drive of a recorded stride; see `fit_drive` for arguments, errors and warnings."""
     verdict = judge(stride, harmonics)
     if check and not verdict.usable:
@@ -223,37 +260,12 @@ def stride_drive(stride: Stride, *, harmonics: int = 8, check: bool = True) -> G
 def verdict_drive(verdict: Verdict) -> GaitDrive:
     """The drive of a stride that has been judged, whatever the verdict."""
     series = {k: FourierSeries(*report.series) for k, report in verdict.signals.items()}
-    return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name)
+    return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name, verdict.stride.body)
 
 
-@float64_default
-def motion_drive(text: str) -> GaitDrive:
-    """The drive that a user names: an embedded gait (see `REFERENCE_GAITS`) or a file with a stride (`read_drive`).
-
-    Raises:
-        FileNotFoundError: if it is neither.
-        MotionFormatError: if the file cannot be used.
-    """
-    return reference_gait(text) if text in REFERENCE_GAITS else stride_drive(named_stride(text))
-
-
-@float64_default
-def named_stride(text: str, *, speed: float | None = None) -> Stride:
-    """The stride that a user names: an embedded gait or a file.
-
-    Raises:
-        FileNotFoundError: if it is neither.
-        MotionFormatError: if the file cannot be read.
-    """
-    if text in REFERENCE_GAITS:
-        stride = embedded_stride(text)
-        return stride if speed is None else dataclasses.replace(stride, speed=speed)
-    if not pathlib.Path(text).exists():
-        raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
-    return read_stride(text, speed=speed)
-
-
-def _assemble(series: Mapping[str, FourierSeries], period: float, speed: float, name: str) -> GaitDrive:
+def _assemble(
+    series: Mapping[str, FourierSeries], period: float, speed: float, name: str, body: Body | None = None
+) -> GaitDrive:
     return GaitDrive(
         period=period,
         speed=speed,
@@ -263,5 +275,6 @@ def _assemble(series: Mapping[str, FourierSeries], period: float, speed: float, 
         knee=series["knee_rad"],
         ankle=series["ankle_rad"],
         load=(series["ground_x_N"], series["ground_y_N"]) if "ground_x_N" in series else None,
+        body=body,
         name=name,
     )

@@ -37,6 +37,17 @@ EVEN = 0.1
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
 
 
+class Body(NamedTuple):
+    """The person who walked, as far as a prosthesis is fitted to it."""
+
+    thigh: float
+    """Length in m from hip to knee."""
+    shank: float
+    """Length in m from knee to ankle."""
+    mass: float | None = None
+    """In kg."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Stride:
     """Samples of one stride as they were recorded."""
@@ -55,6 +66,10 @@ class Stride:
     file: str | None = None
     lines: Int[np.ndarray, " samples"] | None = None
     """Line of the file of every sample."""
+    body: Body | None = None
+    """Who walked, if it was measured."""
+    harmonics: int | None = None
+    """How many harmonics the samples are worth, if that is known."""
 
     def error(
         self, what: str, advice: str = "", column: str | None = None, sample: int | None = None

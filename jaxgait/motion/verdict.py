@@ -29,6 +29,8 @@ OUTLIER = (0.08, 0.15)
 """Share of a signal's range that a sample may be off the fit: above the first unusual, above the second impossible."""
 OPPOSITE = (-0.5, -0.8)
 """Correlation with the reference gait: below the first unusual, below the second impossible."""
+HARMONICS = 8
+"""Of the Fourier series of a stride that does not say how many it is worth."""
 LATE = 8
 """Percent of a stride that the record may start before or after heel strike without a warning."""
 ANGLES_PER_STRIDE = 100
@@ -97,18 +99,18 @@ class Verdict:
         return [str(self.stride.error(f.what, f.advice, f.signal, f.sample)) for f in self.findings if not f.impossible]
 
 
-def judge(stride: Stride, harmonics: int = 8) -> Verdict:
+def judge(stride: Stride, harmonics: int | None = None) -> Verdict:
     """Measures a stride and holds it against walking.
 
     Args:
         stride: the samples.
-        harmonics: of the Fourier series of every signal.
+        harmonics: of the Fourier series of every signal; by default what the stride says, otherwise 8.
 
     Raises:
         MotionFormatError: if it cannot be taken as samples of one period at all (see `motion.stride.close`).
     """
     with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found, not warned of
-        measured = _measured(stride, harmonics)
+        measured = _measured(stride, (stride.harmonics or HARMONICS) if harmonics is None else harmonics)
         return dataclasses.replace(measured, findings=tuple(_findings(measured)))
 
 

@@ -56,7 +56,7 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     report, samples = verdict.signals[signal], verdict.cycle.signals[signal]
     percent, count = np.linspace(0.0, 100.0, 201), samples.size
     if signal not in LOAD:
-        low, high = _band(signal, report.mean)
+        low, high = band(signal, report.mean)
         ax.fill_between(
             percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits"
         )
@@ -70,7 +70,7 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     )
 
 
-def _band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.ndarray, " 201"]]:
+def band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.ndarray, " 201"]]:
     """Smallest and largest values of the embedded gaits over a stride."""
     curves = np.array(list(_curves(signal, mean)))
     return curves.min(axis=0), curves.max(axis=0)

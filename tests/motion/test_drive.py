@@ -14,11 +14,11 @@ from jaxgait.motion.drive import (
     at_cadence,
     fit_drive,
     gait_record,
-    motion_drive,
     read_drive,
     reference_gait,
 )
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.stride import Series, sampled
 from tests.motion.bad_strides import BAD, GOOD, changed, columns, text
 

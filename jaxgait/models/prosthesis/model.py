@@ -56,6 +56,7 @@ from jaxgait.models.prosthesis.parts import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
+from jaxgait.motion.stride import Body
 from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, part, with_parameters
 from jaxgait.precision import float64_default
@@ -511,15 +512,43 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the ankle of the
     straight leg is in the floor in the deepest tenth (`LANDING_SHARE`) of the stride. It asks the new stride only for
     hip height and thigh angle, and not for a knee angle, which depends on where markers sat. All embedded gaits walk
-    with it; some millimetres of `height_offset` remain to be tuned.
+    with it; some millimetres of `height_offset` remain to be tuned. A drive that knows who walked fits the leg to that
+    person first (see `fitted`).
 
     Args:
         model: the leg with the drive that it goes well with.
         drive: the new one.
     """
-    driven = eqx.tree_at(lambda leg: leg.drive, model, drive)
+    driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive))
     rise = straight_ankle_height(driven) - straight_ankle_height(model)
     return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
+
+
+REFERENCE_BODY = Body(thigh=0.4175, shank=0.4151, mass=85.07)
+"""The person of the default drive (rajagopal_1.26ms), whom the parameter sets fit."""
+
+
+@float64_default
+def fitted(leg: Prosthesis) -> Prosthesis:
+    """The leg cut to the person of its drive; unchanged if the drive does not say who walked.
+
+    The socket's thigh and the pylon become longer or shorter by as much as that person's thigh and shank differ from
+    those of `REFERENCE_BODY`; knee, foot and their masses are parts from a shelf. The residual thigh scales with the
+    person's mass, if that is known, and its moment of inertia with mass and length squared.
+    """
+    body, s, m = leg.drive.body, leg.segments, leg.masses
+    if body is None:
+        return leg
+    thigh = float(s.thigh) + float(body.thigh) - REFERENCE_BODY.thigh
+    shank = float(s.shank) + float(body.shank) - REFERENCE_BODY.shank
+    heavier = 1.0 if body.mass is None else float(body.mass) / REFERENCE_BODY.mass
+    changes = {
+        "segments.thigh": thigh,
+        "segments.shank": shank,
+        "masses.thigh": float(m.thigh) * heavier,
+        "masses.inertia_thigh": float(m.inertia_thigh) * heavier * (thigh / float(s.thigh)) ** 2,
+    }
+    return with_parameters(leg, changes)
 
 
 @float64_default

@@ -1,0 +1,133 @@
+"""Measured motion by the name that a user gives: an embedded gait, a stride, a walk, or what a laboratory recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+
+from jaxgait.motion.capture.coordinates import has_angles
+from jaxgait.motion.capture.strides import SAMPLES
+from jaxgait.motion.capture.walk import Walk, measure
+from jaxgait.motion.drive import GaitDrive, stacked, stride_drive
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import read_record, record_body, record_stride, record_strides, walk_record
+from jaxgait.motion.recording import Recording, with_forces
+from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
+from jaxgait.precision import float64_default
+
+_STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
+
+
+def motion_drive(text: str) -> GaitDrive:
+    """The drive that a user names: an embedded gait, a stride, a walk or a recording.
+
+    Of a recording it is the right leg with the defaults of `motion.capture.walk.measure`; `jaxgait motion` has the others.
+
+    Raises:
+        FileNotFoundError: if it is none of them.
+        MotionFormatError: if the file cannot be used.
+    """
+    from jaxgait.motion.drive import reference_gait
+
+    return reference_gait(text) if text in REFERENCE_GAITS else stride_drive(named_stride(text))
+
+
+def named_stride(text: str, *, speed: float | None = None) -> Stride:
+    """The stride that a user names; of a walk or a recording the mean one.
+
+    Args:
+        text: an embedded gait or a file.
+        speed: walking speed in m/s, if it is another than the file's.
+
+    Raises:
+        FileNotFoundError: if it is neither.
+        MotionFormatError: if the file cannot be read.
+    """
+    if text in REFERENCE_GAITS:
+        stride = embedded_stride(text)
+        return stride if speed is None else dataclasses.replace(stride, speed=speed)
+    path = pathlib.Path(text)
+    if not path.exists():
+        raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
+    if path.suffix.lower() == ".json":
+        stride = record_stride(read_record(path), text)
+        return stride if speed is None else dataclasses.replace(stride, speed=speed)
+    found = recording_of(path)
+    return read_stride(path, speed=speed) if found is None else walk_stride(measure([found], speed=speed))
+
+
+def recording_of(path: pathlib.Path) -> Recording | None:
+    """What a laboratory recorded; None for a file with the columns of one stride.
+
+    Raises:
+        MotionFormatError: for a file that is neither.
+    """
+    if path.is_dir():
+        return None
+    if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
+        with path.open("rb") as stream:
+            start = stream.read(2**16)
+        if _STRIDE_WORDS.search(start.replace(b"\x00", b"")):
+            return None
+    try:
+        found = read_recording(path)
+    except MotionFormatError:
+        if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
+            return None  # whoever reads a stride says what is wrong with it as one
+        raise
+    if len(found.markers) < 3 and not found.forces and not any(has_angles(found, s) for s in ("right", "left")):
+        return None if path.suffix.lower() in (".csv", ".txt", ".dat", "") else found
+    return found
+
+
+def together(found: Sequence[Recording]) -> list[Recording]:
+    """Recordings of markers or angles, with the ground forces of others that have nothing else.
+
+    Raises:
+        MotionFormatError: if all have only ground forces, or a file of forces fits none.
+    """
+    moving = [r for r in found if r.markers or r.angles]
+    moving = [r for r in moving if len(r.markers) > 2 or any(has_angles(r, s) for s in ("right", "left"))] or moving
+    forces = [r for r in found if r not in moving]
+    if not moving:
+        raise found[0].error("holds ground forces only", "give the file with the markers or joint angles too")
+    if forces and len(moving) == 1:
+        for other in forces:
+            moving = [with_forces(moving[0], other)]
+        return moving
+    for other in forces:
+        raise other.error("ground forces with several trials", "give each trial with its forces in one C3D file")
+    return moving
+
+
+def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
+    """The mean stride of a walk, for a drive; harmonics as many as are worth it unless their number is given."""
+    record = walk_record(walk, harmonics)
+    return Stride(
+        name=walk.name,
+        time=np.linspace(0.0, walk.period, SAMPLES),
+        signals={k: walk.mean[k] for k in UNITS if k in walk.mean},
+        speed=walk.speed,
+        file=walk.legs[0].recording.file,
+        body=record_body(record),
+        harmonics=record["n_harmonics"],
+    )
+
+
+@float64_default
+def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
+    """All kept strides of a walk as one batched drive (see `motion.drive.stacked`): a person's variation.
+
+    Strides are not held against walking again: they are of a walk that was.
+    """
+    record = walk_record(walk, harmonics)
+    return stacked([stride_drive(s, check=False) for s in record_strides(record)])
+
+

@@ -1,0 +1,237 @@
+"""A walk as a file: Fourier series, key figures, segments and where it is from, as JSON.
+
+    write_record(walk_record(walk), "walk.json")
+    stride = record_stride(read_record("walk.json"), "walk.json")
+
+The fields are those of the shipped gaits (`signals.<name>.{a0, a, b}` in SI units and rad, `period_T_s`, `speed_m_s`,
+`segments`); files without a `schema` are read as those of the shipped gaits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.stride import LOAD, SIGNALS, Body, Series, Stride, fourier, sampled
+from jaxgait.motion.text import content
+
+SCHEMA = "jaxgait-motion/1"
+"""Form of the files that are written."""
+LARGEST = 16 * 2**20
+CONVENTION = (
+    "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor 0; "
+    "hip progression = speed_m_s t + hip_x_m(t); angles counter-clockwise for a walker in +x: thigh and shank from the "
+    "downward vertical, foot from flat; knee = thigh - shank, ankle = foot - shank; SI units, rad"
+)
+RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
+"""What a measurement resolves: harmonics that change less are not kept."""
+MOST = 12
+"""Harmonics that are tried."""
+
+
+def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, most: int = MOST) -> int:
+    """How many harmonics all signals of a drive are worth together, by Schwarz's information criterion (BIC).
+
+    Args:
+        curves: one period of every signal, its end repeating its start.
+        frames: how many frames of the recording the period has: what was independent at most.
+        most: largest number.
+    """
+    most = max(1, min(most, int(frames) // 2 - 1))
+    costs = []
+    for count in range(1, most + 1):
+        cost = 2 * count * len(curves) * math.log(frames)
+        for name, curve in curves.items():
+            noise = RESOLUTION[name.rsplit("_", 1)[1]] ** 2
+            error = float(np.mean((curve[:-1] - sampled(fourier(curve[:-1], count), curve.size - 1)) ** 2))
+            cost += frames * math.log((error + noise) / noise)
+        costs.append(cost)
+    return int(np.argmin(costs)) + 1
+
+
+def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
+    """The walk as a record.
+
+    Args:
+        walk: what was measured.
+        harmonics: how many; by default as many as are worth it (see `choose_harmonics`).
+    """
+    frames = walk.period * walk.legs[0].recording.rate
+    count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
+    return {
+        "schema": SCHEMA,
+        "name": walk.name,
+        "source": {
+            "leg": walk.side,
+            **walk.subject,
+            "surface": f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground",
+            "files": [leg.recording.file for leg in walk.legs],
+            "rate_Hz": walk.legs[0].recording.rate,
+            "written_by": f"jaxgait {version('jaxgait')}",
+            "notes": list(walk.notes),
+            "warnings": list(walk.warnings),
+        },
+        "convention": CONVENTION,
+        "period_T_s": walk.period,
+        "speed_m_s": walk.speed,
+        "n_harmonics": count,
+        "signals": {k: _series(curve, count) for k, curve in walk.mean.items()},
+        "segments": walk.segments,
+        "key_figures": key_figures(walk),
+        "closure_removed": walk.gaps,
+        "strides": [_stride_record(s, count) for s in walk.strides],
+    }
+
+
+def _series(curve: np.ndarray, harmonics: int) -> dict[str, Any]:
+    """Coefficients of one closed period, and the root mean square of what they leave out."""
+    open_curve = curve[:-1]
+    series = fourier(open_curve, harmonics)
+    left = float(np.sqrt(np.mean((open_curve - sampled(series, open_curve.size)) ** 2)))
+    return {"a0": series.a0, "a": series.a.tolist(), "b": series.b.tolist(), "rms": left}
+
+
+def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
+    """One stride; its signals only if it was kept."""
+    facts = {"trial": stride.trial, "start_s": stride.start, "period_T_s": stride.period}
+    if stride.reason:
+        return facts | {"dropped": stride.reason}
+    closed = {k: x - (x[-1] - x[0]) * np.linspace(-0.5, 0.5, x.size) for k, x in stride.signals.items()}
+    return facts | {"speed_m_s": stride.speed, "signals": {k: _series(x, harmonics) for k, x in closed.items()}}
+
+
+def key_figures(walk: Walk) -> dict[str, Any]:
+    """Numbers that people compare, angles in degrees."""
+    knee, mean = np.degrees(walk.mean["knee_rad"]), walk.mean
+    span = lambda k: [float(np.degrees(mean[k]).min()), float(np.degrees(mean[k]).max())]
+    figures = {
+        "T_s": walk.period,
+        "speed_m_s": walk.speed,
+        "belt_speed_m_s": walk.belt,
+        "n_strides": len(walk.kept),
+        "n_dropped": len(walk.strides) - len(walk.kept),
+        "hip_y_mean_m": float(mean["hip_y_m"][:-1].mean()),
+        "hip_y_peak_to_peak_m": float(np.ptp(mean["hip_y_m"])),
+        "hip_x_peak_to_peak_m": float(np.ptp(mean["hip_x_m"])),
+        **{k.replace("_rad", "_deg"): span(k) for k in ("thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")},
+        "knee_peak_phase": float(np.argmax(knee) / (knee.size - 1)),
+        "knee_at_HS_deg": float(knee[0]),
+        "knee_stance_flexion_peak_deg": float(knee[5:35].max()),
+        "toe_off_phase": walk.toe_off,
+        "stride_sd_mean": {k: float(np.mean(x)) for k, x in walk.deviation.items()} or None,
+    }
+    weight = walk.subject.get("mass_kg")
+    if LOADS[1] in mean and isinstance(weight, float | int):
+        figures["ground_peak_body_weights"] = float(mean[LOADS[1]].max()) / (float(weight) * GRAVITY)
+    return figures
+
+
+def write_record(record: Mapping[str, Any], path: str | pathlib.Path) -> None:
+    """Writes a record as JSON, after a check (see `check_record`)."""
+    check_record(record, str(path))
+    text = json.dumps(record, indent=1, allow_nan=False)
+    pathlib.Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def read_record(path: str | pathlib.Path) -> dict[str, Any]:
+    """Reads a record, and checks it.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: if it is no JSON or no record, naming the field.
+    """
+    file = str(path)
+    raw = content(pathlib.Path(path), LARGEST, "a JSON file", "a walk has some hundred kB")
+    try:
+        record = json.loads(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise MotionFormatError(f"is no JSON: {str(error)[:120]}", "write it with `jaxgait motion`", file, line) from error
+    check_record(record, file)
+    return record
+
+
+def check_record(record: Any, file: str | None = None) -> None:
+    """Whether a record has the fields of a drive: their names, types, sizes and finite numbers.
+
+    Raises:
+        MotionFormatError: naming the first field that is wrong.
+    """
+    if not isinstance(record, dict):
+        raise MotionFormatError("is no walk: an object with fields is wanted", "see `jaxgait motion`", file)
+    schema = record.get("schema", SCHEMA)
+    if schema != SCHEMA:
+        raise MotionFormatError(f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", file, None, "schema")
+    for name in ("period_T_s", "speed_m_s"):
+        if not _number(record.get(name)) or record[name] <= 0:
+            raise MotionFormatError("a positive number is wanted", "write it in SI units", file, None, name)
+    _check_signals(record.get("signals"), file)
+    lengths = record.get("segments", {})
+    if not isinstance(lengths, dict):
+        raise MotionFormatError("an object with lengths is wanted", "leave it out if none is known", file, None, "segments")
+    for name in ("thigh_m", "shank_m"):
+        if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
+            raise MotionFormatError("a length in m is wanted", "0.05 to 1", file, None, f"segments.{name}")
+
+
+def _check_signals(signals: Any, file: str | None) -> None:
+    if not isinstance(signals, dict):
+        raise MotionFormatError("an object with series is wanted", f"of {', '.join(SIGNALS)}", file, None, "signals")
+    loads = [k for k in LOAD if k in signals]
+    counts = set()
+    for name in [*SIGNALS, *(LOAD if loads else ())]:
+        series, where = signals.get(name), f"signals.{name}"
+        if not isinstance(series, dict) or not _number(series.get("a0")):
+            raise MotionFormatError("a series with a0, a and b is wanted", "a0 is a number", file, None, where)
+        a, b = series.get("a"), series.get("b")
+        if not (isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 0 and all(map(_number, a + b))):
+            raise MotionFormatError("a and b are wanted", "lists of equally many numbers", file, None, where)
+        counts.add(len(a))
+    if len(counts) > 1 or max(counts) > 200:
+        what = f"series of {', '.join(map(str, sorted(counts)))} harmonics"
+        raise MotionFormatError(what, "equally many, at most 200, are wanted", file, None, "signals")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:
+    """The mean stride of a record, sampled so finely that its series is got back from the samples."""
+    return _sampled(record["signals"], record["period_T_s"], record["speed_m_s"], record, file)
+
+
+def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[Stride]:
+    """The kept strides of a record, each for itself; empty if it has none."""
+    kept = [s for s in record.get("strides", ()) if "signals" in s]
+    return [_sampled(s["signals"], s["period_T_s"], s["speed_m_s"], record, file) for s in kept]
+
+
+def _sampled(signals: Mapping[str, Any], period: float, speed: float, record: Mapping[str, Any], file: str | None) -> Stride:
+    names = [*SIGNALS, *(k for k in LOAD if k in signals)]
+    series = {k: Series(signals[k]["a0"], np.array(signals[k]["a"], float), np.array(signals[k]["b"], float)) for k in names}
+    harmonics = series["knee_rad"].a.size
+    count = max(100, 4 * harmonics)
+    curves = {k: np.append(x, x[0]) for k, x in ((k, sampled(s, count)) for k, s in series.items())}
+    time = np.linspace(0.0, period, count + 1)
+    return Stride(str(record.get("name", "walk")), time, curves, speed, file=file, body=record_body(record), harmonics=harmonics)
+
+
+def record_body(record: Mapping[str, Any]) -> Body | None:
+    """The person of a record: segment lengths and mass; None without lengths."""
+    lengths, source = record.get("segments") or {}, record.get("source") or {}
+    if not {"thigh_m", "shank_m"} <= set(lengths):
+        return None
+    mass = source.get("mass_kg") if isinstance(source, dict) else None
+    return Body(float(lengths["thigh_m"]), float(lengths["shank_m"]), float(mass) if _number(mass) else None)
+

@@ -1,0 +1,189 @@
+"""What `jaxgait motion` does, and what `--motion` means to the other commands."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jaxgait import arguments as typed
+from jaxgait import registry
+from jaxgait.model import Model
+from jaxgait.parameters import ParameterError, parameters
+
+RECORDS = (".json",)
+PAGES = (".html",)
+
+
+def gaits() -> Iterator[str]:
+    """The embedded measured gaits, and which models they drive."""
+    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
+
+    for name in REFERENCE_GAITS:
+        record = gait_record(name)
+        yield f"{name:26} T = {record['period_T_s']:.3f} s, {record['speed_m_s']:.3f} m/s; {record['subject']}"
+        yield f"{'':26} {record['licence']}; {record['citation']}"
+    for name in registry.models():
+        if takes_motion(registry.model_class(name)):
+            yield f"Any of them drives the {name}: `jaxgait run {name} --motion NAME`"
+
+
+def shown(request: Any) -> None:
+    """Measured motion: what was found in a recording, or what is wrong with a stride, and what it changes of models.
+
+    Args:
+        request: `files`, and the options of `jaxgait motion`.
+
+    Raises:
+        ValueError: if it is no drive.
+    """
+    from jaxgait.motion.naming import named_stride, walk_stride
+    from jaxgait.motion.verdict import describe, judge
+    from jaxgait.plot.style import kinds
+
+    typed.to_write(request.out, kinds=(*kinds(), "json", "html"))
+    walk = _walk(request)
+    if walk is None:
+        stride = named_stride(request.files[0], speed=request.speed)
+    else:
+        print("\n".join(summary(walk)))
+        stride = walk_stride(walk, request.harmonics)
+    verdict = judge(stride, request.harmonics if walk is None else None)
+    print(describe(verdict))
+    if request.out is not None:
+        _written(request, walk, verdict)
+    if not verdict.usable:
+        raise verdict.error()
+    for name in registry.models():
+        if takes_motion(registry.model_class(name)):
+            print("\n".join(_adapted(name, verdict)))
+
+
+def _walk(request: Any):
+    """The walk of what was recorded; None for an embedded gait, a stride or a walk that was written before."""
+    from jaxgait.motion.capture.leg import Options
+    from jaxgait.motion.capture.maps import read_map
+    from jaxgait.motion.capture.walk import measure
+    from jaxgait.motion.embedded import REFERENCE_GAITS
+    from jaxgait.motion.naming import recording_of, together
+    from jaxgait.motion.readers import read_recording
+
+    paths = [pathlib.Path(file) for file in request.files]
+    if len(paths) == 1 and (request.files[0] in REFERENCE_GAITS or paths[0].suffix.lower() in RECORDS):
+        return None
+    if not all(path.exists() for path in paths) and len(paths) == 1:
+        return None  # whoever reads a stride says that there is no such file, nor an embedded gait
+    found = [recording_of(path) for path in paths]
+    if found == [None]:
+        return None
+    trials = [read_recording(path) if r is None else r for path, r in zip(paths, found, strict=True)]
+    options = Options(
+        own_map=None if request.markers is None else read_map(request.markers),
+        static=None if request.static is None else read_recording(request.static),
+        regression=request.hip,
+        cutoff=request.cutoff if request.cutoff > 0 else None,
+        longest_gap=request.gap,
+    )
+    return measure(together(trials), request.leg, options, speed=request.speed, mass=request.mass)
+
+
+def summary(walk: Any) -> Iterator[str]:
+    """What was found in a recording, for people."""
+    from jaxgait.motion.capture.walk import LOADS
+    from jaxgait.motion.record import key_figures
+
+    figures = key_figures(walk)
+    for leg in walk.legs:
+        r = leg.recording
+        yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {len(r.forces)} force plates"
+    person = ", ".join(f"{k.rsplit('_', 1)[0]} {v:.4g} {k.rsplit('_', 1)[1]}" for k, v in walk.subject.items() if k in ("mass_kg", "height_m"))
+    yield f"subject: {walk.subject.get('name', 'not named')}; {person or 'mass not known'}" + (
+        f" (by {walk.subject['mass_from']})" if "mass_from" in walk.subject else ""
+    )
+    ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
+    yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.period:.4f} s"
+    strikes = sum(e.strikes.size for e in walk.events)
+    off = "" if walk.toe_off is None else f", toe-off at {walk.toe_off:.0%} of the stride"
+    yield f"events: {strikes} heel strikes{off}"
+    yield f"strides: {len(walk.kept)} kept, {len(walk.strides) - len(walk.kept)} dropped"
+    yield from (f"  dropped: {s.trial} at {s.start:.2f} s: {s.reason}" for s in walk.strides if s.reason)
+    jumps = ", ".join(f"{k[:-4]} {math.degrees(walk.gaps[k]):+.2f} deg" for k in ("thigh_rad", "knee_rad", "ankle_rad"))
+    yield f"the mean stride closes after a straight line was removed: {jumps}, hip height {1e3 * walk.gaps['hip_y_m']:+.1f} mm"
+    if walk.deviation:
+        spread = ", ".join(f"{k[:-4]} {math.degrees(float(np.mean(walk.deviation[k]))):.2g} deg" for k in ("thigh_rad", "knee_rad", "ankle_rad"))
+        yield f"from stride to stride (standard deviation): {spread}"
+    yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
+    if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
+        yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
+    yield from (f"note: {line}" for line in walk.notes)
+    yield from (f"warning: {line}" for line in walk.warnings)
+    yield ""
+
+
+def _written(request: Any, walk: Any, verdict: Any) -> None:
+    """Writes what the ending of the name asks for; beside a record of a walk its page and picture."""
+    from jaxgait.motion.record import walk_record, write_record
+    from jaxgait.plot.motion import stride
+    from jaxgait.plot.style import save
+
+    out, ending = request.out, request.out.suffix.lower()
+    if walk is None and ending in (*RECORDS, *PAGES):
+        raise ValueError(f"cannot write {out}: {request.files[0]} is no recording; give a picture's name, such as .png")
+    if walk is None:
+        print(f"wrote {save(stride(verdict), out)}")
+        return
+    from jaxgait.plot.walk import page, sheet
+
+    if ending in RECORDS:
+        write_record(walk_record(walk, request.harmonics), out)
+        print(f"wrote {out}")
+    if ending not in (*RECORDS, *PAGES):
+        print(f"wrote {save(sheet(walk, verdict), out)}")
+        return
+    print(f"wrote {save(sheet(walk, verdict), out.with_suffix('.png'))}")
+    html = out.with_suffix(".html")
+    html.write_text(page(walk, verdict, list(summary(walk))), encoding="utf-8")
+    print(f"wrote {html}")
+
+
+def _adapted(name: str, verdict: Any) -> Iterator[str]:
+    """What a stride changes of a model's parameters, for every parameter set."""
+    from jaxgait.motion.drive import verdict_drive
+
+    drive, model = verdict_drive(verdict), registry.model(name)
+    sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
+    found = {label: _differences(before, before.driven(drive)) for label, before in sets.items()}
+    for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
+        unit = parameters(model)[parameter].unit
+        listed = ", ".join(f"{label} {changes[parameter]:.4f} {unit}".strip() for label, changes in found.items())
+        yield f"{parameter} that suits the {name} (--motion sets it): {listed}"
+
+
+def _differences(before: Model, after: Model) -> dict[str, float]:
+    """Single numbers among the parameters that differ, with their new values."""
+    old, new = parameters(before), parameters(after)
+    return {n: float(p.value) for n, p in new.items() if not p.rank and n in old and p.value != old[n].value}
+
+
+def takes_motion(kind: type) -> bool:
+    """Whether a class of models can be driven by measured motion: whether it says what follows from that."""
+    return getattr(kind, "driven", None) not in (None, Model.driven)
+
+
+def driven(model: Model, motion: str) -> Model:
+    """The model driven by a motion that the user names, and a line that says what that changes."""
+    from jaxgait.motion.naming import motion_drive
+
+    if not takes_motion(type(model)):
+        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
+        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
+    drive = motion_drive(motion)
+    moved = model.driven(drive)
+    units = {name: info.unit for name, info in parameters(moved).items()}
+    changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, moved).items()]
+    print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
+    return moved
+

@@ -1,0 +1,196 @@
+"""A measured walk on one sheet, and as a page: single strides, stick figures, ground contact, forces, gaps of markers."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
+from jaxgait.motion.stride import SIGNALS, sampled
+from jaxgait.motion.verdict import DISPLAY, Verdict, describe
+from jaxgait.plot.motion import NAMES, band
+from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
+
+PERCENT = np.linspace(0.0, 100.0, 101)
+FIGURES = 12
+"""Stick figures of a stride."""
+
+
+def sheet(walk: Walk, verdict: Verdict) -> Figure:
+    """The whole walk on one sheet.
+
+    Args:
+        walk: what was measured.
+        verdict: on its mean stride.
+    """
+    with style():
+        figure = plt.figure(figsize=(11.0, 10.5))
+        grid = figure.add_gridspec(4, 6, height_ratios=(1.0, 1.0, 1.1, 1.0))
+        first = None
+        for i, k in enumerate((*SIGNALS, "load")):
+            ax = figure.add_subplot(grid[i // 3, 2 * (i % 3) : 2 * (i % 3) + 2])
+            _forces(ax, walk) if k == "load" else _curves(ax, walk, verdict, k)
+            first = first or ax
+        _sticks(figure.add_subplot(grid[2, :]), walk)
+        _contacts(figure.add_subplot(grid[3, :3]), walk)
+        _gaps(figure.add_subplot(grid[3, 3:]), walk)
+        assert first is not None
+        handles, labels = first.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        kept = f"{len(walk.kept)} of {len(walk.strides)} strides"
+        figure.suptitle(
+            f"{walk.name}, {walk.side} leg: {kept}, {walk.speed:.2f} m/s, stride time {walk.period:.3f} s", fontsize=11
+        )
+    return figure
+
+
+def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
+    """Single strides, their mean with one standard deviation, the fit, and the band of the embedded gaits."""
+    unit, factor = DISPLAY[SIGNALS[signal]]
+    mean = walk.mean[signal]
+    low, high = band(signal, float(mean[:-1].mean()))
+    steps = np.linspace(0.0, 100.0, low.size)
+    ax.fill_between(steps, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits")
+    for i, stride in enumerate(walk.kept):
+        ax.plot(PERCENT, factor * stride.signals[signal], color=BLUE, lw=0.6, alpha=0.7, label=None if i else "kept strides")
+    for i, stride in enumerate(s for s in walk.strides if s.reason and signal in s.signals):
+        label = None if i else "dropped strides"
+        ax.plot(PERCENT, factor * stride.signals[signal], color=RED, lw=0.6, ls=":", label=label)
+    if walk.deviation:
+        off = walk.deviation[signal]
+        ax.fill_between(PERCENT, factor * (mean - off), factor * (mean + off), color=BLUE, alpha=0.2, lw=0, label="mean, 1 SD")
+    fit = sampled(verdict.signals[signal].series, 100)
+    ax.plot(PERCENT, factor * np.append(fit, fit[0]), color=GREEN, lw=1.6, label=f"drive, {verdict.harmonics} harmonics")
+    if walk.toe_off is not None:
+        ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--", label="toe-off")
+    ax.set_title(NAMES[signal], fontsize=9)
+    ax.set_ylabel(unit)
+    ax.set_xlim(0, 100)
+
+
+def _forces(ax: Axes, walk: Walk) -> None:
+    """The ground reaction in body weights, or in N where the mass is not known."""
+    ax.set_title("ground reaction", fontsize=9)
+    ax.set_xlim(0, 100)
+    ax.set_xlabel(axis_label("stride", "%"))
+    if LOADS[1] not in walk.mean:
+        ax.text(0.5, 0.5, "no ground forces of this foot", transform=ax.transAxes, ha="center", va="center", fontsize=8)
+        ax.set_yticks([])
+        return
+    mass = walk.subject.get("mass_kg")
+    scale = 1.0 / (float(mass) * GRAVITY) if isinstance(mass, float | int) else 1.0
+    for name, color, label in ((LOADS[1], BLUE, "upward"), (LOADS[0], GREEN, "forward")):
+        ax.plot(PERCENT, scale * walk.mean[name], color=color, lw=1.4, label=label)
+        column = LOADS.index(name)
+        for stride in (s for s in walk.kept if s.load is not None):
+            ax.plot(PERCENT, scale * stride.load[:, column], color=color, lw=0.5, alpha=0.5)
+    ax.axhline(0.0, color=GREY, lw=0.6)
+    ax.set_ylabel("body weights" if scale != 1.0 else "N")
+    ax.legend(fontsize=7, loc="upper right")
+
+
+def _sticks(ax: Axes, walk: Walk) -> None:
+    """The leg of the first kept stride as it goes through the laboratory, over the floor."""
+    stride, chain = walk.kept[0], [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in walk.kept[0].points]
+    at = np.linspace(0, 100, FIGURES + 1).astype(int)
+    for i in at:
+        way = walk.speed * stride.period * i / 100.0
+        x = [stride.points[k][i, 0] + way for k in chain]
+        y = [stride.points[k][i, 1] for k in chain]
+        stands = walk.toe_off is not None and i / 100.0 < walk.toe_off
+        ax.plot(x, y, color=BLUE if stands else GREY, lw=1.3, marker="o", ms=2.2)
+        if i % 25 == 0:
+            ax.annotate(f"{i} %", (x[0], y[0]), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=7)
+    ax.axhline(0.0, color="black", lw=0.8)
+    ax.set_aspect("equal")
+    ax.margins(y=0.12)
+    ax.set_ylabel("m")
+    ax.set_xlabel("m")
+    ax.set_title("first kept stride (blue: in contact with the floor)", fontsize=9)
+
+
+def _contacts(ax: Axes, walk: Walk) -> None:
+    """Strides of every trial over time, kept or dropped, with their heel strikes."""
+    for row, (leg, events) in enumerate(zip(walk.legs, walk.events, strict=True)):
+        for stride in (s for s in walk.strides if s.trial == leg.recording.name):
+            share = stride.toe_off if stride.toe_off is not None else 0.0
+            color = RED if stride.reason else BLUE
+            ax.barh(row, share * stride.period, left=stride.start, height=0.5, color=color, alpha=0.8)
+            ax.barh(row, (1 - share) * stride.period, left=stride.start + share * stride.period, height=0.5, color=color, alpha=0.25)
+        ax.plot(events.strikes, np.full(events.strikes.size, row), "k|", ms=14)
+    ax.set_yticks(range(len(walk.legs)), [leg.recording.name[:18] for leg in walk.legs], fontsize=7)
+    ax.set_ylim(-1.2, len(walk.legs) + 0.2)
+    ax.margins(x=0.03)
+    ax.set_xlabel(axis_label("time", "s"))
+    ax.set_title("stance (dark), swing (light), heel strikes; red: dropped", fontsize=9)
+
+
+def _gaps(ax: Axes, walk: Walk) -> None:
+    """When markers of the leg were missing."""
+    rows = [(leg, name, gap) for leg in walk.legs for name, gap in leg.gaps.items()][:16]
+    ax.set_title("gaps of the leg's markers", fontsize=9)
+    if not rows:
+        ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", va="center", fontsize=8)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        return
+    for row, (leg, _, gap) in enumerate(rows):
+        time = leg.recording.time
+        ax.fill_between(time, row - 0.4, row + 0.4, where=gap > 0, color=RED, step="mid", lw=0.5)
+        ax.set_xlim(time[0], time[-1])
+    ax.set_yticks(range(len(rows)), [name[:14] for _, name, _ in rows], fontsize=6.5)
+    ax.set_xlabel(axis_label("time", "s"))
+
+
+def page(walk: Walk, verdict: Verdict, found: Sequence[str]) -> str:
+    """The walk as one HTML page that needs no other file.
+
+    Args:
+        walk: what was measured.
+        verdict: on its mean stride.
+        found: the lines that say what was found.
+    """
+    title = html.escape(f"{walk.name}: {walk.side} leg")
+    lines = [line for line in found if line]
+    warned = [line for line in lines if line.startswith(("warning", "  dropped"))]
+    plain = [line for line in lines if line not in warned and not line.startswith("note: ")]
+    notes = [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
+    return "\n".join(
+        [
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+            f"<title>{title}</title><style>{_CSS}</style></head><body><h1>{title}</h1>",
+            _listed("Found", plain),
+            _listed("Warnings", warned),
+            f"<img alt='the walk on one sheet' src='data:image/png;base64,{_picture(sheet(walk, verdict))}'>",
+            f"<h2>Is it a walk?</h2><pre>{html.escape(describe(verdict))}</pre>",
+            _listed("Assumed and done", notes),
+            "</body></html>",
+        ]
+    )
+
+
+_CSS = (
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
+    "img{max-width:100%}pre{overflow-x:auto;font-size:12.5px;background:#f6f6f6;padding:1em}h2{margin-top:1.6em}"
+)
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in lines)
+    return f"<h2>{title}</h2><ul>{items}</ul>" if lines else ""
+
+
+def _picture(figure: Any) -> str:
+    """A figure as the text of a PNG; closes it."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=130)
+    plt.close(figure)
+    return base64.b64encode(stream.getvalue()).decode("ascii")
