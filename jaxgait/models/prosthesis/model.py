@@ -500,6 +500,8 @@ class Prosthesis(Model):
             )
 
 
+FITTED_DEPTH = 0.01
+"""How much deeper in m a leg that is fitted to a person is set: of four measured people two walk only with 5 to 10 mm."""
 LANDING_SHARE = 0.1
 """Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
 
@@ -520,7 +522,8 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
         drive: the new one.
     """
     driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive))
-    rise = straight_ankle_height(driven) - straight_ankle_height(model)
+    deeper = 0.0 if drive.body is None else FITTED_DEPTH
+    rise = straight_ankle_height(driven) - straight_ankle_height(model) + deeper
     return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
 
 

@@ -67,8 +67,9 @@ def clock(
         bad = int(np.argmin(steps)) + 1
         what = f"time goes from {time[bad - 1]:g} to {time[bad]:g}"
         raise MotionFormatError(what, "sort the rows by time and keep each once", file, int(lines[bad]) + 1, "time")
-    mean = (time.size - 1) / (time[-1] - time[0])
-    rate, notes = _rate(mean, 1 / max(float(np.median(steps)), 1e-12), stated)
+    span = float(time[-1] - time[0])
+    rounding = max(_quantum(time), 1e-6) / span
+    rate, notes = _rate((time.size - 1) / span, 1 / max(float(np.median(steps)), 1e-12), stated, rounding)
     even = time[0] + np.arange(time.size) / rate
     off = float(np.max(np.abs(time - even))) * rate
     if off <= ROUNDING or off <= 0.55 * _quantum(time) * rate:
@@ -78,12 +79,12 @@ def clock(
     return _uneven(file, time, lines, 1 / float(np.median(steps)) if stated is None else rate, notes)
 
 
-def _rate(mean: float, usual: float, stated: float | None) -> tuple[float, list[str]]:
-    """The rate in Hz: the stated one if the times agree, as whole numbers where rounding hides them."""
+def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, list[str]]:
+    """The rate in Hz: the stated one if the times agree, a whole number where rounding (relative) may hide it."""
     rate = usual if abs(usual - mean) > AGREE * mean and stated is None else mean
     if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= AGREE * stated:
         return stated, []
-    rate = round(rate) if abs(rate - round(rate)) < 2e-3 * rate and round(rate) else rate
+    rate = float(round(rate) if abs(rate - round(rate)) <= rounding * rate and round(rate) else rate)
     return rate, [] if stated is None else [f"the header states {stated:g} Hz, the times make {rate:.6g} Hz: used"]
 
 

@@ -45,12 +45,16 @@ class Sheet(NamedTuple):
 
 
 def delimiter_of(line: str) -> str:
-    """What stands between the cells of a line: a tab, else the most frequent of semicolon and comma, else blanks."""
+    """What stands between the cells of a line: a tab, else a semicolon, else a comma, else blanks.
+
+    Between semicolons there are at most as many decimal commas as cells.
+    """
     if "\t" in line.strip():
         return "\t"
-    count = {mark: line.count(mark) for mark in (";", ",")}
-    best = max(count, key=lambda mark: count[mark])
-    return best if count[best] else " "
+    semicolons, commas = line.count(";"), line.count(",")
+    if semicolons and commas <= semicolons + 1:
+        return ";"
+    return "," if commas else " "
 
 
 def cells(line: str, delimiter: str) -> list[str]:
@@ -143,7 +147,7 @@ def read_sheet(source: Source, start: int, width: int | None = None) -> Sheet:
         notes.append(f"{short} rows end early; their missing cells are gaps")
     if len(kept) < 2:
         raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
-    return Sheet(np.array(values).reshape(len(kept), width), np.array(kept), notes)
+    return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes)
 
 
 def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:

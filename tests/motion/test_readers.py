@@ -1,0 +1,430 @@
+"""Readers of recordings: what vendors write differently reads the same, and nothing crashes them."""
+
+import pathlib
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import Recording, with_forces
+from tests.motion import walker
+
+RAW = pathlib.Path("/work/shared/data/gait/raw")
+needs_raw = pytest.mark.skipif(not RAW.is_dir(), reason="the measured files are not here")
+W = walker.walker(duration=0.6)
+TRC, CSV, MOT = walker.trc(W), walker.csv(W), walker.mot(W)
+
+
+def _read(tmp_path, text, name="walk.trc"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_recording(path)
+
+
+def _same(recording: Recording, tolerance: float = 1e-8):
+    assert recording.rate == 100 and recording.frames == W.time.size
+    assert set(W.markers) <= set(recording.markers)
+    for name, x in W.markers.items():
+        np.testing.assert_allclose(recording.markers[name], x, atol=tolerance)
+
+
+def _spaced(text: str) -> str:
+    """Vendors that pad cells, put one tab between labels, and number coordinates from somewhere else."""
+    lines = text.split("\n")
+    lines[3] = "\t".join(cell for cell in lines[3].split("\t") if cell)
+    lines[4] = lines[4].replace("X1\t", "X7\t")
+    return "\n".join(lines[:5] + ["\t".join(f" {cell} " for cell in line.split("\t")) for line in lines[6:-1]])
+
+
+VARIANTS = {
+    "as it is": TRC,
+    "Windows line ends": TRC.replace("\n", "\r\n"),
+    "old Mac line ends": TRC.replace("\n", "\r"),
+    "byte order mark": b"\xef\xbb\xbf" + TRC.encode(),
+    "UTF-16": TRC.encode("utf-16"),
+    "decimal commas": TRC.replace(".", ","),
+    "no empty line under the labels": TRC.replace("\n\n", "\n"),
+    "other spacing and numbering": _spaced(TRC),
+    "wrong counts": TRC.replace(f"\t{W.time.size}\t{len(W.markers)}\tmm", "\t900\t3\tmm"),
+    "tabs behind every row": TRC.replace("\n", "\t\t\n"),
+    "times in whole milliseconds": walker.trc(W, time_digits=2),
+    "metres under mm": walker.trc(W, unit=1.0, digits=9),
+    "header without tabs": TRC.replace("\t", " ", 16),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_trc_of_every_vendor_reads_the_same(name, tmp_path):
+    _same(_read(tmp_path, VARIANTS[name]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tolerance"),
+    [
+        ("walk.csv", CSV, 1e-7),
+        ("walk.txt", walker.csv(W, "\t"), 1e-7),
+        ("walk.csv", walker.csv(W, ";", comma=True), 1e-7),
+        ("walk.txt", walker.csv(W, "  "), 1e-7),
+        ("walk.csv", "% " + CSV.replace(".X", "_X_m").replace(".Y", "_Y_m").replace(".Z", "_Z_m"), 1e-7),
+        ("walk.csv", walker.vicon(W), 1e-7),
+        ("walk.tsv", walker.qualisys(W), 1e-7),
+        ("walk.csv", TRC, 1e-8),
+    ],
+    ids=["csv", "tabs", "semicolons", "blanks", "units", "vicon", "qualisys", "trc under another ending"],
+)
+def test_columns_of_every_kind_read_the_same(name, text, tolerance, tmp_path):
+    _same(_read(tmp_path, text, name), tolerance)
+
+
+def test_c3d_reads_back(tmp_path):
+    walker.c3d(W, tmp_path / "walk.c3d")
+    found = read_recording(tmp_path / "walk.c3d")
+    _same(found, 1e-6)  # single precision, in mm
+    assert found.subject["name"] == "Jo"
+
+
+@pytest.mark.parametrize("degrees", [True, False])
+def test_angles_are_read_in_rad(degrees, tmp_path):
+    found = _read(tmp_path, walker.mot(W, degrees), "ik.mot")
+    np.testing.assert_allclose(found.angles["hip_flexion_r"], W.thigh, atol=1e-9)
+    np.testing.assert_allclose(found.angles["pelvis_ty"], W.hip[:, 1] + 0.0661, atol=1e-9)
+
+
+def test_forces_are_told_from_markers_and_angles(tmp_path):
+    found = _read(tmp_path, walker.forces(W), "grf.mot")
+    (force,) = found.forces
+    assert (force.name, found.rate, found.markers, found.angles) == ("ground_force", 1000, {}, {})
+    np.testing.assert_allclose(force.force[::10, 1], W.force[:, 1], atol=1e-5)
+    unloaded = np.abs(force.force).max(axis=1) == 0
+    assert np.isnan(force.point[unloaded]).all() and np.isfinite(force.point[~unloaded]).all()
+
+
+def test_gaps_are_nan(tmp_path):
+    lines = TRC.split("\n")
+    row = lines[10].split("\t")
+    lines[10] = "\t".join(row[:2] + ["", "", "", "0.0", "0.000", "0"] + row[8:])
+    found = _read(tmp_path, "\n".join(lines))
+    first, second = list(W.markers)[:2]
+    assert np.isnan(found.markers[first][4]).all() and np.isnan(found.markers[second][4]).all()
+    assert np.isfinite(found.markers[first][[3, 5]]).all()
+    assert any("0, 0, 0" in note for note in found.notes)
+
+
+def test_missing_frames_are_gaps_and_uneven_ones_are_resampled(tmp_path):
+    lines = TRC.split("\n")
+    found = _read(tmp_path, "\n".join(lines[:20] + lines[23:]))
+    assert found.frames == W.time.size
+    assert np.isnan(found.markers["RASI"][14:17]).all() and np.isfinite(found.markers["RASI"][[13, 17]]).all()
+    jitter = 0.002 * np.sin(np.arange(W.time.size) * 2.3)
+    rows = [f"{W.time[i] + jitter[i]:.7f},{',' .join(line.split(',')[1:])}" for i, line in enumerate(CSV.split("\n")[1:])]
+    found = _read(tmp_path, "\n".join([CSV.split("\n")[0], *rows]), "walk.csv")
+    assert any("uneven" in note and "resampled" in note for note in found.notes)
+
+
+def test_stated_and_found_units_are_reported(tmp_path):
+    found = _read(tmp_path, VARIANTS["metres under mm"])
+    assert "the header states mm" in found.warnings[0] and "taken as m" in found.warnings[0]
+    assert any("it is m" in note for note in _read(tmp_path, CSV, "walk.csv").notes)
+    assert any("counts 900 frames, there are 60" in note for note in _read(tmp_path, VARIANTS["wrong counts"]).notes)
+
+
+def _cell(text: str, line: int, column: int, content: str, delimiter: str = "\t") -> str:
+    lines = text.split("\n")
+    row = lines[line].split(delimiter)
+    row[column] = content
+    lines[line] = delimiter.join(row)
+    return "\n".join(lines)
+
+
+BROKEN = {
+    "empty": ("walk.trc", "", "is empty"),
+    "blank": ("walk.csv", " \n\n", "is empty"),
+    "a word": ("walk.trc", _cell(TRC, 12, 5, "oops"), "line 13: 'oops' in column 6 is not a number"),
+    "too many cells": ("walk.trc", _cell(TRC, 12, 5, "1\t2\t3"), "line 13: 70 cells where 68 are wanted"),
+    "no labels": ("walk.trc", "\n".join(TRC.split("\n")[6:]), "no line of labels"),
+    "no rows": ("walk.trc", "\n".join(TRC.split("\n")[:6]), "no rows of numbers"),
+    "time goes back": ("walk.trc", _cell(TRC, 12, 1, "9.0"), "time goes from 9 to 0.07"),
+    "too uneven": ("walk.csv", _cell(CSV, 12, 0, "0.1042", ","), "too uneven"),
+    "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00", "is not a text file"),
+    "a workbook": ("walk.csv", b"PK\x03\x04", "an Excel or OpenDocument workbook"),
+    "no C3D": ("walk.c3d", TRC, "is no C3D file"),
+    "a short C3D": ("walk.c3d", b"\x02\x50" + bytes(600), "is no C3D file"),
+    "an empty C3D": ("walk.c3d", b"\x02\x50" + bytes(2000), "is broken"),
+    "no body": ("walk.trc", walker.trc(W, unit=1e6), "which is no body in m, cm or mm"),
+    "points and commas": ("walk.csv", walker.csv(W, ";") + "\n" + "1,0;" * 90 + "1,0", "decimal commas"),
+    "no times": ("walk.csv", CSV.replace("time", "moment", 1), "no times and no rate"),
+    "prose": ("walk.txt", "Dear colleague,\nplease find attached\n", "no rows of numbers"),
+    "many columns": ("walk.csv", "t," * 30_000 + "\n" + "1," * 30_000 + "\n" + "2," * 30_000, "more than 20000 cells"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_one_line(name, tmp_path):
+    file, content, message = BROKEN[name]
+    with pytest.raises(MotionFormatError) as error:
+        _read(tmp_path, content, file)
+    text = str(error.value)
+    assert text.startswith(str(tmp_path / file)) and message in text and "\n" not in text
+    assert error.value.advice
+
+
+def test_folders_missing_files_and_special_files(tmp_path):
+    with pytest.raises(MotionFormatError, match="is a folder; name a C3D"):
+        read_recording(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_recording(tmp_path / "nobody.trc")
+    with pytest.raises(MotionFormatError, match="is not a regular file"):
+        read_recording("/dev/null")
+
+
+@pytest.mark.parametrize("name", ["walk.trc", "walk.c3d"])
+def test_a_file_that_may_not_be_read(name, tmp_path, monkeypatch):
+    (tmp_path / name).write_text(TRC)
+
+    def forbidden(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pathlib.Path, "open", forbidden)
+    with pytest.raises(MotionFormatError, match="may not be read; ask its owner"):
+        read_recording(tmp_path / name)
+
+
+def test_oversized_files_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxgait.motion.readers.reading.LARGEST", 1000)
+    monkeypatch.setattr("jaxgait.motion.readers.c3d.LARGEST", 1000)
+    with pytest.raises(MotionFormatError, match="is larger than"):
+        _read(tmp_path, TRC)
+    walker.c3d(W, tmp_path / "walk.c3d")
+    with pytest.raises(MotionFormatError, match="is larger than"):
+        read_recording(tmp_path / "walk.c3d")
+
+
+def test_a_reader_that_hangs_is_stopped(tmp_path, monkeypatch):
+    walker.c3d(W, tmp_path / "walk.c3d")
+    (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
+    monkeypatch.setattr("jaxgait.motion.readers.c3d._CHILD", tmp_path / "slow.py")
+    monkeypatch.setattr("jaxgait.motion.readers.c3d.SECONDS", 0.5)
+    with pytest.raises(MotionFormatError, match=r"could not be read in 0\.5 s"):
+        read_recording(tmp_path / "walk.c3d")
+
+
+@pytest.mark.parametrize("code", ["import os; os.abort()", "import resource; x = bytes(2**40)"])
+def test_a_reader_that_crashes_is_an_error(code, tmp_path, monkeypatch):
+    walker.c3d(W, tmp_path / "walk.c3d")
+    (tmp_path / "bad.py").write_text(code)
+    monkeypatch.setattr("jaxgait.motion.readers.c3d._CHILD", tmp_path / "bad.py")
+    with pytest.raises(MotionFormatError, match="is broken: the reader stopped with code"):
+        read_recording(tmp_path / "walk.c3d")
+
+
+def test_forces_of_another_time_are_not_taken(tmp_path):
+    markers, forces = _read(tmp_path, TRC), _read(tmp_path, walker.forces(W), "grf.mot")
+    assert len(with_forces(markers, forces).forces) == 1
+    late = Recording("late", "late.mot", 100.0, W.time, forces=(forces.forces[0]._replace(time=forces.forces[0].time + 9),))
+    with pytest.raises(MotionFormatError, match=r"late.mot: its forces are of 9\.000 to"):
+        with_forces(markers, late)
+    with pytest.raises(MotionFormatError, match="holds no ground forces"):
+        with_forces(markers, markers)
+
+
+# --- whatever the bytes -----------------------------------------------------------------------------------------------
+
+SMALL = walker.walker(rate=50.0, duration=0.24)
+SEEDS = {
+    "walk.trc": walker.trc(SMALL, digits=2).encode(),
+    "walk.csv": walker.csv(SMALL).encode(),
+    "vicon.csv": walker.vicon(SMALL).encode(),
+    "walk.tsv": walker.qualisys(SMALL).encode(),
+    "ik.mot": walker.mot(SMALL).encode(),
+    "grf.sto": walker.forces(SMALL).encode(),
+}
+TOKENS = [b"", b"\t", b",", b";", b"\n", b"\n\n", b"nan", b"1e308", b"-", b"1e-320", b"Frame#", b"endheader", b"\xff", b"\x00"]
+TOKENS += [b"time", b"DataRate", b"0", b"inf", b"9" * 40, b'"', b"#", b"%", b"mm", b"inDegrees=no", b"X", b"\xef\xbb\xbf"]
+
+
+def _mutated(seed: bytes, rng: np.random.Generator) -> bytes:
+    """The bytes with a few of them changed, cut out, doubled or swapped, or cut off."""
+    data = bytearray(seed)
+    for _ in range(int(rng.integers(1, 5))):
+        at, to = sorted(int(i) for i in rng.integers(0, len(data) + 1, 2))
+        near = min(len(data), at + int(rng.integers(0, 30)))
+        kind = int(rng.integers(0, 7))
+        if kind == 0 and at < len(data):
+            data[at] = int(rng.integers(0, 256))
+        elif kind == 1:
+            data[at:near] = TOKENS[int(rng.integers(0, len(TOKENS)))]
+        elif kind == 2:
+            del data[at:near]
+        elif kind == 3:
+            data[at:at] = data[at:near]
+        elif kind == 4:
+            data = data[:to] if rng.random() < 0.3 else data
+        elif kind == 5:
+            data = bytearray(bytes(data).replace(b"\t", b" ") if rng.random() < 0.2 else bytes(data).replace(b".", b",", 40))
+        else:
+            data[at:at] = TOKENS[int(rng.integers(0, len(TOKENS)))]
+    return bytes(data)
+
+
+def _survives(path: pathlib.Path, data: bytes) -> bool:
+    """Whether the bytes are read; what is no recording must be one line that names the file."""
+    path.write_bytes(data)
+    try:
+        found = read_recording(path)
+    except MotionFormatError as error:
+        assert str(error).startswith(str(path)) and "\n" not in str(error) and len(str(error)) < 1500
+        return False
+    assert np.isfinite(found.rate) and found.rate > 0 and np.isfinite(found.time).all()
+    assert all(x.shape == (found.frames, 3) for x in found.markers.values())
+    assert all(x.shape == (found.frames,) for x in found.angles.values())
+    return True
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_mutated_files_are_read_or_refused(name, tmp_path):
+    rng = np.random.default_rng(7)
+    assert _survives(tmp_path / name, SEEDS[name])
+    for _ in range(60):
+        _survives(tmp_path / name, _mutated(SEEDS[name], rng))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEEDS)
+def test_many_mutated_files_are_read_or_refused(name, tmp_path):
+    rng = np.random.default_rng(11)
+    slowest = 0.0
+    for i in range(3500):
+        start = time.perf_counter()
+        data = _mutated(SEEDS[name], rng)
+        if i % 50 == 0:
+            tracemalloc.start()
+        _survives(tmp_path / name, data)
+        if i % 50 == 0:
+            # The table of a small file is small beside what Python needs for anything.
+            assert tracemalloc.get_traced_memory()[1] < 100 * len(data) + 2**20
+            tracemalloc.stop()
+        slowest = max(slowest, time.perf_counter() - start)
+    assert slowest < 5.0
+
+
+@given(st.binary(max_size=400), st.sampled_from(["a.trc", "a.csv", "a.mot", "a.c3d"]))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_read_or_refused(tmp_path, data, name):
+    _survives(tmp_path / name, data)
+
+
+def _c3d_mutations(tmp_path, count: int) -> int:
+    walker.c3d(SMALL, tmp_path / "seed.c3d")
+    seed, rng, read = (tmp_path / "seed.c3d").read_bytes(), np.random.default_rng(3), 0
+    for _ in range(count):
+        data = bytearray(seed)
+        for _ in range(int(rng.integers(1, 6))):
+            data[int(rng.integers(2, min(len(data), 3000)))] = int(rng.integers(0, 256))
+        data = data[: int(rng.integers(1024, len(data)))] if rng.random() < 0.3 else data
+        read += _survives(tmp_path / "walk.c3d", bytes(data))
+    return read
+
+
+def test_mutated_c3d_files_are_read_or_refused(tmp_path):
+    _c3d_mutations(tmp_path, 6)
+
+
+@pytest.mark.slow
+def test_many_mutated_c3d_files_are_read_or_refused(tmp_path):
+    _c3d_mutations(tmp_path, 300)
+
+
+@given(
+    st.integers(2, 12),
+    st.integers(3, 5),
+    st.sampled_from([25.0, 59.94, 100.0, 120.0, 250.0]),
+    st.sampled_from([",", ";", "\t"]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_written_is_read(tmp_path, frames, count, rate, delimiter, crlf, seed):
+    rng = np.random.default_rng(seed)
+    markers = {f"M{i}": rng.uniform(-0.2, 0.2, (frames, 3)) + np.array([0, 0.5 * i, 0]) for i in range(count)}
+    w = walker.Walker(np.arange(frames) / rate, rate, markers, *([None] * 3), 1.0, 1.0, None, None)
+    text = walker.csv(w, delimiter, comma=delimiter != ",")
+    found = _read(tmp_path, text.replace("\n", "\r\n") if crlf else text, "w.csv")
+    assert abs(found.rate - rate) < 1e-3 * rate
+    for name, x in markers.items():
+        np.testing.assert_allclose(found.markers[name] / 1.0, x, atol=1e-6)
+
+
+# --- real files, and another reader -----------------------------------------------------------------------------------
+
+
+@needs_raw
+@pytest.mark.parametrize(
+    ("name", "rate", "frames", "markers", "forces"),
+    [
+        ("bmc_Gait.c3d", 100, 487, 33, 2),
+        ("Eb015pi.c3d", 50, 450, 26, 2),
+        ("rajagopal_markers_walk.trc", 100, 238, 41, 0),
+        ("subject01_static.trc", 60, 300, 49, 0),
+        ("subject01_walk_free_01.trc", 60, 73, 41, 0),
+        ("rajagopal_grf_walk.mot", 2000, 4778, 0, 2),
+        ("subject01_walk1_grf.mot", 600, 1501, 0, 2),
+        ("gatk_rawdata.txt", 100, 301, 6, 1),
+        ("subject01_walk_IK.mot", 60, 151, 0, 0),
+        ("std_subject01_walk1_ik.mot", 60, 73, 0, 0),
+    ],
+)
+def test_measured_files(name, rate, frames, markers, forces):
+    found = read_recording(RAW / name)
+    assert (found.rate, found.frames, len(found.markers), len(found.forces)) == (rate, frames, markers, forces)
+
+
+OPENSIM = """
+import sys, json, opensim
+t = opensim.TimeSeriesTableVec3(sys.argv[1]) if sys.argv[1].endswith("trc") else opensim.TimeSeriesTable(sys.argv[1])
+names = list(t.getColumnLabels())
+cell = lambda x: [x.get(i) for i in range(3)] if hasattr(x, "get") else x
+rows = [t.getRowAtIndex(i) for i in (0, t.getNumRows() // 2, t.getNumRows() - 1)]
+print("\\nJSON", json.dumps([names, t.getNumRows(), [[cell(r.getElt(0, j)) for j in range(len(names))] for r in rows]]))
+"""
+
+
+def _by_opensim(path: pathlib.Path):
+    """Names, rows and three rows as OpenSim's own reader has them, in a process of its own; skips where it is not."""
+    import json
+    import os
+
+    python = os.environ.get("JAXGAIT_OPENSIM_PYTHON", sys.executable)
+    done = subprocess.run([python, "-c", OPENSIM, str(path)], capture_output=True, text=True, timeout=120, check=False)
+    if "No module named 'opensim'" in done.stderr:
+        pytest.skip("opensim is not installed (JAXGAIT_OPENSIM_PYTHON names a Python that has it)")
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("JSON"))
+    return json.loads(line.removeprefix("JSON"))
+
+
+@needs_raw
+@pytest.mark.parametrize("name", ["rajagopal_markers_walk.trc", "subject01_static.trc"])
+def test_markers_are_those_of_opensim(name):
+    names, rows, values = _by_opensim(RAW / name)
+    found = read_recording(RAW / name)
+    assert rows == found.frames and names == list(found.markers)
+    ours = np.stack([[found.markers[n][i] for n in names] for i in (0, rows // 2, rows - 1)])
+    np.testing.assert_allclose(1e-3 * np.array(values, float), ours, atol=1e-9)
+
+
+@needs_raw
+def test_angles_are_those_of_opensim():
+    names, rows, values = _by_opensim(RAW / "subject01_walk_IK.mot")
+    found = read_recording(RAW / "subject01_walk_IK.mot")
+    assert rows == found.frames and set(names) == set(found.angles)
+    for j, n in enumerate(names):
+        ours = found.angles[n][[0, rows // 2, rows - 1]]
+        scale = 1.0 if "_t" in n and not n.endswith("tilt") else np.pi / 180
+        np.testing.assert_allclose([scale * row[j] for row in values], ours, atol=1e-9)

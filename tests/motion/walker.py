@@ -1,0 +1,184 @@
+"""A synthetic walker with known planar angles, and the files that laboratories would have written of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+import numpy as np
+
+from jaxgait.motion.embedded import gait_record
+
+THIGH, SHANK = 0.42, 0.41
+WIDTH, DEPTH = 0.25, 0.15
+"""Of the pelvis: distance of the ASIS, and from their middle to that of the PSIS, in m."""
+MASS = 70.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Walker:
+    """Markers in m (x forward, y up, z right) and what they must give back."""
+
+    time: np.ndarray
+    rate: float
+    markers: dict[str, np.ndarray]
+    thigh: np.ndarray
+    knee: np.ndarray
+    ankle: np.ndarray
+    period: float
+    speed: float
+    hip: np.ndarray
+    force: np.ndarray
+    """Ground reaction on the right foot in N, forward and upward."""
+
+
+def walker(rate: float = 100.0, duration: float = 4.0, treadmill: bool = False, seed: int | None = None) -> Walker:
+    """A walker after the Fourier series of the embedded reference gait; `seed`: with 1 mm of noise on every marker."""
+    record = gait_record("rajagopal_1.26ms")
+    period, speed = record["period_T_s"], record["speed_m_s"]
+    time = np.arange(int(duration * rate)) / rate
+    signal = lambda name, t: _series(record["signals"][name], t, period)
+    markers: dict[str, np.ndarray] = {}
+    for side, sign, late in (("R", 1.0, 0.0), ("L", -1.0, 0.5 * period)):
+        t = time + late
+        way = (0.0 if treadmill else speed) * time + signal("hip_x_m", time)
+        hip = np.stack([way, signal("hip_y_m", time)], axis=1)
+        thigh, knee, ankle = (signal(k, t) for k in ("thigh_rad", "knee_rad", "ankle_rad"))
+        _leg(markers, side, sign, hip, thigh, thigh - knee, thigh - knee + ankle)
+        if side == "R":
+            kept = hip, thigh, knee, ankle
+    if seed is not None:
+        noise = np.random.default_rng(seed)
+        markers = {k: x + 1e-3 * noise.standard_normal(x.shape) for k, x in markers.items()}
+    hip, thigh, knee, ankle = kept
+    force = np.maximum(0.0, np.stack([0.1 * np.ones(time.size), signal("ground_y_N", time)], axis=1))
+    stance = (time % period) < 0.64 * period
+    return Walker(time, rate, markers, thigh, knee, ankle, period, speed, hip, force * stance[:, None])
+
+
+def _series(series: dict, t: np.ndarray, period: float) -> np.ndarray:
+    phase = 2 * np.pi * np.outer(t / period, np.arange(1, len(series["a"]) + 1))
+    return series["a0"] + np.cos(phase) @ series["a"] + np.sin(phase) @ series["b"]
+
+
+def _leg(markers: dict, side: str, sign: float, hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, foot: np.ndarray):
+    """Markers of one leg, and of its side of the pelvis, so that Harrington's regression gives the hip."""
+    beside = sign * (0.33 * WIDTH + 0.0073)
+    middle = hip + np.array([0.24 * DEPTH + 0.0099, 0.30 * WIDTH + 0.0109])
+    deep = lambda p, z: np.column_stack([p, np.full(p.shape[0], z)])
+    along = lambda a: np.column_stack([np.sin(a), -np.cos(a)])
+    ahead = lambda a: np.column_stack([np.cos(a), np.sin(a)])
+    knee = hip + THIGH * along(thigh)
+    ankle = knee + SHANK * along(shank)
+    sole = ankle + 0.07 * along(foot)
+    markers[f"{side}ASI"] = deep(middle, sign * WIDTH / 2)
+    markers[f"{side}PSI"] = deep(middle - np.array([DEPTH, 0.0]), sign * 0.04)
+    for name, centre in (("KNE", knee), ("ANK", ankle)):
+        markers[f"{side}{name}"] = deep(centre, beside + sign * 0.05)
+        markers[f"{side}{name}M"] = deep(centre, beside - sign * 0.05)
+    markers[f"{side}HEE"] = deep(sole - 0.06 * ahead(foot) + 0.03 * along(foot + np.pi), beside)
+    markers[f"{side}TOE"] = deep(sole + 0.14 * ahead(foot) + 0.03 * along(foot + np.pi), beside)
+    shin = knee + 0.2 * along(shank)
+    markers[f"{side}TIB"] = deep(shin + 0.03 * ahead(shank), beside + sign * 0.06)
+    markers[f"{side}TIAP"] = deep(shin - 0.05 * along(shank) + 0.05 * ahead(shank), beside)
+    markers[f"{side}TIAD"] = deep(shin + 0.08 * along(shank) - 0.03 * ahead(shank), beside + sign * 0.02)
+
+
+LABS = {
+    "y up, walking along +x": np.eye(3),
+    "z up, walking along +x": np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]),
+    "z up, walking along -y": np.array([[0, 0, -1.0], [-1.0, 0, 0], [0, 1.0, 0]]),
+    "y up, walking along -x": np.diag([-1.0, 1.0, -1.0]),
+    "x up, walking along z": np.array([[0, 1.0, 0], [0, 0, 1.0], [1.0, 0, 0]]),
+}
+"""Axes of laboratories: columns are forward, up and right of the walker."""
+
+
+def turned(w: Walker, lab: np.ndarray) -> Walker:
+    """The walker in the axes of a laboratory."""
+    return dataclasses.replace(w, markers={k: x @ lab.T for k, x in w.markers.items()})
+
+
+def trc(w: Walker, unit: float = 1000.0, digits: int = 6, newline: str = "\n", time_digits: int = 6) -> str:
+    """A TRC file in mm."""
+    names = list(w.markers)
+    lines = ["PathFileType\t4\t(X/Y/Z)\twalk.trc"]
+    lines += ["DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames"]
+    lines += [f"{w.rate}\t{w.rate}\t{w.time.size}\t{len(names)}\tmm\t{w.rate}\t1\t{w.time.size}"]
+    lines += ["Frame#\tTime\t" + "\t\t\t".join(names) + "\t\t"]
+    lines += ["\t\t" + "\t".join(f"{a}{i + 1}" for i in range(len(names)) for a in "XYZ"), ""]
+    table = unit * np.concatenate([w.markers[k] for k in names], axis=1)
+    cell = lambda x: "" if np.isnan(x) else f"{x:.{digits}f}"
+    for i, row in enumerate(table):
+        lines.append(f"{i + 1}\t{w.time[i]:.{time_digits}f}\t" + "\t".join(map(cell, row)))
+    return newline.join(lines) + newline
+
+
+def csv(w: Walker, delimiter: str = ",", comma: bool = False) -> str:
+    """A CSV file in m, with labels such as RASI.X."""
+    lines = [delimiter.join(["time", *(f"{k}.{a}" for k in w.markers for a in "XYZ")])]
+    table = np.column_stack([w.time, *w.markers.values()])
+    cell = lambda x: f"{x:.7f}".replace(".", "," if comma else ".")
+    return "\n".join([*lines, *(delimiter.join(map(cell, row)) for row in table)])
+
+
+def vicon(w: Walker) -> str:
+    """A CSV file as Vicon Nexus exports it: names over axes, units in a line of their own, no times."""
+    lines = ["Trajectories", f"{w.rate:g}", ",," + ",,,".join(f"Jo:{k}" for k in w.markers)]
+    lines += ["Frame,Sub Frame," + ",".join("X,Y,Z" for _ in w.markers), ",," + ",".join("mm,mm,mm" for _ in w.markers)]
+    table = 1000.0 * np.concatenate(list(w.markers.values()), axis=1)
+    lines += [f"{i + 1},0," + ",".join(f"{x:.4f}" for x in row) for i, row in enumerate(table)]
+    return "\n".join(lines) + "\n"
+
+
+def qualisys(w: Walker) -> str:
+    """A TSV file as Qualisys exports it, without times."""
+    lines = [f"NO_OF_FRAMES\t{w.time.size}", f"NO_OF_MARKERS\t{len(w.markers)}", f"FREQUENCY\t{w.rate:g}"]
+    lines += ["DATA_INCLUDED\t3D", "MARKER_NAMES\t" + "\t".join(w.markers)]
+    table = 1000.0 * np.concatenate(list(w.markers.values()), axis=1)
+    return "\n".join([*lines, *("\t".join(f"{x:.4f}" for x in row) for row in table)]) + "\n"
+
+
+def mot(w: Walker, degrees: bool = True) -> str:
+    """A MOT file of joint angles, whose hip is where gait2392 has it."""
+    factor = 180 / np.pi if degrees else 1.0
+    columns = {
+        "time": w.time,
+        "pelvis_tilt": 0 * w.time,
+        "pelvis_tx": w.hip[:, 0] + 0.0707,
+        "pelvis_ty": w.hip[:, 1] + 0.0661,
+        "hip_flexion_r": factor * w.thigh,
+        "knee_angle_r": -factor * w.knee,
+        "ankle_angle_r": factor * w.ankle,
+    }
+    head = f"Coordinates\nversion=1\nnRows={w.time.size}\nnColumns={len(columns)}\ninDegrees={'yes' if degrees else 'no'}\nendheader\n"
+    rows = "\n".join("\t".join(f"{x:.9f}" for x in row) for row in np.column_stack(list(columns.values())))
+    return head + "\t".join(columns) + "\n" + rows + "\n"
+
+
+def forces(w: Walker) -> str:
+    """A MOT file of the ground reaction on the right foot, at ten times the rate, and its centre of pressure."""
+    time = np.arange(w.time.size * 10) / (10 * w.rate)
+    along = lambda x: np.interp(time, w.time, x)
+    foot = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"])
+    columns = {"time": time, "ground_force_vx": along(w.force[:, 0]), "ground_force_vy": along(w.force[:, 1])}
+    columns |= {"ground_force_vz": 0 * time, "ground_force_px": along(foot[:, 0]), "ground_force_py": 0 * time}
+    columns |= {"ground_force_pz": along(foot[:, 2])}
+    head = f"forces\nversion=1\nnRows={time.size}\nnColumns={len(columns)}\ninDegrees=yes\nendheader\n"
+    rows = "\n".join("\t".join(f"{x:.6f}" for x in row) for row in np.column_stack(list(columns.values())))
+    return head + "\t".join(columns) + "\n" + rows + "\n"
+
+
+def c3d(w: Walker, path: pathlib.Path) -> None:
+    """A C3D file in mm."""
+    import ezc3d
+
+    trial = ezc3d.c3d()
+    trial["parameters"]["POINT"]["RATE"]["value"] = [w.rate]
+    trial["parameters"]["POINT"]["LABELS"]["value"] = list(w.markers)
+    trial["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
+    points = np.ones((4, len(w.markers), w.time.size))
+    points[:3] = 1000.0 * np.stack([x.T for x in w.markers.values()], axis=1)
+    trial["data"]["points"] = points
+    trial.add_parameter("SUBJECTS", "NAMES", ["Jo"])
+    trial.write(str(path))
