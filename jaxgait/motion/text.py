@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import pathlib
 import re
+from typing import BinaryIO
 
 from jaxgait.motion.errors import MotionFormatError
 
@@ -35,13 +36,25 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
     if path.is_dir():
         raise MotionFormatError("is a folder", f"name {wanted}", str(path))
     try:
-        with path.open("rb") as stream:  # one byte more than is allowed: special files have no size to ask for
-            raw = stream.read(largest + 1)
+        with path.open("rb") as stream:
+            raw = _limited(stream, largest)
     except PermissionError as error:
         raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
     if len(raw) > largest:
         raise MotionFormatError(f"is larger than {largest // 2**20} MB", smaller, str(path))
     return raw
+
+
+def _limited(stream: BinaryIO, largest: int) -> bytes:
+    """What can be read, but not much more than `largest` bytes: special files have no size to ask for.
+
+    In parts, because reading many bytes at once takes the memory for them whether they are there or not.
+    """
+    parts, size = [], 0
+    while size <= largest and (part := stream.read(min(2**16, largest + 1 - size))):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def decoded(file: str, raw: bytes, advice: str) -> str:

@@ -135,9 +135,9 @@ def stand(markers: Markers, found: Found, side: str, regression: str = HARRINGTO
     hip, knee, ankle = (x[0] for x in (leg.hip, leg.knee, leg.ankle))
     turn = lambda a, b: math.atan2(b[0] - a[0], a[1] - b[1])
     angle = turn(hip, knee) - turn(knee, ankle)
-    share = (hip[1] - knee[1]) / (hip[1] - ankle[1])
-    off = hip[0] + share * (ankle[0] - hip[0]) - knee[0]
-    forward = float(off) if abs(angle) < STRAIGHT else 0.0
+    front, line = _front(knee[None], ankle[None])[0], ankle - hip
+    across = lambda a, b: a[0] * b[1] - a[1] * b[0]
+    forward = float(-across(knee - hip, line) / across(front, line)) if abs(angle) < STRAIGHT else 0.0
     cluster = {name: still[name][0] for name in found.clusters["shank_cluster"] if np.isfinite(still[name]).all()}
     return Standing(cluster, knee, ankle, forward, angle)
 

@@ -62,7 +62,8 @@ class StrideCurve:
 def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " strides"] | None = None):
     """The strides between the heel strikes of a leg, or from them to other ends in s."""
     ends = events.strikes[1:] if ends is None else ends
-    strides = [_stride(leg, a, b, events, load) for a, b in zip(events.strikes, ends, strict=False)]
+    pairs = zip(events.strikes.tolist(), ends.tolist(), strict=False)
+    strides = [_stride(leg, a, b, events, load) for a, b in pairs]
     moving = [s.belt for s in strides if np.isfinite(s.belt)]
     belt = float(np.median(moving)) if moving else 0.0
     belt = belt if abs(belt) > BELT else 0.0

@@ -180,12 +180,22 @@ def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: 
     # Blanks cannot tell which cell is missing, and a line with less than half of them is no row at all.
     if missing and (delimiter == " " or 2 * len(found) < width):
         raise source.error(f"{len(found)} cells where {width} are wanted", "write NaN into gaps", i)
-    numbers = [number(cell, comma) for cell in found]
+    numbers = _plain(found) if not comma and "_" not in source.lines[i] else None
+    numbers = [number(cell, comma) for cell in found] if numbers is None else numbers
     if None in numbers:
         cell = numbers.index(None)
         what = f"{reprlib.repr(found[cell])} in column {cell + 1} is not a number"
         raise source.error(what, "write a number, or NaN for a gap", i)
     return numbers + [math.nan] * missing, missing
+
+
+def _plain(row: list[str]) -> list[float | None] | None:
+    """The numbers of a row that has nothing else and no gaps, as nearly all have; None for others."""
+    try:
+        numbers: list[float | None] = [float(cell) for cell in row]
+    except ValueError:
+        return None
+    return numbers if math.isfinite(sum(abs(x) for x in numbers if x is not None)) else None
 
 
 def _decimal_comma(source: Source, rows: list[int]) -> bool:

@@ -1,0 +1,344 @@
+"""From recordings to strides: a synthetic walker is got back, measured walks are those that were worked out before."""
+
+import dataclasses
+import json
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+from jaxgait.motion.capture import maps
+from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
+from jaxgait.motion.capture.events import by_motion
+from jaxgait.motion.capture.joints import hip_centre
+from jaxgait.motion.capture.leg import Options, leg_of
+from jaxgait.motion.capture.smoothing import fill, lowpass
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import Force, Mark, Recording, with_forces
+from tests.motion import walker
+
+RAW = pathlib.Path("/work/shared/data/gait/raw")
+needs_raw = pytest.mark.skipif(not RAW.is_dir(), reason="the measured files are not here")
+EXACT = Options(cutoff=None)
+
+
+def recording(w: walker.Walker, **changes) -> Recording:
+    return Recording("walk", "walk.trc", w.rate, w.time, markers=w.markers, **changes)
+
+
+@pytest.mark.parametrize("treadmill", [False, True])
+@pytest.mark.parametrize("lab", walker.LABS)
+def test_planar_angles_of_a_synthetic_walker_are_got_back(lab, treadmill):
+    """In any axes of the laboratory, to 1e-6 rad and 1e-6 m; without a low-pass, which takes some of every harmonic."""
+    w = walker.walker(treadmill=treadmill)
+    leg = leg_of(recording(walker.turned(w, walker.LABS[lab])), "right", EXACT)
+    np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-6)
+    np.testing.assert_allclose(leg.thigh - leg.shank, w.knee, atol=1e-6)
+    np.testing.assert_allclose(leg.hip[:, 1], w.hip[:, 1], atol=1e-6)
+    foot = leg.foot - leg.shank
+    np.testing.assert_allclose(foot - np.mean(foot), w.ankle - np.mean(w.ankle), atol=1e-6)
+    assert leg.segments == pytest.approx({"thigh_m": walker.THIGH, "shank_m": walker.SHANK}, abs=1e-9)
+    assert any(("treadmill" if treadmill else "overground") in note for note in leg.notes)
+
+
+@pytest.mark.parametrize("treadmill", [False, True])
+def test_a_noisy_walker_is_got_back_to_one_degree(treadmill):
+    """1 mm of noise on every marker, the low-pass of 8 Hz, the mean of the strides: 1 degree, 2 mm.
+
+    The speed is within 1 % overground, and 3 % on a belt, where it is that of a foot whose segments make it slip a little.
+    """
+    w = walker.walker(treadmill=treadmill, duration=7.0, seed=5)
+    walk = measure([recording(w)])
+    start = np.mean([s.start % w.period for s in walk.kept])
+    time = start + np.linspace(0, w.period, 101)
+    for name, curve in (("thigh_rad", w.thigh), ("knee_rad", w.knee)):
+        truth = np.interp(time % w.period, w.time, curve)
+        assert math.degrees(np.sqrt(np.mean((walk.mean[name] - truth) ** 2))) < 1.0
+    assert np.sqrt(np.mean((walk.mean["hip_y_m"] - np.interp(time % w.period, w.time, w.hip[:, 1])) ** 2)) < 2e-3
+    assert walk.speed == pytest.approx(w.speed, rel=0.03 if treadmill else 0.01)
+    assert walk.period == pytest.approx(w.period, rel=2e-3)
+    assert len(walk.kept) >= 4 and set(walk.deviation) == set(walk.mean)
+    assert (walk.belt > 1.0) == treadmill
+
+
+def test_left_and_right_are_told_apart():
+    w = walker.walker(duration=5.0)
+    right, left = (measure([recording(w)], side, EXACT) for side in ("right", "left"))
+    np.testing.assert_allclose(right.mean["knee_rad"], left.mean["knee_rad"], atol=2e-3)
+    assert abs((right.kept[0].start - left.kept[0].start) % w.period - 0.5 * w.period) < 0.01
+
+
+def test_joint_angles_make_the_same_leg(tmp_path):
+    w = walker.walker(duration=4.0)
+    (tmp_path / "ik.mot").write_text(walker.mot(w))
+    leg = leg_of(read_recording(tmp_path / "ik.mot"), "right", EXACT)
+    np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-8)
+    np.testing.assert_allclose(leg.thigh - leg.shank, w.knee, atol=1e-8)
+    np.testing.assert_allclose(leg.hip, w.hip, atol=1e-8)
+    np.testing.assert_allclose(leg.ankle_angle, w.ankle, atol=1e-8)
+    walk = measure([read_recording(tmp_path / "ik.mot")])
+    assert walk.period == pytest.approx(w.period, rel=5e-3) and walk.speed == pytest.approx(w.speed, rel=0.01)
+    back = dataclasses.replace(leg.recording, angles=leg.recording.angles | {"pelvis_tx": -leg.recording.angles["pelvis_tx"]})
+    turned = leg_of(back, "right", EXACT)
+    assert np.ptp(turned.hip[:, 0] - w.hip[:, 0]) < 1e-3 and HIP_IN_PELVIS[0] < 0
+
+
+def test_hip_centres_of_harrington_and_bell():
+    """Numbers by hand for PW = 250 mm, PD = 150 mm: Harrington 45.9, 85.9, 89.8 mm; Bell 47.5, 75, 90 mm."""
+    w = walker.walker(duration=0.1)
+    found = maps.find(w.markers, "right")
+    middle = 0.5 * (w.markers["RASI"] + w.markers["LASI"])
+    for regression, offset in (("harrington", (-0.0459, -0.0859, 0.0898)), ("bell", (-0.0475, -0.075, 0.09))):
+        np.testing.assert_allclose(hip_centre(w.markers, found, "right", regression) - middle, [offset] * 10, atol=1e-9)
+    left = hip_centre(w.markers, maps.find(w.markers, "left"), "left") - middle
+    np.testing.assert_allclose(left, [(-0.0459, -0.0859, -0.0898)] * 10, atol=1e-9)
+
+
+def test_a_standing_trial_lets_the_cluster_carry_the_joints():
+    """Knee and ankle without markers of their own, carried by three markers on the shank: exact for rigid bodies."""
+    w = walker.walker()
+    still = {k: np.repeat(x[:1], 20, axis=0) for k, x in w.markers.items()}
+    static = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
+    bare = {k: x for k, x in w.markers.items() if "KNE" not in k and "ANK" not in k}
+    walking = dataclasses.replace(recording(w), markers=bare)
+    with pytest.raises(MotionFormatError, match=r"knee, ankle not found.*give a standing trial \(--static\)"):
+        leg_of(walking, "right", EXACT)
+    leg = leg_of(walking, "right", dataclasses.replace(EXACT, static=static))
+    offset = w.knee[0]  # the standing knee is straightened: it is bent by this much in the first frame
+    assert abs(offset) < math.radians(12)
+    np.testing.assert_allclose(np.hypot(*(leg.points["ankle"] - leg.hip).T)[0], walker.THIGH + walker.SHANK, atol=2e-3)
+    np.testing.assert_allclose(leg.points["ankle"][:, 1], leg_of(recording(w), "right", EXACT).points["ankle"][:, 1], atol=1e-9)
+    assert (leg.thigh - leg.shank)[0] == pytest.approx(0.0, abs=1e-6)
+    assert any("straight in the standing trial" in note for note in leg.notes)
+
+
+def test_gaps_are_filled_up_to_a_limit():
+    w = walker.walker(rate=100.0)
+    track = np.array(w.markers["RKNE"])
+    track[100:110] = np.nan
+    track[200:230] = np.nan
+    track[:5] = np.nan
+    filled = fill(track, 100.0, longest=0.2)
+    assert (filled.filled, filled.left) == (10, 30)
+    np.testing.assert_allclose(filled.values[100:110], w.markers["RKNE"][100:110], atol=2e-3)
+    assert np.isnan(filled.values[:5]).all() and np.isnan(filled.values[200:230]).all()
+    smooth = lowpass(filled.values, 100.0)
+    np.testing.assert_array_equal(np.isnan(smooth), np.isnan(filled.values))
+
+
+def test_the_low_pass_has_its_cutoff_and_no_lag():
+    """Half the power is left at the cut-off: a factor of 0.707 in amplitude, for both passes together."""
+    time = np.arange(2000) / 200.0
+    for frequency, left in ((8.0, 0.7071), (2.0, 0.998), (30.0, 0.006)):
+        wave = np.cos(2 * np.pi * frequency * time)[:, None]
+        middle = slice(600, 1400)
+        smooth = lowpass(wave, 200.0, 8.0)[middle]
+        gain = float(np.sum(smooth * wave[middle]) / np.sum(wave[middle] ** 2))
+        assert gain == pytest.approx(left, abs=0.01)
+
+
+def _with_plate(w: walker.Walker, where: np.ndarray, name: str = "plate 1") -> Recording:
+    force = np.column_stack([w.force, np.zeros(w.time.size)])
+    return recording(w, forces=(Force(name, w.time, force, where),))
+
+
+def test_forces_are_of_the_foot_on_the_plate():
+    w = walker.walker(duration=5.0)
+    foot = lambda side: 0.5 * (w.markers[f"{side}HEE"] + w.markers[f"{side}TOE"]) * np.array([1.0, 0.0, 1.0])
+    right = measure([_with_plate(w, foot("R"))], mass=walker.MASS)
+    assert set(right.events[0].sources) == {"force"}
+    peak = right.mean["ground_y_N"].max()
+    assert peak == pytest.approx(w.force[:, 1].max(), rel=0.03)
+    starts = [s.start % w.period for s in right.kept]
+    assert np.max(np.minimum(starts, w.period - np.array(starts))) < 0.03  # where the plate is loaded
+    left = measure([_with_plate(w, foot("L"))])
+    assert "ground_y_N" not in left.mean and set(left.events[0].sources) == {"motion"}
+    far = measure([_with_plate(w, foot("R") + np.array([0.0, 0.0, 2.0]))])
+    assert "ground_y_N" not in far.mean
+
+
+def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
+    w = walker.walker(duration=5.0)
+    force = np.column_stack([-w.force, np.zeros(w.time.size)])  # of the foot on the plate, not the reaction
+    for name in ("ground_force_r", "FP2"):
+        walk = measure([recording(w, forces=(Force(name, w.time, force, None),))])
+        assert walk.mean["ground_y_N"].max() > 500
+        assert any("turned round" in note for note in walk.notes)
+    assert "ground_y_N" not in measure([recording(w, forces=(Force("ground_force_l", w.time, force, None),))]).mean
+
+
+def test_mass_is_what_the_plates_carry():
+    w = walker.walker(duration=5.0)
+    vertical = np.full(w.time.size, walker.MASS * 9.81)
+    force = np.column_stack([0 * vertical, vertical, 0 * vertical])
+    walk = measure([recording(w, forces=(Force("belt", w.time, force, None),))])
+    assert walk.subject["mass_kg"] == pytest.approx(walker.MASS, rel=1e-6)
+    assert "ground forces" in str(walk.subject["mass_from"])
+
+
+def test_marks_of_the_laboratory_are_events():
+    w = walker.walker(duration=5.0)
+    marks = tuple(Mark("right", "Foot Strike", 0.03 + i * w.period) for i in range(4)) + (Mark("left", "Foot Strike", 0.4),)
+    walk = measure([recording(w, marks=marks)])
+    assert [s.start for s in walk.kept][:3] == pytest.approx([0.03, 0.03 + w.period, 0.03 + 2 * w.period])
+    assert "mark" in walk.events[0].sources
+
+
+def test_events_by_the_motion_are_periodic():
+    w = walker.walker(duration=6.0)
+    strikes, offs = by_motion(leg_of(recording(w), "right", EXACT))
+    np.testing.assert_allclose(np.diff(strikes), w.period, atol=2e-3)
+    np.testing.assert_allclose(np.diff(offs), w.period, atol=2e-3)
+    assert all(0.5 < ((off - strikes[0]) % w.period) / w.period < 0.75 for off in offs)
+
+
+def test_bad_strides_are_dropped_with_a_reason():
+    w = walker.walker(duration=11.0, treadmill=True)
+    markers = {k: np.array(x) for k, x in w.markers.items()}
+    markers["RKNE"][250:290] = np.nan
+    for k in ("RHEE", "RTOE", "RANK", "RANKM"):
+        markers[k][int(4.2 * 100) : int(4.9 * 100), 0] += 0.3 * np.sin(np.linspace(0, np.pi, 70)) ** 2
+    walk = measure([dataclasses.replace(recording(w), markers=markers)])
+    reasons = [s.reason for s in walk.strides if s.reason]
+    assert any("markers are missing" in r for r in reasons)
+    assert any("off the median stride" in r for r in reasons)
+    assert len(walk.kept) >= 3
+    assert np.all([np.isfinite(x).all() for x in walk.mean.values()])
+
+
+def test_several_trials_are_one_walk():
+    w = walker.walker(duration=3.0)
+    one = measure([recording(w)], options=EXACT)
+    two = measure([recording(w), dataclasses.replace(recording(w), name="again")], options=EXACT)
+    assert len(two.kept) == 2 * len(one.kept) and {s.trial for s in two.kept} == {"walk", "again"}
+    np.testing.assert_allclose(two.mean["knee_rad"], one.mean["knee_rad"], atol=1e-9)
+
+
+def test_what_is_wrong_is_said():
+    w = walker.walker(duration=3.0)
+    with pytest.raises(MotionFormatError, match=r"no right leg: knee, ankle, foot .* not found among"):
+        leg_of(dataclasses.replace(recording(w), markers={k: w.markers[k] for k in ("RASI", "LASI", "RPSI", "LPSI")}), "right")
+    left = {k: x for k, x in w.markers.items() if k[0] == "L" or k in ("RASI", "RPSI")}
+    with pytest.raises(MotionFormatError, match="the left leg is there"):
+        leg_of(dataclasses.replace(recording(w), markers=left), "right")
+    short = walker.walker(duration=0.8)
+    with pytest.raises(MotionFormatError, match="no whole stride"):
+        measure([recording(short)])
+    mirrored = dataclasses.replace(recording(w), markers={k: x * np.array([1, 1, -1]) for k, x in w.markers.items()})
+    assert any("mirrored" in line for line in leg_of(mirrored, "right").warnings)
+    sunk = dataclasses.replace(recording(w), markers={k: x - np.array([0, 0.5, 0]) for k, x in w.markers.items()})
+    assert any("the floor is not at the laboratory's zero" in line for line in leg_of(sunk, "right").warnings)
+    with pytest.raises(ValueError, match="the leg is right or left"):
+        measure([recording(w)], "both")
+
+
+# --- marker maps ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in maps.known() if n != "joint_centres"])
+def test_every_known_set_is_found_by_its_names(name):
+    table = maps.known()[name]
+    names = [options[0].replace("{S}", s) for options in table.values() for s in "RL"]
+    found = maps.find(names, "right")
+    assert not found.lacks(carried=False)
+    assert found.roles["knee_lateral"] == table["knee_lateral"][0].replace("{S}", "R")
+
+
+@pytest.mark.parametrize("spell", ["R.Knee.Lat", "Jo:R_KNEE_LAT", "r knee lat", "Knee.Lat_R", "right_knee_lat"])
+def test_names_are_found_in_any_spelling(spell):
+    names = ["R.ASIS", "L.ASIS", "V.Sacral", spell, "R.Ankle.Lat", "R.Heel", "R.Toe.Lat"]
+    assert maps.find(names, "right").roles["knee_lateral"] == spell
+
+
+def test_a_map_of_ones_own(tmp_path):
+    w = walker.walker(duration=3.0)
+    names = {k: f"m{i}" for i, k in enumerate(w.markers)}
+    strange = dataclasses.replace(recording(w), markers={names[k]: x for k, x in w.markers.items()})
+    roles = {"asis": "ASI", "psis": "PSI", "knee_lateral": "KNE", "ankle_lateral": "ANK", "heel": "HEE", "toe": "TOE"}
+    sides = {"right": "R", "left": "L"}
+    lines = [f"[{side}]\n" + "\n".join(f'{r} = "{names[s + m]}"' for r, m in roles.items()) for side, s in sides.items()]
+    (tmp_path / "map.toml").write_text("\n".join(lines))
+    leg = leg_of(strange, "right", dataclasses.replace(EXACT, own_map=maps.read_map(tmp_path / "map.toml")))
+    np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("asis = ", "is no TOML"),
+        ('knee_latteral = "RKNE"', "an unknown role 'knee_latteral'; is it 'knee_lateral'?"),
+        ("heel = 3", "heel is no name"),
+        ("[right]\nheel = [1]", "heel is no name"),
+    ],
+)
+def test_a_wrong_map_is_one_line(text, message, tmp_path):
+    (tmp_path / "map.toml").write_text(text)
+    with pytest.raises(MotionFormatError) as error:
+        maps.read_map(tmp_path / "map.toml")
+    assert message in str(error.value) and str(error.value).startswith(str(tmp_path))
+
+
+# --- measured walks ---------------------------------------------------------------------------------------------------
+
+
+def _reference(stem: str) -> dict[str, np.ndarray]:
+    lines = [line for line in (RAW.parent / f"{stem}.csv").read_text().splitlines() if not line.startswith("#")]
+    return dict(zip(lines[0].split(","), np.loadtxt(lines[1:], delimiter=",").T, strict=True))
+
+
+def _measured(stem: str):
+    if stem.startswith("rajagopal"):
+        markers = read_recording(RAW / "rajagopal_markers_walk.trc")
+        return measure([with_forces(markers, read_recording(RAW / "rajagopal_grf_walk.mot"))])
+    if stem.startswith("hbm07"):
+        return measure([read_recording(RAW / "gatk_rawdata.txt")])
+    markers = read_recording(RAW / "subject01_walk1.trc")
+    static = read_recording(RAW / "subject01_static.trc")
+    return measure([with_forces(markers, read_recording(RAW / "subject01_walk1_grf.mot"))], options=Options(static=static))
+
+
+@needs_raw
+@pytest.mark.parametrize("stem", ["rajagopal_1.26ms", "hbm07_0.98ms", "opensim_subject01_1.13ms"])
+def test_mean_strides_worked_out_before_are_reproduced(stem):
+    """Knee and thigh within 2 degrees RMS, hip height within 5 mm RMS; speed, stride time and lengths within 2 %."""
+    walk, reference = _measured(stem), _reference(stem)
+    off = lambda k: float(np.sqrt(np.mean((walk.mean[k] - reference[k]) ** 2)))
+    assert math.degrees(off("knee_rad")) < 2 and math.degrees(off("thigh_rad")) < 2 and off("hip_y_m") < 5e-3
+    assert math.degrees(off("shank_rad")) < 2 and math.degrees(off("foot_rad")) < 2 and off("hip_x_m") < 5e-3
+    before = json.loads((RAW.parent / f"{stem}_fourier.json").read_text())
+    assert walk.speed == pytest.approx(before["speed_m_s"], rel=0.01)
+    assert walk.period == pytest.approx(before["period_T_s"], rel=0.01)
+    for name in ("thigh_m", "shank_m", "ankle_height_m"):
+        assert walk.segments[name] == pytest.approx(before["segments"][name], rel=0.02)
+    assert 0.6 < walk.toe_off < 0.7 and set(walk.events[0].sources) == {"force"}
+    if stem.startswith("opensim"):
+        assert walk.subject["mass_kg"] == pytest.approx(72.6, rel=0.01)  # by the plates alone
+
+
+@needs_raw
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_a_c3d_file_with_plates_is_a_walk(side):
+    walk = measure([read_recording(RAW / "bmc_Gait.c3d")], side)
+    knee = np.degrees(walk.mean["knee_rad"])
+    assert 50 < knee.max() < 75 and knee.min() > -10 and 1.2 < walk.speed < 1.7
+    assert walk.belt == 0 and len(walk.legs[0].recording.forces) == 2
+    if side == "right":  # the left foot meets its plate at the end of its only stride
+        assert walk.mean["ground_y_N"].max() > 700
+
+
+@needs_raw
+def test_angles_of_opensim_are_near_those_of_the_markers():
+    """The planar model's inverse kinematics against ours from markers, at the same instants (README: 2 to 4 degrees)."""
+    ours = _measured("opensim_subject01_1.13ms").legs[0]
+    theirs = leg_of(read_recording(RAW / "subject01_walk_IK.mot"), "right")
+    for a, b, limit in ((ours.thigh, theirs.thigh, 3.0), (ours.thigh - ours.shank, theirs.thigh - theirs.shank, 5.0)):
+        assert math.degrees(np.sqrt(np.nanmean((a - b) ** 2))) < limit
+
+
+@needs_raw
+def test_a_trial_without_names_says_what_is_missing():
+    with pytest.raises(MotionFormatError, match="no right leg: hip .* not found among RFT1, RFT2"):
+        measure([read_recording(RAW / "Eb015pi.c3d")])

@@ -1,0 +1,46 @@
+"""Motion by name: strides, walks and recordings are told apart by what they hold."""
+
+import pytest
+
+from jaxgait.motion.drive import REFERENCE_GAITS
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.naming import motion_drive, named_stride, recording_of, together
+from jaxgait.motion.readers import read_recording
+from tests.motion import walker
+from tests.motion.bad_strides import GOOD
+
+W = walker.walker(duration=3.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.trc", walker.trc(W)), ("a.csv", walker.csv(W)), ("a.mot", walker.mot(W)), ("a.txt", walker.csv(W, "\t"))]
+)
+def test_recordings_are_drives(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    drive = motion_drive(str(tmp_path / name))
+    assert drive.name == "a" and drive.period == pytest.approx(W.period, rel=0.01)
+    assert drive.body is not None and 0.3 < drive.body.thigh < 0.5
+
+
+def test_strides_are_told_from_recordings(tmp_path):
+    (tmp_path / "stride.csv").write_text(GOOD)
+    assert recording_of(tmp_path / "stride.csv") is None
+    assert named_stride(str(tmp_path / "stride.csv")).body is None
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n2,3\n")
+    assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides says what is wrong with it
+
+
+def test_a_speed_that_is_told_wins():
+    assert named_stride(REFERENCE_GAITS[0], speed=1.1).speed == 1.1
+
+
+def test_forces_go_with_the_trial_that_has_none(tmp_path):
+    (tmp_path / "a.trc").write_text(walker.trc(W))
+    (tmp_path / "a.mot").write_text(walker.forces(W))
+    trial, forces = read_recording(tmp_path / "a.trc"), read_recording(tmp_path / "a.mot")
+    (both,) = together([forces, trial])
+    assert len(both.forces) == 1 and both.markers
+    with pytest.raises(MotionFormatError, match="holds ground forces only"):
+        together([forces])
+    with pytest.raises(MotionFormatError, match="with several trials"):
+        together([trial, trial, forces])

@@ -1,0 +1,149 @@
+"""Walks as files: what is written is read, what is wrong is named, harmonics are as many as are worth it."""
+
+import json
+import pathlib
+
+import jax
+import numpy as np
+import pytest
+
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stacked, stride_drive, with_amplitude
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.naming import motion_drive, walk_drives, walk_stride
+from jaxgait.motion.record import (
+    check_record,
+    choose_harmonics,
+    read_record,
+    record_stride,
+    record_strides,
+    walk_record,
+    write_record,
+)
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.stride import SIGNALS, Series, sampled
+from tests.motion import walker
+
+SHIPPED = pathlib.Path("/work/shared/data/gait")
+
+
+@pytest.fixture(scope="module")
+def walk():
+    w = walker.walker(duration=7.0, seed=2)
+    return measure([Recording("walk", "walk.trc", w.rate, w.time, markers=w.markers)], mass=walker.MASS)
+
+
+def test_what_is_written_is_read(walk, tmp_path):
+    record = walk_record(walk)
+    write_record(record, tmp_path / "walk.json")
+    back = read_record(tmp_path / "walk.json")
+    assert back == json.loads(json.dumps(record))
+    before, after = stride_drive(walk_stride(walk)), motion_drive(str(tmp_path / "walk.json"))
+    for name in ("hip_x", "hip_y", "thigh", "knee", "ankle"):
+        a, b = getattr(before, name), getattr(after, name)
+        np.testing.assert_allclose([a.a0, *a.a, *a.b], [b.a0, *b.a, *b.b], atol=1e-12)
+    assert (before.period, before.speed, before.body) == (after.period, after.speed, after.body)
+    assert after.body.mass == walker.MASS and after.body.thigh == pytest.approx(walker.THIGH, abs=2e-3)
+
+
+def test_the_fields_are_those_of_the_shipped_gaits(walk):
+    record = walk_record(walk, 8)
+    assert {"name", "source", "convention", "period_T_s", "speed_m_s", "n_harmonics", "signals", "segments"} <= set(record)
+    assert len(record["signals"]["knee_rad"]["a"]) == record["n_harmonics"] == 8
+    assert len(record_strides(record)) == len(walk.kept)
+    assert record["key_figures"]["n_strides"] == len(walk.kept)
+
+
+@pytest.mark.skipif(not SHIPPED.is_dir(), reason="the measured files are not here")
+@pytest.mark.parametrize("name", REFERENCE_GAITS)
+def test_shipped_files_are_read(name):
+    drive, reference = motion_drive(str(SHIPPED / f"{name}_fourier.json")), reference_gait(name)
+    np.testing.assert_allclose(drive.knee.a, reference.knee.a, atol=1e-9)
+    np.testing.assert_allclose(drive.hip_y.b, reference.hip_y.b, atol=1e-9)
+    assert drive.period == pytest.approx(reference.period) and drive.body is not None
+
+
+def _wrong(record: dict, path: str, value) -> dict:
+    changed = json.loads(json.dumps(record))
+    *folders, last = path.split(".")
+    part = changed
+    for folder in folders:
+        part = part[folder]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("schema", "jaxgait-motion/9", "column schema: the schema 'jaxgait-motion/9'; this version reads"),
+        ("period_T_s", -1.0, "column period_T_s: a positive number is wanted"),
+        ("speed_m_s", "fast", "column speed_m_s: a positive number is wanted"),
+        ("signals", [], "column signals: an object with series is wanted"),
+        ("signals.knee_rad", None, "column signals.knee_rad: a series with a0, a and b is wanted"),
+        ("signals.knee_rad.a", [1.0], "column signals.knee_rad: a and b are wanted"),
+        ("signals.hip_y_m.a0", True, "column signals.hip_y_m: a series"),
+        ("signals.hip_y_m", {"a0": 1.0, "a": [0.0], "b": [0.0]}, "series of 1, 8 harmonics"),
+        ("segments", 3, "column segments: an object with lengths is wanted"),
+        ("segments.thigh_m", 417.0, "column segments.thigh_m: a length in m is wanted"),
+    ],
+)
+def test_a_wrong_field_is_named(walk, path, value, message):
+    with pytest.raises(MotionFormatError) as error:
+        check_record(_wrong(walk_record(walk, 8), path, value), "walk.json")
+    assert str(error.value).startswith("walk.json, ") and message in str(error.value) and error.value.advice
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "{", "[" * 100_000, '{"signals": NaN}', "\xff"])
+def test_what_is_no_walk_is_one_line(text, tmp_path):
+    (tmp_path / "walk.json").write_text(text, encoding="latin-1")
+    with pytest.raises(MotionFormatError) as error:
+        read_record(tmp_path / "walk.json")
+    assert "\n" not in str(error.value) and str(error.value).startswith(str(tmp_path / "walk.json"))
+
+
+@pytest.mark.parametrize("worth", [3, 6])
+def test_harmonics_are_as_many_as_are_worth_it(worth):
+    """So many harmonics well above the resolution and others far below it."""
+    rng = np.random.default_rng(1)
+    size = np.where(np.arange(12) < worth, 0.05, 1e-5)
+    series = Series(0.0, size * rng.choice([-1, 1], 12), size * rng.choice([-1, 1], 12))
+    curve = sampled(series, 100)
+    curves = {k: np.append(curve, curve[0]) for k in SIGNALS}
+    assert choose_harmonics(curves, 120.0) == worth
+
+
+def test_strides_are_one_batched_drive(walk):
+    drives = walk_drives(walk)
+    assert drives.period.shape == (len(walk.kept),)
+    knee = jax.vmap(lambda d: d.knee_angle(0.3))(drives)
+    record = walk_record(walk)
+    for i, stride in enumerate(record_strides(record)):
+        assert float(knee[i]) == pytest.approx(float(stride_drive(stride, check=False).knee_angle(0.3)), abs=1e-9)
+    with pytest.raises(ValueError, match="equally many harmonics"):
+        stacked([])
+
+
+def test_people_are_one_batched_drive():
+    drives = stacked([reference_gait(name) for name in REFERENCE_GAITS])
+    knee = jax.vmap(lambda d: d.knee_angle(0.2))(drives)
+    assert [float(k) for k in knee] == pytest.approx([float(reference_gait(n).knee_angle(0.2)) for n in REFERENCE_GAITS])
+
+
+def test_amplitudes_scale_about_the_mean():
+    drive = reference_gait()
+    lifted = with_amplitude(drive, 1.006)
+    np.testing.assert_allclose(lifted.hip_y.a, 1.006 * np.asarray(drive.hip_y.a), rtol=1e-12)
+    assert lifted.hip_y.a0 == drive.hip_y.a0 and lifted.knee is not None
+    np.testing.assert_array_equal(lifted.knee.b, drive.knee.b)
+
+
+def test_a_record_is_a_stride_whose_series_comes_back(walk):
+    record = walk_record(walk, 8)
+    stride = record_stride(record, "walk.json")
+    drive = stride_drive(stride)
+    np.testing.assert_allclose(drive.knee.a, record["signals"]["knee_rad"]["a"], atol=1e-12)
+    assert stride.harmonics == 8 and stride.file == "walk.json"

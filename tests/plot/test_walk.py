@@ -1,0 +1,40 @@
+"""The sheet and the page of a measured walk."""
+
+import re
+
+import matplotlib.pyplot as plt
+import pytest
+
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.naming import walk_stride
+from jaxgait.motion.recording import Recording
+from jaxgait.motion.verdict import judge
+from jaxgait.plot.walk import page, sheet
+from tests.motion import walker
+
+
+@pytest.fixture(scope="module")
+def walk():
+    w = walker.walker(duration=5.0, seed=1)
+    markers = dict(w.markers)
+    markers["RKNE"] = markers["RKNE"].copy()
+    markers["RKNE"][130:150] = float("nan")
+    return measure([Recording("<walk>", "walk.trc", w.rate, w.time, markers=markers)], mass=70.0)
+
+
+def test_the_sheet_shows_strides_contacts_and_gaps(walk):
+    figure = sheet(walk, judge(walk_stride(walk)))
+    titles = [ax.get_title() for ax in figure.axes]
+    assert {"knee flexion", "ground reaction", "gaps of the leg's markers"} <= set(titles)
+    knee = figure.axes[titles.index("knee flexion")]
+    assert len(knee.lines) >= len(walk.kept) + 1
+    gaps = figure.axes[titles.index("gaps of the leg's markers")]
+    assert [label.get_text() for label in gaps.get_yticklabels()] == ["RKNE"]
+    plt.close(figure)
+
+
+def test_the_page_needs_no_other_file(walk):
+    text = page(walk, judge(walk_stride(walk)), ["found: a < b", "note: an assumption", "warning: a doubt"])
+    assert "&lt;walk&gt;" in text and "found: a &lt; b" in text and "an assumption" in text
+    assert not re.search(r"(?:src|href)='(?!data:)", text)
+    assert text.count("data:image/png;base64,") == 1
