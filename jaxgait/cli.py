@@ -39,8 +39,8 @@ class Mechanism:
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
-    """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or an
-    embedded gait (`jaxgait motion` lists them)."""
+    """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or
+    an embedded gait (`jaxgait motion` lists them)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -184,8 +184,8 @@ class Motion:
 
     Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
     files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
-    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. What is written drives a model: `jaxgait run
-    knee --motion walk.json`.
+    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. What is written drives a model:
+    `jaxgait run knee --motion walk.json`.
     """
 
     files: Positional[tuple[str, ...]] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -21,7 +21,7 @@ from jaxgait.measure import Measure, Measures, known
 from jaxgait.model import Model
 from jaxgait.motion_commands import driven, takes_motion
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
-from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.parameters import parameters, with_parameters
 from jaxgait.parts import parts
 from jaxgait.run import Sampling, state_variables
 from jaxgait.solve.schemes import schemes

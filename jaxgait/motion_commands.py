@@ -99,9 +99,13 @@ def summary(walk: Any) -> Iterator[str]:
     for leg in walk.legs:
         r = leg.recording
         yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {len(r.forces)} force plates"
-    person = ", ".join(f"{k.rsplit('_', 1)[0]} {v:.4g} {k.rsplit('_', 1)[1]}" for k, v in walk.subject.items() if k in ("mass_kg", "height_m"))
+    person = ", ".join(
+        f"{k.rsplit('_', 1)[0]} {v:.4g} {k.rsplit('_', 1)[1]}"
+        for k, v in walk.subject.items()
+        if k in ("mass_kg", "height_m")
+    )
     yield f"subject: {walk.subject.get('name', 'not named')}; {person or 'mass not known'}" + (
-        f" (by {walk.subject['mass_from']})" if "mass_from" in walk.subject else ""
+        f" ({walk.subject['mass_from']})" if "mass_from" in walk.subject else ""
     )
     ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
     yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.period:.4f} s"
@@ -110,10 +114,14 @@ def summary(walk: Any) -> Iterator[str]:
     yield f"events: {strikes} heel strikes{off}"
     yield f"strides: {len(walk.kept)} kept, {len(walk.strides) - len(walk.kept)} dropped"
     yield from (f"  dropped: {s.trial} at {s.start:.2f} s: {s.reason}" for s in walk.strides if s.reason)
+    rise = 1e3 * walk.gaps["hip_y_m"]
     jumps = ", ".join(f"{k[:-4]} {math.degrees(walk.gaps[k]):+.2f} deg" for k in ("thigh_rad", "knee_rad", "ankle_rad"))
-    yield f"the mean stride closes after a straight line was removed: {jumps}, hip height {1e3 * walk.gaps['hip_y_m']:+.1f} mm"
+    yield f"so that the mean stride closes, a straight line was removed: {jumps}, hip height {rise:+.1f} mm"
     if walk.deviation:
-        spread = ", ".join(f"{k[:-4]} {math.degrees(float(np.mean(walk.deviation[k]))):.2g} deg" for k in ("thigh_rad", "knee_rad", "ankle_rad"))
+        spread = ", ".join(
+            f"{k[:-4]} {math.degrees(float(np.mean(walk.deviation[k]))):.2g} deg"
+            for k in ("thigh_rad", "knee_rad", "ankle_rad")
+        )
         yield f"from stride to stride (standard deviation): {spread}"
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
@@ -186,4 +194,3 @@ def driven(model: Model, motion: str) -> Model:
     changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, moved).items()]
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
     return moved
-

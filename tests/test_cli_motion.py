@@ -6,6 +6,7 @@ import pytest
 
 from jaxgait import cli
 from jaxgait.motion.drive import REFERENCE_GAITS
+from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
 
 
@@ -78,3 +79,59 @@ def test_embedded_gaits_are_listed_and_judged(capsys):
     assert all(gait in listed for gait in REFERENCE_GAITS)
     cli.main(["motion", REFERENCE_GAITS[2]])
     assert "good for a drive: yes" in capsys.readouterr().out
+
+
+def _recorded(tmp_path):
+    w = walker.walker(duration=5.0, seed=4)
+    (tmp_path / "walk.trc").write_text(walker.trc(w))
+    (tmp_path / "walk_grf.mot").write_text(walker.forces(w))
+    return w
+
+
+def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
+    w, out = _recorded(tmp_path), tmp_path / "walk.json"
+    files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot")]
+    cli.main(["motion", *files, "--leg", "right", "--mass", "70", "--out", str(out)])
+    said = capsys.readouterr().out
+    assert "500 frames at 100 Hz, 22 markers, 1 force plates" in said and "mass 70 kg (told)" in said
+    assert re.search(r"strides: [34] kept, 0 dropped", said) and "heel strikes by ground force" in said
+    assert "body weights" in said and "good for a drive: yes" in said
+    assert (tmp_path / "walk.png").stat().st_size > 50_000
+    page = (tmp_path / "walk.html").read_text()
+    assert "markers: plug_in_gait" in page and "data:image/png" in page
+    cli.main(["run", "knee", "--motion", str(out), "--strides", "1"])
+    ran = capsys.readouterr().out
+    assert f"driven by walk: T = {w.period:.2f}" in ran and "segments.shank = " in ran
+    assert re.search(r"status_text:\s+completed", ran)
+
+
+def test_a_recording_drives_a_listing_at_once(tmp_path, capsys):
+    _recorded(tmp_path)
+    cli.main(["run", "knee", "--motion", str(tmp_path / "walk.trc"), "--set", "segments.thigh=0.4", "--list"])
+    listed = capsys.readouterr().out
+    thigh = next(line for line in listed.splitlines() if line.startswith("segments.thigh"))
+    assert float(thigh.split()[1]) == 0.4  # what is set wins over what fits the person
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--leg", "left", "--markers", "nobody.toml"], "nobody.toml"),
+        (["--static", "nobody.trc"], "nobody.trc"),
+        (["--out", "walk.xyz"], "cannot write walk.xyz"),
+    ],
+)
+def test_what_is_wrong_with_a_recording_is_one_line(options, message, tmp_path, capsys):
+    _recorded(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["motion", str(tmp_path / "walk.trc"), *options])
+    assert stop.value.code == cli.BAD_INPUT
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+
+
+def test_a_stride_is_no_recording_to_write(tmp_path, capsys):
+    (tmp_path / "my.csv").write_text(GOOD)
+    with pytest.raises(SystemExit):
+        cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.json")])
+    assert "is no recording; give a picture's name" in capsys.readouterr().err

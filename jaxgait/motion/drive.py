@@ -27,7 +27,7 @@ from jaxgait.mechanics.planar import Vec
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
 from jaxgait.motion.errors import MotionWarning
-from jaxgait.motion.stride import UNITS, Body, Stride, embedded_stride, read_stride
+from jaxgait.motion.stride import UNITS, Person, Stride, read_stride
 from jaxgait.motion.verdict import Verdict, judge
 from jaxgait.precision import float64_default
 
@@ -113,7 +113,7 @@ class GaitDrive(eqx.Module):
     ankle: FourierSeries
     load: tuple[FourierSeries, FourierSeries] | None = None
     """Measured ground reaction on this foot in N, forward and upward, if there is one."""
-    body: Body | None = None
+    person: Person | None = None
     """The person who walked, if the leg is to be fitted to it."""
     name: str = eqx.field(static=True, default="unnamed")
 
@@ -155,7 +155,7 @@ def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("
 def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
     """Several walks as one batched drive, for `jax.vmap`: a person's strides, or several people.
 
-    All have equally many harmonics. The ground reaction and the body are kept if all have them.
+    All have equally many harmonics. The ground reaction and the person are kept if all have them.
 
     Raises:
         ValueError: for no drives, or unequal numbers of harmonics.
@@ -163,11 +163,11 @@ def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
     counts = {np.shape(d.thigh.a)[-1] for d in drives}
     if len(counts) != 1:
         raise ValueError(f"drives of equally many harmonics are wanted, got {sorted(counts) or 'no drive'}")
-    whole = all(d.body is not None and d.body.mass is not None for d in drives)
+    whole = all(d.person is not None and d.person.mass is not None for d in drives)
     keep = lambda d: dataclasses.replace(
         d,
         name="several",
-        body=d.body if whole else None,
+        person=d.person if whole else None,
         load=d.load if all(o.load is not None for o in drives) else None,
     )
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x, float) for x in leaves]), *map(keep, drives))
@@ -260,11 +260,11 @@ def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = 
 def verdict_drive(verdict: Verdict) -> GaitDrive:
     """The drive of a stride that has been judged, whatever the verdict."""
     series = {k: FourierSeries(*report.series) for k, report in verdict.signals.items()}
-    return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name, verdict.stride.body)
+    return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name, verdict.stride.person)
 
 
 def _assemble(
-    series: Mapping[str, FourierSeries], period: float, speed: float, name: str, body: Body | None = None
+    series: Mapping[str, FourierSeries], period: float, speed: float, name: str, person: Person | None = None
 ) -> GaitDrive:
     return GaitDrive(
         period=period,
@@ -275,6 +275,6 @@ def _assemble(
         knee=series["knee_rad"],
         ankle=series["ankle_rad"],
         load=(series["ground_x_N"], series["ground_y_N"]) if "ground_x_N" in series else None,
-        body=body,
+        person=person,
         name=name,
     )

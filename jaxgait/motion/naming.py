@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-
 from jaxgait.motion.capture.coordinates import has_angles
 from jaxgait.motion.capture.strides import SAMPLES
 from jaxgait.motion.capture.walk import Walk, measure
@@ -17,7 +16,7 @@ from jaxgait.motion.drive import GaitDrive, stacked, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.record import read_record, record_body, record_stride, record_strides, walk_record
+from jaxgait.motion.record import read_record, record_person, record_stride, record_strides, walk_record
 from jaxgait.motion.recording import Recording, with_forces
 from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
 from jaxgait.precision import float64_default
@@ -28,7 +27,7 @@ _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
 def motion_drive(text: str) -> GaitDrive:
     """The drive that a user names: an embedded gait, a stride, a walk or a recording.
 
-    Of a recording it is the right leg with the defaults of `motion.capture.walk.measure`; `jaxgait motion` has the others.
+    Of a recording it is the right leg, with the defaults of `motion.capture.walk.measure`; `jaxgait motion` has more.
 
     Raises:
         FileNotFoundError: if it is none of them.
@@ -116,7 +115,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
         signals={k: walk.mean[k] for k in UNITS if k in walk.mean},
         speed=walk.speed,
         file=walk.legs[0].recording.file,
-        body=record_body(record),
+        person=record_person(record),
         harmonics=record["n_harmonics"],
     )
 
@@ -129,5 +128,3 @@ def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
     """
     record = walk_record(walk, harmonics)
     return stacked([stride_drive(s, check=False) for s in record_strides(record)])
-
-

@@ -22,16 +22,16 @@ from jaxtyping import Float
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
 from jaxgait.motion.errors import MotionFormatError
-from jaxgait.motion.stride import LOAD, SIGNALS, Body, Series, Stride, fourier, sampled
+from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier, sampled
 from jaxgait.motion.text import content
 
 SCHEMA = "jaxgait-motion/1"
 """Form of the files that are written."""
 LARGEST = 16 * 2**20
 CONVENTION = (
-    "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor 0; "
-    "hip progression = speed_m_s t + hip_x_m(t); angles counter-clockwise for a walker in +x: thigh and shank from the "
-    "downward vertical, foot from flat; knee = thigh - shank, ankle = foot - shank; SI units, rad"
+    "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "
+    "0; hip progression = speed_m_s t + hip_x_m(t); angles counter-clockwise for a walker in +x: thigh and shank from "
+    "the downward vertical, foot from flat; knee = thigh - shank, ankle = foot - shank; SI units, rad"
 )
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """What a measurement resolves: harmonics that change less are not kept."""
@@ -156,7 +156,9 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
         record = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise MotionFormatError(f"is no JSON: {str(error)[:120]}", "write it with `jaxgait motion`", file, line) from error
+        raise MotionFormatError(
+            f"is no JSON: {str(error)[:120]}", "write it with `jaxgait motion`", file, line
+        ) from error
     check_record(record, file)
     return record
 
@@ -171,14 +173,18 @@ def check_record(record: Any, file: str | None = None) -> None:
         raise MotionFormatError("is no walk: an object with fields is wanted", "see `jaxgait motion`", file)
     schema = record.get("schema", SCHEMA)
     if schema != SCHEMA:
-        raise MotionFormatError(f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", file, None, "schema")
+        raise MotionFormatError(
+            f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", file, None, "schema"
+        )
     for name in ("period_T_s", "speed_m_s"):
         if not _number(record.get(name)) or record[name] <= 0:
             raise MotionFormatError("a positive number is wanted", "write it in SI units", file, None, name)
     _check_signals(record.get("signals"), file)
     lengths = record.get("segments", {})
     if not isinstance(lengths, dict):
-        raise MotionFormatError("an object with lengths is wanted", "leave it out if none is known", file, None, "segments")
+        raise MotionFormatError(
+            "an object with lengths is wanted", "leave it out if none is known", file, None, "segments"
+        )
     for name in ("thigh_m", "shank_m"):
         if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
             raise MotionFormatError("a length in m is wanted", "0.05 to 1", file, None, f"segments.{name}")
@@ -217,21 +223,32 @@ def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[S
     return [_sampled(s["signals"], s["period_T_s"], s["speed_m_s"], record, file) for s in kept]
 
 
-def _sampled(signals: Mapping[str, Any], period: float, speed: float, record: Mapping[str, Any], file: str | None) -> Stride:
+def _sampled(
+    signals: Mapping[str, Any], period: float, speed: float, record: Mapping[str, Any], file: str | None
+) -> Stride:
     names = [*SIGNALS, *(k for k in LOAD if k in signals)]
-    series = {k: Series(signals[k]["a0"], np.array(signals[k]["a"], float), np.array(signals[k]["b"], float)) for k in names}
+    series = {
+        k: Series(signals[k]["a0"], np.array(signals[k]["a"], float), np.array(signals[k]["b"], float)) for k in names
+    }
     harmonics = series["knee_rad"].a.size
     count = max(100, 4 * harmonics)
     curves = {k: np.append(x, x[0]) for k, x in ((k, sampled(s, count)) for k, s in series.items())}
     time = np.linspace(0.0, period, count + 1)
-    return Stride(str(record.get("name", "walk")), time, curves, speed, file=file, body=record_body(record), harmonics=harmonics)
+    return Stride(
+        str(record.get("name", "walk")),
+        time,
+        curves,
+        speed,
+        file=file,
+        person=record_person(record),
+        harmonics=harmonics,
+    )
 
 
-def record_body(record: Mapping[str, Any]) -> Body | None:
+def record_person(record: Mapping[str, Any]) -> Person | None:
     """The person of a record: segment lengths and mass; None without lengths."""
     lengths, source = record.get("segments") or {}, record.get("source") or {}
     if not {"thigh_m", "shank_m"} <= set(lengths):
         return None
-    mass = source.get("mass_kg") if isinstance(source, dict) else None
-    return Body(float(lengths["thigh_m"]), float(lengths["shank_m"]), float(mass) if _number(mass) else None)
-
+    mass: Any = source.get("mass_kg") if isinstance(source, dict) else None
+    return Person(float(lengths["thigh_m"]), float(lengths["shank_m"]), float(mass) if _number(mass) else None)

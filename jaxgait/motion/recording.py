@@ -3,8 +3,8 @@
     recording = read_recording("walk.c3d")
     recording.markers["RASI"], recording.rate, recording.notes
 
-Lengths are in m, forces in N, angles in rad, in the axes of the laboratory: which of them is up and where the walker goes
-is found later (`motion.capture.axes`), because only the body can tell it.
+Lengths are in m, forces in N, angles in rad, in the axes of the laboratory: which of them is up and where the walker
+goes is found later (`motion.capture.axes`), because only the body can tell it.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ EVEN = 0.1
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
 
 
-class Body(NamedTuple):
-    """The person who walked, as far as a prosthesis is fitted to it."""
+class Person(NamedTuple):
+    """Who walked, as far as a prosthesis is fitted to it."""
 
     thigh: float
     """Length in m from hip to knee."""
@@ -66,7 +66,7 @@ class Stride:
     file: str | None = None
     lines: Int[np.ndarray, " samples"] | None = None
     """Line of the file of every sample."""
-    body: Body | None = None
+    person: Person | None = None
     """Who walked, if it was measured."""
     harmonics: int | None = None
     """How many harmonics the samples are worth, if that is known."""

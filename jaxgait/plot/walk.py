@@ -1,4 +1,4 @@
-"""A measured walk on one sheet, and as a page: single strides, stick figures, ground contact, forces, gaps of markers."""
+"""A measured walk on one sheet and as a page: strides, stick figures, ground contact, forces, gaps of markers."""
 
 from __future__ import annotations
 
@@ -60,15 +60,21 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
     steps = np.linspace(0.0, 100.0, low.size)
     ax.fill_between(steps, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label="embedded measured gaits")
     for i, stride in enumerate(walk.kept):
-        ax.plot(PERCENT, factor * stride.signals[signal], color=BLUE, lw=0.6, alpha=0.7, label=None if i else "kept strides")
+        ax.plot(
+            PERCENT, factor * stride.signals[signal], color=BLUE, lw=0.6, alpha=0.7, label=None if i else "kept strides"
+        )
     for i, stride in enumerate(s for s in walk.strides if s.reason and signal in s.signals):
         label = None if i else "dropped strides"
         ax.plot(PERCENT, factor * stride.signals[signal], color=RED, lw=0.6, ls=":", label=label)
     if walk.deviation:
         off = walk.deviation[signal]
-        ax.fill_between(PERCENT, factor * (mean - off), factor * (mean + off), color=BLUE, alpha=0.2, lw=0, label="mean, 1 SD")
+        ax.fill_between(
+            PERCENT, factor * (mean - off), factor * (mean + off), color=BLUE, alpha=0.2, lw=0, label="mean, 1 SD"
+        )
     fit = sampled(verdict.signals[signal].series, 100)
-    ax.plot(PERCENT, factor * np.append(fit, fit[0]), color=GREEN, lw=1.6, label=f"drive, {verdict.harmonics} harmonics")
+    ax.plot(
+        PERCENT, factor * np.append(fit, fit[0]), color=GREEN, lw=1.6, label=f"drive, {verdict.harmonics} harmonics"
+    )
     if walk.toe_off is not None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--", label="toe-off")
     ax.set_title(NAMES[signal], fontsize=9)
@@ -90,8 +96,8 @@ def _forces(ax: Axes, walk: Walk) -> None:
     for name, color, label in ((LOADS[1], BLUE, "upward"), (LOADS[0], GREEN, "forward")):
         ax.plot(PERCENT, scale * walk.mean[name], color=color, lw=1.4, label=label)
         column = LOADS.index(name)
-        for stride in (s for s in walk.kept if s.load is not None):
-            ax.plot(PERCENT, scale * stride.load[:, column], color=color, lw=0.5, alpha=0.5)
+        for load in (s.load for s in walk.kept if s.load is not None):
+            ax.plot(PERCENT, scale * load[:, column], color=color, lw=0.5, alpha=0.5)
     ax.axhline(0.0, color=GREY, lw=0.6)
     ax.set_ylabel("body weights" if scale != 1.0 else "N")
     ax.legend(fontsize=7, loc="upper right")
@@ -99,7 +105,10 @@ def _forces(ax: Axes, walk: Walk) -> None:
 
 def _sticks(ax: Axes, walk: Walk) -> None:
     """The leg of the first kept stride as it goes through the laboratory, over the floor."""
-    stride, chain = walk.kept[0], [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in walk.kept[0].points]
+    stride, chain = (
+        walk.kept[0],
+        [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in walk.kept[0].points],
+    )
     at = np.linspace(0, 100, FIGURES + 1).astype(int)
     for i in at:
         way = walk.speed * stride.period * i / 100.0
@@ -124,7 +133,14 @@ def _contacts(ax: Axes, walk: Walk) -> None:
             share = stride.toe_off if stride.toe_off is not None else 0.0
             color = RED if stride.reason else BLUE
             ax.barh(row, share * stride.period, left=stride.start, height=0.5, color=color, alpha=0.8)
-            ax.barh(row, (1 - share) * stride.period, left=stride.start + share * stride.period, height=0.5, color=color, alpha=0.25)
+            ax.barh(
+                row,
+                (1 - share) * stride.period,
+                left=stride.start + share * stride.period,
+                height=0.5,
+                color=color,
+                alpha=0.25,
+            )
         ax.plot(events.strikes, np.full(events.strikes.size, row), "k|", ms=14)
     ax.set_yticks(range(len(walk.legs)), [leg.recording.name[:18] for leg in walk.legs], fontsize=7)
     ax.set_ylim(-1.2, len(walk.legs) + 0.2)

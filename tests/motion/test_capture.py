@@ -48,7 +48,7 @@ def test_planar_angles_of_a_synthetic_walker_are_got_back(lab, treadmill):
 def test_a_noisy_walker_is_got_back_to_one_degree(treadmill):
     """1 mm of noise on every marker, the low-pass of 8 Hz, the mean of the strides: 1 degree, 2 mm.
 
-    The speed is within 1 % overground, and 3 % on a belt, where it is that of a foot whose segments make it slip a little.
+    The speed is within 1 % overground, and 3 % on a belt, where a foot that slips a little tells it.
     """
     w = walker.walker(treadmill=treadmill, duration=7.0, seed=5)
     walk = measure([recording(w)])
@@ -81,7 +81,9 @@ def test_joint_angles_make_the_same_leg(tmp_path):
     np.testing.assert_allclose(leg.ankle_angle, w.ankle, atol=1e-8)
     walk = measure([read_recording(tmp_path / "ik.mot")])
     assert walk.period == pytest.approx(w.period, rel=5e-3) and walk.speed == pytest.approx(w.speed, rel=0.01)
-    back = dataclasses.replace(leg.recording, angles=leg.recording.angles | {"pelvis_tx": -leg.recording.angles["pelvis_tx"]})
+    back = dataclasses.replace(
+        leg.recording, angles=leg.recording.angles | {"pelvis_tx": -leg.recording.angles["pelvis_tx"]}
+    )
     turned = leg_of(back, "right", EXACT)
     assert np.ptp(turned.hip[:, 0] - w.hip[:, 0]) < 1e-3 and HIP_IN_PELVIS[0] < 0
 
@@ -110,7 +112,9 @@ def test_a_standing_trial_lets_the_cluster_carry_the_joints():
     offset = w.knee[0]  # the standing knee is straightened: it is bent by this much in the first frame
     assert abs(offset) < math.radians(12)
     np.testing.assert_allclose(np.hypot(*(leg.points["ankle"] - leg.hip).T)[0], walker.THIGH + walker.SHANK, atol=2e-3)
-    np.testing.assert_allclose(leg.points["ankle"][:, 1], leg_of(recording(w), "right", EXACT).points["ankle"][:, 1], atol=1e-9)
+    np.testing.assert_allclose(
+        leg.points["ankle"][:, 1], leg_of(recording(w), "right", EXACT).points["ankle"][:, 1], atol=1e-9
+    )
     assert (leg.thigh - leg.shank)[0] == pytest.approx(0.0, abs=1e-6)
     assert any("straight in the standing trial" in note for note in leg.notes)
 
@@ -181,7 +185,10 @@ def test_mass_is_what_the_plates_carry():
 
 def test_marks_of_the_laboratory_are_events():
     w = walker.walker(duration=5.0)
-    marks = tuple(Mark("right", "Foot Strike", 0.03 + i * w.period) for i in range(4)) + (Mark("left", "Foot Strike", 0.4),)
+    marks = (
+        *tuple(Mark("right", "Foot Strike", 0.03 + i * w.period) for i in range(4)),
+        Mark("left", "Foot Strike", 0.4),
+    )
     walk = measure([recording(w, marks=marks)])
     assert [s.start for s in walk.kept][:3] == pytest.approx([0.03, 0.03 + w.period, 0.03 + 2 * w.period])
     assert "mark" in walk.events[0].sources
@@ -220,7 +227,10 @@ def test_several_trials_are_one_walk():
 def test_what_is_wrong_is_said():
     w = walker.walker(duration=3.0)
     with pytest.raises(MotionFormatError, match=r"no right leg: knee, ankle, foot .* not found among"):
-        leg_of(dataclasses.replace(recording(w), markers={k: w.markers[k] for k in ("RASI", "LASI", "RPSI", "LPSI")}), "right")
+        leg_of(
+            dataclasses.replace(recording(w), markers={k: w.markers[k] for k in ("RASI", "LASI", "RPSI", "LPSI")}),
+            "right",
+        )
     left = {k: x for k, x in w.markers.items() if k[0] == "L" or k in ("RASI", "RPSI")}
     with pytest.raises(MotionFormatError, match="the left leg is there"):
         leg_of(dataclasses.replace(recording(w), markers=left), "right")
@@ -259,7 +269,9 @@ def test_a_map_of_ones_own(tmp_path):
     strange = dataclasses.replace(recording(w), markers={names[k]: x for k, x in w.markers.items()})
     roles = {"asis": "ASI", "psis": "PSI", "knee_lateral": "KNE", "ankle_lateral": "ANK", "heel": "HEE", "toe": "TOE"}
     sides = {"right": "R", "left": "L"}
-    lines = [f"[{side}]\n" + "\n".join(f'{r} = "{names[s + m]}"' for r, m in roles.items()) for side, s in sides.items()]
+    lines = [
+        f"[{side}]\n" + "\n".join(f'{r} = "{names[s + m]}"' for r, m in roles.items()) for side, s in sides.items()
+    ]
     (tmp_path / "map.toml").write_text("\n".join(lines))
     leg = leg_of(strange, "right", dataclasses.replace(EXACT, own_map=maps.read_map(tmp_path / "map.toml")))
     np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-6)
@@ -297,7 +309,9 @@ def _measured(stem: str):
         return measure([read_recording(RAW / "gatk_rawdata.txt")])
     markers = read_recording(RAW / "subject01_walk1.trc")
     static = read_recording(RAW / "subject01_static.trc")
-    return measure([with_forces(markers, read_recording(RAW / "subject01_walk1_grf.mot"))], options=Options(static=static))
+    return measure(
+        [with_forces(markers, read_recording(RAW / "subject01_walk1_grf.mot"))], options=Options(static=static)
+    )
 
 
 @needs_raw
@@ -331,7 +345,7 @@ def test_a_c3d_file_with_plates_is_a_walk(side):
 
 @needs_raw
 def test_angles_of_opensim_are_near_those_of_the_markers():
-    """The planar model's inverse kinematics against ours from markers, at the same instants (README: 2 to 4 degrees)."""
+    """The planar model's inverse kinematics against ours from markers, at the same instants (README: 2 to 4)."""
     ours = _measured("opensim_subject01_1.13ms").legs[0]
     theirs = leg_of(read_recording(RAW / "subject01_walk_IK.mot"), "right")
     for a, b, limit in ((ours.thigh, theirs.thigh, 3.0), (ours.thigh - ours.shank, theirs.thigh - theirs.shank, 5.0)):
@@ -340,5 +354,5 @@ def test_angles_of_opensim_are_near_those_of_the_markers():
 
 @needs_raw
 def test_a_trial_without_names_says_what_is_missing():
-    with pytest.raises(MotionFormatError, match="no right leg: hip .* not found among RFT1, RFT2"):
+    with pytest.raises(MotionFormatError, match=r"no right leg: hip .* not found among RFT1, RFT2"):
         measure([read_recording(RAW / "Eb015pi.c3d")])

@@ -13,19 +13,20 @@ W = walker.walker(duration=3.0)
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("a.trc", walker.trc(W)), ("a.csv", walker.csv(W)), ("a.mot", walker.mot(W)), ("a.txt", walker.csv(W, "\t"))]
+    ("name", "text"),
+    [("a.trc", walker.trc(W)), ("a.csv", walker.csv(W)), ("a.mot", walker.mot(W)), ("a.txt", walker.csv(W, "\t"))],
 )
 def test_recordings_are_drives(name, text, tmp_path):
     (tmp_path / name).write_text(text)
     drive = motion_drive(str(tmp_path / name))
     assert drive.name == "a" and drive.period == pytest.approx(W.period, rel=0.01)
-    assert drive.body is not None and 0.3 < drive.body.thigh < 0.5
+    assert drive.person is not None and 0.3 < drive.person.thigh < 0.5
 
 
 def test_strides_are_told_from_recordings(tmp_path):
     (tmp_path / "stride.csv").write_text(GOOD)
     assert recording_of(tmp_path / "stride.csv") is None
-    assert named_stride(str(tmp_path / "stride.csv")).body is None
+    assert named_stride(str(tmp_path / "stride.csv")).person is None
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n2,3\n")
     assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides says what is wrong with it
 

@@ -109,7 +109,7 @@ def test_forces_are_told_from_markers_and_angles(tmp_path):
 def test_gaps_are_nan(tmp_path):
     lines = TRC.split("\n")
     row = lines[10].split("\t")
-    lines[10] = "\t".join(row[:2] + ["", "", "", "0.0", "0.000", "0"] + row[8:])
+    lines[10] = "\t".join([*row[:2], "", "", "", "0.0", "0.000", "0", *row[8:]])
     found = _read(tmp_path, "\n".join(lines))
     first, second = list(W.markers)[:2]
     assert np.isnan(found.markers[first][4]).all() and np.isnan(found.markers[second][4]).all()
@@ -123,7 +123,9 @@ def test_missing_frames_are_gaps_and_uneven_ones_are_resampled(tmp_path):
     assert found.frames == W.time.size
     assert np.isnan(found.markers["RASI"][14:17]).all() and np.isfinite(found.markers["RASI"][[13, 17]]).all()
     jitter = 0.002 * np.sin(np.arange(W.time.size) * 2.3)
-    rows = [f"{W.time[i] + jitter[i]:.7f},{',' .join(line.split(',')[1:])}" for i, line in enumerate(CSV.split("\n")[1:])]
+    rows = [
+        f"{W.time[i] + jitter[i]:.7f},{','.join(line.split(',')[1:])}" for i, line in enumerate(CSV.split("\n")[1:])
+    ]
     found = _read(tmp_path, "\n".join([CSV.split("\n")[0], *rows]), "walk.csv")
     assert any("uneven" in note and "resampled" in note for note in found.notes)
 
@@ -227,7 +229,9 @@ def test_a_reader_that_crashes_is_an_error(code, tmp_path, monkeypatch):
 def test_forces_of_another_time_are_not_taken(tmp_path):
     markers, forces = _read(tmp_path, TRC), _read(tmp_path, walker.forces(W), "grf.mot")
     assert len(with_forces(markers, forces).forces) == 1
-    late = Recording("late", "late.mot", 100.0, W.time, forces=(forces.forces[0]._replace(time=forces.forces[0].time + 9),))
+    late = Recording(
+        "late", "late.mot", 100.0, W.time, forces=(forces.forces[0]._replace(time=forces.forces[0].time + 9),)
+    )
     with pytest.raises(MotionFormatError, match=r"late.mot: its forces are of 9\.000 to"):
         with_forces(markers, late)
     with pytest.raises(MotionFormatError, match="holds no ground forces"):
@@ -245,8 +249,36 @@ SEEDS = {
     "ik.mot": walker.mot(SMALL).encode(),
     "grf.sto": walker.forces(SMALL).encode(),
 }
-TOKENS = [b"", b"\t", b",", b";", b"\n", b"\n\n", b"nan", b"1e308", b"-", b"1e-320", b"Frame#", b"endheader", b"\xff", b"\x00"]
-TOKENS += [b"time", b"DataRate", b"0", b"inf", b"9" * 40, b'"', b"#", b"%", b"mm", b"inDegrees=no", b"X", b"\xef\xbb\xbf"]
+TOKENS = [
+    b"",
+    b"\t",
+    b",",
+    b";",
+    b"\n",
+    b"\n\n",
+    b"nan",
+    b"1e308",
+    b"-",
+    b"1e-320",
+    b"Frame#",
+    b"endheader",
+    b"\xff",
+    b"\x00",
+]
+TOKENS += [
+    b"time",
+    b"DataRate",
+    b"0",
+    b"inf",
+    b"9" * 40,
+    b'"',
+    b"#",
+    b"%",
+    b"mm",
+    b"inDegrees=no",
+    b"X",
+    b"\xef\xbb\xbf",
+]
 
 
 def _mutated(seed: bytes, rng: np.random.Generator) -> bytes:
@@ -267,7 +299,9 @@ def _mutated(seed: bytes, rng: np.random.Generator) -> bytes:
         elif kind == 4:
             data = data[:to] if rng.random() < 0.3 else data
         elif kind == 5:
-            data = bytearray(bytes(data).replace(b"\t", b" ") if rng.random() < 0.2 else bytes(data).replace(b".", b",", 40))
+            data = bytearray(
+                bytes(data).replace(b"\t", b" ") if rng.random() < 0.2 else bytes(data).replace(b".", b",", 40)
+            )
         else:
             data[at:at] = TOKENS[int(rng.integers(0, len(TOKENS)))]
     return bytes(data)

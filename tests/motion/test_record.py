@@ -42,13 +42,15 @@ def test_what_is_written_is_read(walk, tmp_path):
     for name in ("hip_x", "hip_y", "thigh", "knee", "ankle"):
         a, b = getattr(before, name), getattr(after, name)
         np.testing.assert_allclose([a.a0, *a.a, *a.b], [b.a0, *b.a, *b.b], atol=1e-12)
-    assert (before.period, before.speed, before.body) == (after.period, after.speed, after.body)
-    assert after.body.mass == walker.MASS and after.body.thigh == pytest.approx(walker.THIGH, abs=2e-3)
+    assert (before.period, before.speed, before.person) == (after.period, after.speed, after.person)
+    assert after.person.mass == walker.MASS and after.person.thigh == pytest.approx(walker.THIGH, abs=2e-3)
 
 
 def test_the_fields_are_those_of_the_shipped_gaits(walk):
     record = walk_record(walk, 8)
-    assert {"name", "source", "convention", "period_T_s", "speed_m_s", "n_harmonics", "signals", "segments"} <= set(record)
+    assert {"name", "source", "convention", "period_T_s", "speed_m_s", "n_harmonics", "signals", "segments"} <= set(
+        record
+    )
     assert len(record["signals"]["knee_rad"]["a"]) == record["n_harmonics"] == 8
     assert len(record_strides(record)) == len(walk.kept)
     assert record["key_figures"]["n_strides"] == len(walk.kept)
@@ -60,7 +62,7 @@ def test_shipped_files_are_read(name):
     drive, reference = motion_drive(str(SHIPPED / f"{name}_fourier.json")), reference_gait(name)
     np.testing.assert_allclose(drive.knee.a, reference.knee.a, atol=1e-9)
     np.testing.assert_allclose(drive.hip_y.b, reference.hip_y.b, atol=1e-9)
-    assert drive.period == pytest.approx(reference.period) and drive.body is not None
+    assert drive.period == pytest.approx(reference.period) and drive.person is not None
 
 
 def _wrong(record: dict, path: str, value) -> dict:
@@ -130,7 +132,9 @@ def test_strides_are_one_batched_drive(walk):
 def test_people_are_one_batched_drive():
     drives = stacked([reference_gait(name) for name in REFERENCE_GAITS])
     knee = jax.vmap(lambda d: d.knee_angle(0.2))(drives)
-    assert [float(k) for k in knee] == pytest.approx([float(reference_gait(n).knee_angle(0.2)) for n in REFERENCE_GAITS])
+    assert [float(k) for k in knee] == pytest.approx(
+        [float(reference_gait(n).knee_angle(0.2)) for n in REFERENCE_GAITS]
+    )
 
 
 def test_amplitudes_scale_about_the_mean():

@@ -61,7 +61,9 @@ def _series(series: dict, t: np.ndarray, period: float) -> np.ndarray:
     return series["a0"] + np.cos(phase) @ series["a"] + np.sin(phase) @ series["b"]
 
 
-def _leg(markers: dict, side: str, sign: float, hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, foot: np.ndarray):
+def _leg(
+    markers: dict, side: str, sign: float, hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, foot: np.ndarray
+):
     """Markers of one leg, and of its side of the pelvis, so that Harrington's regression gives the hip."""
     beside = sign * (0.33 * WIDTH + 0.0073)
     middle = hip + np.array([0.24 * DEPTH + 0.0099, 0.30 * WIDTH + 0.0109])
@@ -151,7 +153,8 @@ def mot(w: Walker, degrees: bool = True) -> str:
         "knee_angle_r": -factor * w.knee,
         "ankle_angle_r": factor * w.ankle,
     }
-    head = f"Coordinates\nversion=1\nnRows={w.time.size}\nnColumns={len(columns)}\ninDegrees={'yes' if degrees else 'no'}\nendheader\n"
+    said = "yes" if degrees else "no"
+    head = f"Coordinates\nversion=1\nnRows={w.time.size}\nnColumns={len(columns)}\ninDegrees={said}\nendheader\n"
     rows = "\n".join("\t".join(f"{x:.9f}" for x in row) for row in np.column_stack(list(columns.values())))
     return head + "\t".join(columns) + "\n" + rows + "\n"
 

@@ -56,7 +56,7 @@ from jaxgait.models.prosthesis.parts import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
-from jaxgait.motion.stride import Body
+from jaxgait.motion.stride import Person
 from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, part, with_parameters
 from jaxgait.precision import float64_default
@@ -501,7 +501,7 @@ class Prosthesis(Model):
 
 
 FITTED_DEPTH = 0.01
-"""How much deeper in m a leg that is fitted to a person is set: of four measured people two walk only with 5 to 10 mm."""
+"""How much deeper in m a leg that is fitted to a person is set: two of four measured people walk only then."""
 LANDING_SHARE = 0.1
 """Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
 
@@ -522,12 +522,13 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
         drive: the new one.
     """
     driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive))
-    deeper = 0.0 if drive.body is None else FITTED_DEPTH
+    deeper = 0.0 if drive.person is None else FITTED_DEPTH
     rise = straight_ankle_height(driven) - straight_ankle_height(model) + deeper
     return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
 
 
-REFERENCE_BODY = Body(thigh=0.4175, shank=0.4151, mass=85.07)
+REFERENCE_MASS = 85.07
+REFERENCE_PERSON = Person(thigh=0.4175, shank=0.4151, mass=REFERENCE_MASS)
 """The person of the default drive (rajagopal_1.26ms), whom the parameter sets fit."""
 
 
@@ -536,15 +537,15 @@ def fitted(leg: Prosthesis) -> Prosthesis:
     """The leg cut to the person of its drive; unchanged if the drive does not say who walked.
 
     The socket's thigh and the pylon become longer or shorter by as much as that person's thigh and shank differ from
-    those of `REFERENCE_BODY`; knee, foot and their masses are parts from a shelf. The residual thigh scales with the
+    those of `REFERENCE_PERSON`; knee, foot and their masses are parts from a shelf. The residual thigh scales with the
     person's mass, if that is known, and its moment of inertia with mass and length squared.
     """
-    body, s, m = leg.drive.body, leg.segments, leg.masses
-    if body is None:
+    person, s, m = leg.drive.person, leg.segments, leg.masses
+    if person is None:
         return leg
-    thigh = float(s.thigh) + float(body.thigh) - REFERENCE_BODY.thigh
-    shank = float(s.shank) + float(body.shank) - REFERENCE_BODY.shank
-    heavier = 1.0 if body.mass is None else float(body.mass) / REFERENCE_BODY.mass
+    thigh = float(s.thigh) + float(person.thigh) - REFERENCE_PERSON.thigh
+    shank = float(s.shank) + float(person.shank) - REFERENCE_PERSON.shank
+    heavier = 1.0 if person.mass is None else float(person.mass) / REFERENCE_MASS
     changes = {
         "segments.thigh": thigh,
         "segments.shank": shank,

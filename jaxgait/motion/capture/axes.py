@@ -37,8 +37,8 @@ def find_axes(
 ) -> Axes:
     """The walker's axes.
 
-    Up is the axis of the laboratory along which the pelvis is above the feet. Forward is the pelvis's way where it walks
-    through the laboratory, otherwise (treadmill, standing) the direction in which the foot swings or points.
+    Up is the axis of the laboratory along which the pelvis is above the feet. Forward is the pelvis's way where it
+    walks through the laboratory, otherwise (treadmill, standing) the direction in which the foot swings or points.
 
     Args:
         pelvis: a point of pelvis or hip, in m.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from jaxgait.motion.capture.axes import Axes
@@ -15,7 +14,7 @@ HIP_IN_PELVIS = (-0.0707, -0.0661)
 FRACTIONS = {"thigh_m": 0.245, "shank_m": 0.246}
 """Segment lengths as shares of the body height (Winter 2009, figure 4.1), which is the hip height over 0.530."""
 FOOT, ANKLE_HEIGHT, HEEL = 0.152, 0.039, 0.25
-"""Length of the foot and height of the ankle as shares of the body height (Winter), and of the foot behind the ankle."""
+"""Length of the foot and height of the ankle as shares of the body height (Winter); share of the foot behind it."""
 HIP_OF_HEIGHT = 0.530
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 
@@ -31,8 +30,8 @@ def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
     filled = fill(np.stack(columns, axis=1), recording.rate)
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
     notes = [
-        f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm below "
-        "the origin of the pelvis, as in the unscaled gait2392",
+        f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm "
+        "below the origin of the pelvis, as in the unscaled gait2392",
         "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz",
     ]
     if np.nanmean(knee) < 0:

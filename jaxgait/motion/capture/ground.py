@@ -69,7 +69,7 @@ def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:
     step = float(np.median(np.diff(time)))
     loaded = vertical > LOADED
     for a, b in runs(~loaded):
-        if 0 < a and b < loaded.size and (b - a) * step < 0.03:
+        if a > 0 and b < loaded.size and (b - a) * step < 0.03:
             loaded[a:b] = True
     return [(a, b) for a, b in runs(loaded) if (b - a) * step >= SHORTEST]
 
@@ -82,11 +82,13 @@ def _contact(plate: Force, start: int, end: int) -> Contact:
 
 
 def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:
-    """Whether a contact is of the leg's own foot: by the centre of pressure, otherwise by the time of the heel strike."""
+    """Whether a contact is of the leg's own foot: by the centre of pressure, else by name, else by its time."""
     moments = leg.recording.time
     within = (moments >= plate.time[start]) & (moments <= plate.time[end - 1])
     if plate.point is not None and leg.own_foot is not None and within.any():
-        point = np.stack([np.interp(moments[within], plate.time, x) for x in _spanned(plate.point, start, end).T], axis=1)
+        point = np.stack(
+            [np.interp(moments[within], plate.time, x) for x in _spanned(plate.point, start, end).T], axis=1
+        )
         point = point @ leg.axes.rotation.T
         own = _distance(point, leg.own_foot[within])
         other = np.inf if leg.other_foot is None else _distance(point, leg.other_foot[within])

@@ -35,10 +35,10 @@ class Joints(NamedTuple):
 class Standing(NamedTuple):
     """What a standing trial tells: joint centres on the shank's cluster, and the knee's offset."""
 
-    cluster: dict[str, Float[np.ndarray, "3"]]
+    cluster: dict[str, Float[np.ndarray, 3]]
     """Markers of the shank's cluster."""
-    knee: Float[np.ndarray, "3"]
-    ankle: Float[np.ndarray, "3"]
+    knee: Float[np.ndarray, 3]
+    ankle: Float[np.ndarray, 3]
     forward: float
     """Displacement in m that puts the knee between hip and ankle, forward in the shank."""
     angle: float
@@ -147,7 +147,7 @@ def _carried(markers: Markers, standing: Standing) -> tuple[Track, Track]:
     names = [name for name in standing.cluster if name in markers]
     before = np.stack([standing.cluster[name] for name in names])
     now = np.stack([markers[name] for name in names], axis=1)
-    there = np.isfinite(now).all(axis=(1, 2))
+    there = np.asarray(np.isfinite(now).all(axis=(1, 2)))
     centre, centres = before.mean(axis=0), now.mean(axis=1)
     moments = np.einsum("ka,fkb->fab", before - centre, np.where(there[:, None, None], now - centres[:, None], 0.0))
     u, _, vt = np.linalg.svd(moments)

@@ -96,7 +96,7 @@ def _other(side: str) -> str:
 def _from_markers(recording: Recording, side: str, found: Found, options: Options) -> Leg:
     other = maps.find(recording.markers, _other(side), options.static is not None, options.own_map)
     names = _wanted(found) | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
-    gaps = {name: 1.0 - np.isfinite(recording.markers[name]).all(axis=1) for name in _wanted(found)}
+    missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in _wanted(found)}
     notes = [f"markers: {found.set_name} ({found.describe()})"]
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
@@ -125,7 +125,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
         own_foot=_middle(turned, found),
         axes=axes,
         segments=_segments(plane),
-        gaps={name: gap for name, gap in gaps.items() if gap.any()},
+        gaps={name: gap.astype(float) for name, gap in missing.items() if gap.any()},
         notes=(*notes, *axes.notes, *body.notes),
         warnings=tuple(warnings),
     )
@@ -225,5 +225,3 @@ def _segments(plane: Mapping[str, Plane]) -> dict[str, float]:
     """Mean lengths in m of thigh and shank in the sagittal plane."""
     long = lambda a, b: float(np.nanmean(np.hypot(*(plane[a] - plane[b]).T)))
     return {"thigh_m": long("hip", "knee"), "shank_m": long("knee", "ankle")}
-
-

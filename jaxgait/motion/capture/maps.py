@@ -15,10 +15,23 @@ from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.text import content
 
 SIDES = {"right": "R", "left": "L"}
-ROLES = (
-    "asis psis sacrum hip_centre trochanter knee_centre knee_lateral knee_medial ankle_centre ankle_lateral "
-    "ankle_medial heel toe thigh_cluster shank_cluster"
-).split()
+ROLES = [
+    "asis",
+    "psis",
+    "sacrum",
+    "hip_centre",
+    "trochanter",
+    "knee_centre",
+    "knee_lateral",
+    "knee_medial",
+    "ankle_centre",
+    "ankle_lateral",
+    "ankle_medial",
+    "heel",
+    "toe",
+    "thigh_cluster",
+    "shank_cluster",
+]
 """What a marker can be; clusters have several."""
 MANY = ("thigh_cluster", "shank_cluster")
 
@@ -61,7 +74,7 @@ def known() -> dict[str, dict[str, list[str]]]:
 
 def plain(name: str) -> str:
     """A name without case, subject, dots, blanks, hyphens and underscores."""
-    return re.sub(r"[^A-Z0-9]", "", name.split(":")[-1].upper())
+    return re.sub(r"[^A-Z0-9]", "", name.rsplit(":", maxsplit=1)[-1].upper())
 
 
 def spellings(names: Iterable[str]) -> dict[str, str]:

@@ -33,7 +33,7 @@ def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
 
 def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float = LONGEST_GAP) -> Filled:
     """Fills gaps of up to `longest` s between recorded frames by cubic splines; none at the ends."""
-    there = np.isfinite(values).all(axis=1)
+    there = np.asarray(np.isfinite(values).all(axis=1))
     gaps = [(a, b) for a, b in runs(~there) if a > 0 and b < there.size]
     short = [(a, b) for a, b in gaps if (b - a) <= longest * rate + 1e-9]
     result = np.where(there[:, None], values, np.nan)
@@ -43,7 +43,9 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float =
         if known.size >= 4:
             result[a:b] = CubicSpline(known, values[known])(np.arange(a, b))
         else:
-            result[a:b] = [np.interp(i, known, values[known, 0]) for i in range(a, b)] if values.shape[1] == 1 else np.nan
+            result[a:b] = (
+                [np.interp(i, known, values[known, 0]) for i in range(a, b)] if values.shape[1] == 1 else np.nan
+            )
     filled = sum(b - a for a, b in short)
     return Filled(result, filled, sum(b - a for a, b in gaps) - filled)
 
@@ -60,9 +62,9 @@ def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float
     """
     if cutoff is None or cutoff / 0.802 >= 0.5 * rate:
         return values
-    b, a = butter(2, cutoff / 0.802, fs=rate)
+    b, a = butter(2, cutoff / 0.802, fs=rate, output="ba")  # type: ignore[misc]
     result, pad = np.array(values, dtype=float), int(rate // 4)
-    for start, end in runs(np.isfinite(values).all(axis=1)):
+    for start, end in runs(np.asarray(np.isfinite(values).all(axis=1))):
         if end - start > 12:
             result[start:end] = filtfilt(b, a, values[start:end], axis=0, padlen=min(max(pad, 9), end - start - 1))
     return result

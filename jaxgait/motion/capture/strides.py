@@ -74,9 +74,7 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     time, period = np.linspace(start, end, SAMPLES), end - start
     tracks = {"hip": leg.hip, **leg.points}
     points = {k: _at(leg, x, time) for k, x in tracks.items()}
-    angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank}
-    angles |= {"foot_rad": leg.foot} if leg.foot is not None else {"ankle_rad": leg.ankle_angle}
-    signals = {k: _at(leg, np.unwrap(x)[:, None] if np.isfinite(x).all() else x[:, None], time)[:, 0] for k, x in angles.items()}
+    signals = {k: _at(leg, _unwrapped(x)[:, None], time)[:, 0] for k, x in _angles(leg).items()}
     drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
     mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
     way = mean + drift * (time - start)
@@ -101,6 +99,22 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     )
 
 
+def _angles(leg: Leg) -> dict[str, np.ndarray]:
+    """The angles that a leg has, in rad."""
+    angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank}
+    if leg.foot is not None:
+        return angles | {"foot_rad": leg.foot}
+    return angles if leg.ankle_angle is None else angles | {"ankle_rad": leg.ankle_angle}
+
+
+def _unwrapped(angle: np.ndarray) -> np.ndarray:
+    """An angle in rad without jumps by a full turn; gaps remain."""
+    there = np.isfinite(angle)
+    result = np.array(angle)
+    result[there] = np.unwrap(angle[there])
+    return result
+
+
 def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:
     return tuple(k for k in ("heel", "toe") if k in points) or ("ankle",)
 
@@ -108,7 +122,7 @@ def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:
 def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
     """A track at some times by cubic splines between gaps; NaN where it is not known."""
     clock, result = leg.recording.time, np.full((time.size, track.shape[1]), np.nan)
-    for a, b in runs(np.isfinite(track).all(axis=1)):
+    for a, b in runs(np.asarray(np.isfinite(track).all(axis=1))):
         inside_run = (time >= clock[a] - 1e-9) & (time <= clock[b - 1] + 1e-9)
         if b - a > 3 and inside_run.any():
             result[inside_run] = CubicSpline(clock[a:b], track[a:b])(time[inside_run])

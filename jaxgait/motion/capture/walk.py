@@ -1,7 +1,7 @@
 """Everything measured of one leg's walk, from one or several trials of one person.
 
-    walk = measure([read_recording("walk.c3d")], "right")
-    walk.mean["knee_rad"], walk.speed, walk.notes
+walk = measure([read_recording("walk.c3d")], "right")
+walk.mean["knee_rad"], walk.speed, walk.notes
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
     return recording.error(what, "two are wanted: give a longer trial, or the other leg (--leg)")
 
 
-def _collected(legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str) -> tuple[str, ...]:
+def _collected(
+    legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str
+) -> tuple[str, ...]:
     """What was noted of the trials; with the trial's name where they differ."""
     lines: list[str] = []
     for i, leg in enumerate(legs):
@@ -193,11 +195,13 @@ def _body(
     if "mass_kg" in body:
         return body | {"mass_from": "the file"}
     weight = _weight(legs, kept)
-    return body | ({"mass_kg": weight / GRAVITY, "mass_from": "ground forces of both feet over a stride"} if weight else {})
+    return body | (
+        {"mass_kg": weight / GRAVITY, "mass_from": "ground forces of both feet over a stride"} if weight else {}
+    )
 
 
 def _weight(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> float | None:
-    """Mean vertical force in N of all plates over a stride in which somebody always stands on one; None if there is none."""
+    """Mean vertical force in N of all plates over a stride on plates only; None if there is no such stride."""
     for stride in kept:
         recording = next(leg.recording for leg in legs if leg.recording.name == stride.trial)
         axes = next(leg.axes for leg in legs if leg.recording.name == stride.trial)

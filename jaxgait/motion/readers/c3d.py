@@ -63,7 +63,12 @@ def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
     seconds = SECONDS + size // 10**7
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=seconds, env=os.environ | single, check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            timeout=seconds,
+            env=os.environ | single,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
         raise MotionFormatError(f"could not be read in {seconds} s", "export it as C3D again", str(path)) from None

@@ -108,7 +108,7 @@ def main(file: str, folder: pathlib.Path) -> None:
         "notes": notes,
     }
     (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
-    np.savez(folder / "arrays.npz", **arrays)
+    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

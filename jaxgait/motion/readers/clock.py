@@ -32,8 +32,8 @@ class Clock(NamedTuple):
     """The uneven times in s to interpolate from; None if they are even."""
     notes: tuple[str, ...] = ()
 
-    def on(self, column: Float[np.ndarray, "rows *axes"]) -> Float[np.ndarray, "frames *axes"]:
-        """A column at the even times; NaN at frames that are missing."""
+    def on(self, column: np.ndarray) -> np.ndarray:
+        """A column (rows, ...) at the even times (frames, ...); NaN at frames that are missing."""
         if self.frame is not None:
             placed = np.full((self.time.size, *column.shape[1:]), np.nan)
             placed[self.frame] = column
@@ -112,7 +112,9 @@ def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, notes: 
         notes = [*notes, f"{count - time.size} frames are missing (such as before {where}): they are gaps"]
         return Clock(rate, even, frame, None, tuple(notes))
     if np.any(np.abs(steps - 1) > JITTER):
-        what = f"times are too uneven: a step of {steps[worst - 1] / rate:.4g} s, where the usual one is {1 / rate:.4g} s"
+        what = (
+            f"times are too uneven: a step of {steps[worst - 1] / rate:.4g} s, where the usual one is {1 / rate:.4g} s"
+        )
         raise MotionFormatError(what, "export the trial at one rate", file, int(lines[worst]) + 1, "time")
     worst_off = float(np.max(np.abs(steps - 1)))
     notes = [*notes, f"times are uneven (steps differ by up to {worst_off:.0%}): resampled at {rate:.6g} Hz"]

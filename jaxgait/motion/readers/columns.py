@@ -1,7 +1,7 @@
 """CSV, TSV and TXT: markers, forces and angles under labels, as Vicon, Qualisys, OptiTrack, HBM and people export them.
 
-One line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`; or names over every third column and a line of
-axes below; units in a line of their own, behind the labels, or found by the size of the body.
+One line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`; or names over every third column and a
+line of axes below; units in a line of their own, behind the labels, or found by the size of the body.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
     return clock(source.file, (frames if whole else np.arange(sheet.lines.size)) / rate, sheet.lines, rate)
 
 
-def _angles(values: np.ndarray, others: dict[str, int], degrees: bool | None, notes: list[str]) -> dict[str, np.ndarray]:
+def _angles(
+    values: np.ndarray, others: dict[str, int], degrees: bool | None, notes: list[str]
+) -> dict[str, np.ndarray]:
     """The columns that are neither markers nor forces, angles among them in rad."""
     turning = {k: i for k, i in others.items() if re.search(r"flex|angle|tilt|rotation|adduction|_deg|_rad", k, re.I)}
     if not turning:

@@ -176,7 +176,7 @@ def body_size(markers: Mapping[str, np.ndarray]) -> float | None:
 
 
 def gapped(markers: dict[str, np.ndarray], notes: list[str]) -> dict[str, np.ndarray]:
-    """Markers whose exact zeros in all coordinates, as some vendors write missing ones, are gaps; empty ones left out."""
+    """Markers with gaps where all coordinates are exactly 0, as some vendors write them; empty ones are left out."""
     zeros = {name: np.all(x == 0, axis=1) for name, x in markers.items()}
     count = sum(int(z.sum()) for z in zeros.values())
     if count:

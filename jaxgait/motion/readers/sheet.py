@@ -10,7 +10,7 @@ import array
 import math
 import re
 import reprlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -165,7 +165,7 @@ def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
     return rows, []
 
 
-def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: bool):
+def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: bool) -> tuple[list[float] | None, int]:
     """The numbers of a line, and how many cells are missing; None for a last line that is cut off."""
     if source.lines[i].count(delimiter) > 2 * WIDEST:
         raise source.error(f"more than {2 * WIDEST} cells", "write one row per frame", i)
@@ -180,7 +180,7 @@ def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: 
     # Blanks cannot tell which cell is missing, and a line with less than half of them is no row at all.
     if missing and (delimiter == " " or 2 * len(found) < width):
         raise source.error(f"{len(found)} cells where {width} are wanted", "write NaN into gaps", i)
-    numbers = _plain(found) if not comma and "_" not in source.lines[i] else None
+    numbers: list[Any] | None = _plain(found) if not comma and "_" not in source.lines[i] else None
     numbers = [number(cell, comma) for cell in found] if numbers is None else numbers
     if None in numbers:
         cell = numbers.index(None)
