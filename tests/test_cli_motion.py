@@ -101,7 +101,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     assert "markers: plug_in_gait" in page and "data:image/png" in page
     cli.main(["run", "knee", "--motion", str(out), "--strides", "1"])
     ran = capsys.readouterr().out
-    assert f"driven by walk: T = {w.period:.2f}" in ran and "segments.shank = " in ran
+    assert f"driven by walk: T = {w.period:.3f}" in ran and "segments.shank = " in ran
     assert re.search(r"status_text:\s+completed", ran)
 
 

@@ -174,6 +174,14 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
     assert "ground_y_N" not in measure([recording(w, forces=(Force("ground_force_l", w.time, force, None),))]).mean
 
 
+def test_forces_that_are_none_of_a_foot_are_left_out():
+    w = walker.walker(duration=5.0)
+    force = np.column_stack([0 * w.time, w.force[:, 1], 0 * w.time])  # a plate that measures vertical forces alone
+    walk = measure([recording(w, forces=(Force("FP2", w.time, force, None),))])
+    assert "ground_y_N" not in walk.mean and "force" in walk.events[0].sources
+    assert any("used for events only: lowest value of ground_x_N is" in line for line in walk.warnings)
+
+
 def test_mass_is_what_the_plates_carry():
     w = walker.walker(duration=5.0)
     vertical = np.full(w.time.size, walker.MASS * 9.81)

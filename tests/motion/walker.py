@@ -51,7 +51,7 @@ def walker(rate: float = 100.0, duration: float = 4.0, treadmill: bool = False, 
         noise = np.random.default_rng(seed)
         markers = {k: x + 1e-3 * noise.standard_normal(x.shape) for k, x in markers.items()}
     hip, thigh, knee, ankle = kept
-    force = np.maximum(0.0, np.stack([0.1 * np.ones(time.size), signal("ground_y_N", time)], axis=1))
+    force = np.stack([signal("ground_x_N", time), np.maximum(0.0, signal("ground_y_N", time))], axis=1)
     stance = (time % period) < 0.64 * period
     return Walker(time, rate, markers, thigh, knee, ankle, period, speed, hip, force * stance[:, None])
 

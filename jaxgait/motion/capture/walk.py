@@ -18,6 +18,7 @@ from jaxgait.motion.capture.events import Events, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
 from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
 
 GRAVITY = 9.81
@@ -102,6 +103,7 @@ def measure(
     if not kept:
         raise _no_stride(recordings[0], events, strides)
     closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in SIGNALS}
+    load, odd = _mean_load(kept)
     walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
     body = _body(recordings, legs, options, mass, kept, loads)
     return Walk(
@@ -110,7 +112,7 @@ def measure(
         legs=legs,
         events=events,
         strides=tuple(strides),
-        mean={k: curve for k, (curve, _) in closed.items()} | _mean_load(kept),
+        mean={k: curve for k, (curve, _) in closed.items()} | load,
         deviation={k: np.std([s.signals[k] for s in kept], axis=0, ddof=1) for k in SIGNALS} if kept[1:] else {},
         gaps={k: gap for k, (_, gap) in closed.items()},
         period=float(np.mean([s.period for s in kept])),
@@ -118,7 +120,7 @@ def measure(
         segments=_segments(legs, kept),
         subject=body,
         notes=(*_collected(legs, events, loads, "notes"), *ended),
-        warnings=(*_collected(legs, (), (), "warnings"), *_doubts(kept, speed)),
+        warnings=(*_collected(legs, (), (), "warnings"), *odd, *_doubts(kept, speed)),
     )
 
 
@@ -158,12 +160,21 @@ def _collected(
     return tuple(line for line in lines if line)
 
 
-def _mean_load(kept: Sequence[StrideCurve]) -> dict[str, np.ndarray]:
+def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Mean ground reaction, closed; none, with a warning, if it cannot be that of a walking foot."""
     loads = [s.load for s in kept if s.load is not None and np.isfinite(s.load).all()]
     if not loads:
-        return {}
+        return {}, []
     mean = np.mean(loads, axis=0)
-    return {k: cutting.closed(mean[:, i])[0] for i, k in enumerate(LOADS)}
+    curves = {k: cutting.closed(mean[:, i])[0] for i, k in enumerate(LOADS)}
+    for k, curve in curves.items():
+        for figure, norm in SIGNAL_NORMS[k].items():
+            value = FIGURES[figure](curve)
+            if not inside(value, norm.possible):
+                low, high = norm.possible
+                what = f"{figure} value of {k} is {value:.4g} N; walking has {low:g} to {high:g} N"
+                return {}, [f"ground forces are used for events only: {what}"]
+    return curves, []
 
 
 def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:
