@@ -462,3 +462,11 @@ def test_angles_are_those_of_opensim():
         ours = found.angles[n][[0, rows // 2, rows - 1]]
         scale = 1.0 if "_t" in n and not n.endswith("tilt") else np.pi / 180
         np.testing.assert_allclose([scale * row[j] for row in values], ours, atol=1e-9)
+
+
+def test_unlabelled_markers_behind_the_labelled_ones_are_noted(tmp_path):
+    lines = TRC.split("\n")
+    extra = [line + "\t1\t2\t3\t4\t5\t6" for line in lines[6:-1]]
+    found = _read(tmp_path, "\n".join(lines[:6] + extra))
+    _same(found)
+    assert any("columns without a name" in note for note in found.notes) and len(found.markers) == len(W.markers) + 2

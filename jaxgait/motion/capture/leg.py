@@ -100,10 +100,10 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     notes = [f"markers: {found.set_name} ({found.describe()})"]
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
+    axes, warnings = _handed(axes, smooth, found)
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
     body = joints(turned, found, side, options.regression, standing)
-    warnings = _mirrored(turned, found, recording)
     points, lift = {"hip": body.hip, "knee": body.knee, "ankle": body.ankle}, _floor(turned, found)
     points |= {k: x for k, x in (("heel", body.heel), ("toe", body.toe)) if x is not None}
     if lift:
@@ -182,7 +182,7 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
         what = f"the standing trial lacks {', '.join(there.lacks(carried=False))}"
         raise static.error(what, "knee and ankle need markers in it")
     still = {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in _wanted(there) if n in static.markers}
-    axes = _axes(static, still, there)
+    axes, _ = _handed(_axes(static, still, there), still, there)
     cluster = tuple(n for n in found.clusters["shank_cluster"] if n in still)
     there = there._replace(clusters=there.clusters | {"shank_cluster": cluster})
     still |= {n: np.nanmedian(static.markers[n], axis=0, keepdims=True) for n in cluster}
@@ -195,12 +195,15 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
     return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
 
 
-def _mirrored(markers: Mapping[str, np.ndarray], found: Found, recording: Recording) -> list[str]:
-    if len(found.asis) < 2 or not np.any([x[:, 2] for x in markers.values()]):
-        return []
-    wide = float(np.nanmean(markers[found.asis["right"]][:, 2] - markers[found.asis["left"]][:, 2]))
-    said = "the right ASIS is left of the left one: swapped sides, or mirrored axes?"
-    return [said] if wide < 0 else []
+def _handed(axes: Axes, markers: Mapping[str, np.ndarray], found: Found) -> tuple[Axes, list[str]]:
+    """The axes with z to the side of the right ASIS: some laboratories write left-handed ones."""
+    if len(found.asis) < 2:
+        return axes, []
+    apart = markers[found.asis["right"]] - markers[found.asis["left"]]
+    if not float(np.nanmean(apart @ axes.rotation[2])) < 0:
+        return axes, []
+    said = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is turned round"
+    return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [said]
 
 
 def _floor(markers: Mapping[str, np.ndarray], found: Found) -> float:

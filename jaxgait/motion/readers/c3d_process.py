@@ -12,6 +12,8 @@ import sys
 import ezc3d
 import numpy as np
 
+PEOPLE = {"mass_kg": (2.0, 300.0), "height_m": (0.4, 2.5)}
+"""Masses and heights that people have."""
 UNREADABLE = 3
 """Exit code with a reason in the last line of the output."""
 
@@ -55,8 +57,10 @@ def subject(parameters) -> dict:
     for group in ("SUBJECTS", "SUBJECT", "PROCESSING"):
         for key, names in (("mass_kg", ("BODYMASS", "Bodymass", "WEIGHT", "MASS")), ("height_m", ("HEIGHT", "Height"))):
             number = first(parameters, group, *names)
-            if key not in found and isinstance(number, int | float | np.number) and float(number) > 0:
-                found[key] = float(number) / (1000.0 if key == "height_m" and number > 100 else 1.0)
+            if key not in found and isinstance(number, int | float | np.number):
+                # Heights are in m, cm or mm; what no person has is a number of something else.
+                sizes = [float(number) / unit for unit in ((1.0, 100.0, 1000.0) if key == "height_m" else (1.0,))]
+                found |= {key: size for size in sizes if PEOPLE[key][0] <= size <= PEOPLE[key][1]}
         name = first(parameters, group, "NAMES", "NAME")
         if name and "name" not in found:
             found["name"] = str(name)[:80]
@@ -76,12 +80,15 @@ def events(parameters) -> list:
 
 
 def read(file: str):
-    """The file with its force plates, or without them and a note if they cannot be computed."""
+    """The file with its force plates; with a note without them, or against the standard, if it cannot be read so."""
     try:
         return ezc3d.c3d(file, extract_forceplat_data=True), []
     except Exception as error:
         reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+    try:
         return ezc3d.c3d(file), [f"force plates cannot be used: {reason}"]
+    except Exception:
+        return ezc3d.c3d(file, ignore_bad_formatting=True), [f"the file is not as the standard wants it: {reason}"]
 
 
 def main(file: str, folder: pathlib.Path) -> None:
