@@ -60,7 +60,8 @@ def subject(parameters) -> dict:
             if key not in found and isinstance(number, int | float | np.number):
                 # Heights are in m, cm or mm; what no person has is a number of something else.
                 sizes = [float(number) / unit for unit in ((1.0, 100.0, 1000.0) if key == "height_m" else (1.0,))]
-                found |= {key: size for size in sizes if PEOPLE[key][0] <= size <= PEOPLE[key][1]}
+                likely = [size for size in sizes if PEOPLE[key][0] <= size <= PEOPLE[key][1]]
+                found |= {key: likely[0]} if likely else {}
         name = first(parameters, group, "NAMES", "NAME")
         if name and "name" not in found:
             found["name"] = str(name)[:80]

@@ -117,13 +117,14 @@ def first_data(source: Source, start: int = 0) -> int:
     return found
 
 
-def read_sheet(source: Source, start: int, width: int | None = None) -> Sheet:
+def read_sheet(source: Source, start: int, width: int | None = None, beyond: int = 0) -> Sheet:
     """The rows from a line on, until the end of the file or of the section.
 
     Args:
         source: the file.
         start: line of the first row.
         width: how many columns the labels name; by default those of the first row.
+        beyond: cells of what may stand behind them without a label and is not read: 3 for markers, 0 for nothing.
 
     Raises:
         MotionFormatError: for a row with too many or too few cells, or a cell that is no number.
@@ -134,17 +135,20 @@ def read_sheet(source: Source, start: int, width: int | None = None) -> Sheet:
     rows, notes = _rows(source, start)
     comma = delimiter != "," and _decimal_comma(source, rows)
     width = width or len(trimmed(cells(source.lines[start], delimiter)))
-    values, kept, short = array.array("d"), array.array("q"), 0
+    values, kept, short, long = array.array("d"), array.array("q"), 0, 0
     for i in rows:
-        row, missing = _row(source, i, delimiter, comma, width, last=i == rows[-1])
+        row, missing = _row(source, i, delimiter, comma, width, beyond, last=i == rows[-1])
         if row is None:
             notes.append(f"line {i + 1}, the last, is cut off and left out")
             continue
         values.extend(row)
         kept.append(i)
         short += missing > 0
+        long += missing < 0
     if short:
         notes.append(f"{short} rows end early; their missing cells are gaps")
+    if long:
+        notes.append(f"{long} rows go on behind the last label: what stands there has no name and is not read")
     if len(kept) < 2:
         raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
     return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes)
@@ -165,12 +169,17 @@ def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
     return rows, []
 
 
-def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: bool) -> tuple[list[float] | None, int]:
-    """The numbers of a line, and how many cells are missing; None for a last line that is cut off."""
+def _row(
+    source: Source, i: int, delimiter: str, comma: bool, width: int, beyond: int, last: bool
+) -> tuple[list[float] | None, int]:
+    """The numbers of a line, and how many cells are missing (negative: too many); None for a last one that is cut."""
     if source.lines[i].count(delimiter) > 2 * WIDEST:
         raise source.error(f"more than {2 * WIDEST} cells", "write one row per frame", i)
     found = cells(source.lines[i], delimiter)
     found = found if len(found) <= width else trimmed(found)
+    more = max(0, len(found) - width)
+    if more and beyond and more % beyond == 0:
+        found = found[:width]
     if len(found) > width:
         advice = "label every column; decimal commas need ';' or tabs between the cells"
         raise source.error(f"{len(found)} cells where {width} are wanted", advice, i)
@@ -186,7 +195,7 @@ def _row(source: Source, i: int, delimiter: str, comma: bool, width: int, last: 
         cell = numbers.index(None)
         what = f"{reprlib.repr(found[cell])} in column {cell + 1} is not a number"
         raise source.error(what, "write a number, or NaN for a gap", i)
-    return numbers + [math.nan] * missing, missing
+    return numbers + [math.nan] * missing, missing - more
 
 
 def _plain(row: list[str]) -> list[float | None] | None:

@@ -6,7 +6,6 @@ decide.
 
 from __future__ import annotations
 
-import collections
 import re
 
 import numpy as np
@@ -28,8 +27,8 @@ def read_trc(source: Source, name: str) -> Recording:
         raise source.error("no line of labels that begins with 'Frame#'", "export it as TRC again, or as CSV")
     header = _header(source, at)
     start = first_data(source, at + 1)
-    names, width = _names(source, at, _width(source, start))
-    sheet = read_sheet(source, start, width)
+    names = _names(source, at)
+    sheet = read_sheet(source, start, 2 + 3 * len(names), beyond=3)
     notes = _doubts(header, sheet, len(names)) + sheet.notes
     names = labels.unique(names, notes)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
@@ -58,16 +57,8 @@ def _header(source: Source, at: int) -> dict[str, float | str]:
     return {}
 
 
-def _width(source: Source, start: int) -> int:
-    """The most columns of whole markers that two rows at least have: markers without a label may come late."""
-    delimiter = delimiter_of(source.lines[start])
-    found = collections.Counter(len(trimmed(cells(line, delimiter))) for line in source.lines[start:])
-    whole = [width for width, count in found.items() if count > 1 and width % 3 == 2]
-    return max(whole, default=len(trimmed(cells(source.lines[start], delimiter))))
-
-
-def _names(source: Source, at: int, width: int) -> tuple[list[str], int]:
-    """Names of the markers and the number of columns: by the distance of the labels, or by their order."""
+def _names(source: Source, at: int) -> list[str]:
+    """Names of the markers: by the distance of the labels, or by their order."""
     delimiter = delimiter_of(source.lines[at])
     found = cells(source.lines[at], delimiter)
     whole = trimmed(found)
@@ -78,11 +69,7 @@ def _names(source: Source, at: int, width: int) -> tuple[list[str], int]:
         names = spread[::3]
     else:
         names = [name for name in spread if name]
-    columns = 2 + 3 * len(names)
-    if columns < width:
-        extra = (width - columns + 2) // 3
-        names, columns = names + [""] * extra, columns + 3 * extra
-    return names, columns
+    return names
 
 
 def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
