@@ -224,6 +224,18 @@ def test_bad_strides_are_dropped_with_a_reason():
     assert np.all([np.isfinite(x).all() for x in walk.mean.values()])
 
 
+def test_the_way_back_is_dropped():
+    """To and fro through the laboratory: the strides of one way are kept, and are those of a walk."""
+    w = walker.walker(duration=4.5)
+    back = np.diag([-1.0, 1.0, -1.0])
+    both = {k: np.concatenate([x, x @ back + np.array([w.speed * 4.5, 0, 0])]) for k, x in w.markers.items()}
+    time = np.arange(2 * w.time.size) / w.rate
+    walk = measure([Recording("walk", "walk.trc", w.rate, time, markers=both)], options=EXACT)
+    assert len(walk.kept) >= 2 and any("does not go forward" in s.reason for s in walk.strides)
+    assert walk.speed == pytest.approx(w.speed, rel=0.01)
+    assert np.degrees(walk.mean["knee_rad"].max()) == pytest.approx(np.degrees(w.knee.max()), abs=1.0)
+
+
 def test_several_trials_are_one_walk():
     w = walker.walker(duration=3.0)
     one = measure([recording(w)], options=EXACT)

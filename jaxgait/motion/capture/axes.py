@@ -62,7 +62,7 @@ def find_axes(
         if forward @ ahead < 0:
             notes.append("the feet point against the way: walking backwards, or heel and toe are swapped?")
     else:
-        forward = _snapped(_swing(level(foot - pelvis), ahead), up)
+        forward = _snapped(_swing(level(foot - pelvis), ahead, rate), up)
         notes.append(f"treadmill or on the spot: the foot swings along {_named(forward)}")
     return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes))
 
@@ -81,10 +81,17 @@ def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, list[str]]:
     return up, notes
 
 
-def _swing(reach: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-    """The direction in which the foot moves most against the pelvis, with the sense in which it points."""
-    moves = reach[np.isfinite(reach).all(axis=1)]
-    _, spread, directions = np.linalg.svd(moves - moves.mean(axis=0), full_matrices=False)
+def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
+    """The direction in which the foot moves most against the pelvis, with the sense in which it points.
+
+    Of displacements in 0.1 s: how far the foot is beside the pelvis changes its side where the walker turns round.
+    """
+    lag = min(max(1, round(0.1 * rate)), max(1, reach.shape[0] // 2))
+    moves = reach[lag:] - reach[:-lag]
+    moves = moves[np.isfinite(moves).all(axis=1)] if reach.shape[0] > 1 else np.zeros((0, 3))
+    if not moves.shape[0]:
+        return ahead / max(float(np.linalg.norm(ahead)), 1e-12)
+    _, spread, directions = np.linalg.svd(moves, full_matrices=False)
     standing = spread[0] / math.sqrt(moves.shape[0]) < 0.03
     forward = ahead if standing else directions[0] * (np.sign(directions[0] @ ahead) or 1.0)
     return forward / max(float(np.linalg.norm(forward)), 1e-12)

@@ -22,6 +22,10 @@ FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
 BELT = 0.15
 """Speed in m/s of the standing foot above which it stands on a belt."""
+CROSSING = 0.3
+"""Mean speed in m/s of the hip in the laboratory above which nobody walks on a belt."""
+SLOWEST = 0.03
+"""Speed in m/s below which a stride does not go forward."""
 UNLIKE = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
 """Root mean square deviation from the median stride above which a stride is dropped."""
 REPEAT = 0.03
@@ -66,8 +70,16 @@ def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " s
     strides = [_stride(leg, a, b, events, load) for a, b in pairs]
     moving = [s.belt for s in strides if np.isfinite(s.belt)]
     belt = float(np.median(moving)) if moving else 0.0
-    belt = belt if abs(belt) > BELT else 0.0
-    return [dataclasses.replace(s, belt=belt) for s in strides]
+    crossing = bool(strides) and float(np.nanmedian([abs(s.drift) for s in strides])) > CROSSING
+    belt = belt if abs(belt) > BELT and not crossing else 0.0
+    return [_forward(dataclasses.replace(s, belt=belt)) for s in strides]
+
+
+def _forward(stride: StrideCurve) -> StrideCurve:
+    """The stride, dropped if it does not go forward: the way back of a trial that goes to and fro."""
+    if stride.reason or stride.speed > SLOWEST:
+        return stride
+    return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
 
 
 def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | None) -> StrideCurve:

@@ -1,5 +1,6 @@
 """The knee's equations: check values, linkage, two formulations, an independent Lagrangian, energy, refusals."""
 
+import dataclasses
 import math
 
 import equinox as eqx
@@ -14,6 +15,8 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
 from jaxgait.models.prosthesis.model import (
+    FITTED_DEPTH,
+    REFERENCE_PERSON,
     KneeState,
     Prosthesis,
     SocketState,
@@ -23,7 +26,8 @@ from jaxgait.models.prosthesis.model import (
 )
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
-from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.motion.stride import Person
+from jaxgait.parameters import ParameterError, parameters, with_parameters
 
 CHECK_RTOL = 1e-8  # the specification gives ten digits or more, of inputs that it gives with ten
 KNEE = with_parameters(Prosthesis(), {"damper.k": 2e4, "damper.c": 1000.0})
@@ -337,3 +341,22 @@ def test_another_drive_meets_the_floor_as_the_own_one_does(name):
 def test_only_a_leg_takes_a_drive():
     with pytest.raises(ParameterError, match="Bungee is not driven by measured motion"):
         Bungee().driven(reference_gait())
+
+
+def test_the_leg_is_cut_to_who_walked():
+    """As much longer as that person's thigh and shank, no other part changed, and the residual thigh as heavy."""
+    leg = Prosthesis()
+    drive = dataclasses.replace(leg.drive, person=Person(thigh=0.45, shank=0.44, mass=70.0))
+    fitted = leg.driven(drive)
+    assert float(fitted.segments.thigh) == pytest.approx(leg.segments.thigh + 0.45 - REFERENCE_PERSON.thigh)
+    assert float(fitted.segments.shank) == pytest.approx(leg.segments.shank + 0.44 - REFERENCE_PERSON.shank)
+    assert float(fitted.masses.thigh) == pytest.approx(leg.masses.thigh * 70.0 / 85.07)
+    before, after = parameters(leg), parameters(fitted)
+    changed = {n for n, p in after.items() if not p.rank and float(p.value) != float(before[n].value)}
+    lengths = {"segments.thigh", "segments.shank"}
+    assert changed == {*lengths, "masses.thigh", "masses.inertia_thigh", "height_offset"}
+    depth = straight_ankle_height(leg) - straight_ankle_height(fitted)
+    assert depth == pytest.approx(FITTED_DEPTH, abs=1e-9)
+    unknown = leg.driven(dataclasses.replace(leg.drive, person=None))
+    same = {n: p for n, p in parameters(unknown).items() if not p.rank}
+    assert all(float(p.value) == pytest.approx(float(before[n].value)) for n, p in same.items())
