@@ -156,6 +156,7 @@ def test_forces_are_of_the_foot_on_the_plate():
     assert set(right.events[0].sources) == {"force"}
     peak = right.mean["ground_y_N"].max()
     assert peak == pytest.approx(w.force[:, 1].max(), rel=0.03)
+    assert np.abs(right.mean["ground_y_N"][70:98]).max() < 1.0  # nothing in swing
     starts = [s.start % w.period for s in right.kept]
     assert np.max(np.minimum(starts, w.period - np.array(starts))) < 0.03  # where the plate is loaded
     left = measure([_with_plate(w, foot("L"))])

@@ -161,12 +161,13 @@ def _collected(
 
 
 def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Mean ground reaction, closed; none, with a warning, if it cannot be that of a walking foot."""
+    """Mean ground reaction, one value for both ends; none, with a warning, if it cannot be that of a walking foot."""
     loads = [s.load for s in kept if s.load is not None and np.isfinite(s.load).all()]
     if not loads:
         return {}, []
     mean = np.mean(loads, axis=0)
-    curves = {k: cutting.closed(mean[:, i])[0] for i, k in enumerate(LOADS)}
+    mean[[0, -1]] = 0.5 * (mean[0] + mean[-1])  # a line over the whole stride would load the foot in swing
+    curves = {k: mean[:, i] for i, k in enumerate(LOADS)}
     for k, curve in curves.items():
         for figure, norm in SIGNAL_NORMS[k].items():
             value = FIGURES[figure](curve)
