@@ -64,7 +64,6 @@ BINARY = {
     "div": {"f": "fdiv"},
     "mul": {"f": "fmul", "i": "mul", "u": "mul", "b": "and"},
     "or": {"i": "or", "u": "or", "b": "or"},
-    "rem": {"f": "frem"},
     "sub": {"f": "fsub", "i": "sub", "u": "sub"},
     "xor": {"i": "xor", "u": "xor", "b": "xor"},
 }
@@ -87,8 +86,8 @@ INTRINSICS = {"abs": "fabs", "ceil": "ceil", "floor": "floor", "sqrt": "sqrt"}
 
 SELDOM = {f"far_{name}": name for name in ("cos", "sin", "tan")}
 """Functions of the C library, called only if the second operand is true of any member: see `functions.circular`."""
-LIBRARY = SELDOM.keys() | {"erf", "erfc"}
-"""Functions of real numbers of the C library, called number by number as XLA does it."""
+LIBRARY = {**SELDOM, "erf": "erf", "erfc": "erfc", "rem": "fmod"}
+"""Functions of real numbers and their names in the C library, called number by number as XLA does it."""
 
 REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
 """Further operations on real numbers."""
@@ -98,7 +97,7 @@ ORDERED = frozenset(["clamp", "max", "min"])
 
 OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
 
-SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINSICS) | LIBRARY | REAL | OTHERS
+SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINSICS) | set(LIBRARY) | REAL | OTHERS
 """Names of the operations that a kernel may hold; see `supports` for their dtypes."""
 
 
@@ -258,7 +257,7 @@ class Scope:
         def function(numbers: list[str]) -> str:
             if dtype.itemsize == 4:
                 numbers = [self.w.emit(f"fpext float {n} to double") for n in numbers]
-            found = self.w.call(SELDOM.get(name, name), "double", [("double", n) for n in numbers])
+            found = self.w.call(LIBRARY[name], "double", [("double", n) for n in numbers])
             return found if dtype.itemsize == 8 else self.w.emit(f"fptrunc double {found} to float")
 
         scalar = TYPES[str(dtype)]

@@ -65,17 +65,28 @@ class Emitter:
         return "0" if self.width == 1 else "zeroinitializer"
 
     def _write(self, s: Write) -> None:
-        """Members that are not at work write where nobody reads."""
+        """Members that are not at work write where nobody reads, or, one by one, do not write."""
         dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
         cell, x = Cells.cell(dtype), self.scope.get(s.value)
         if dtype.kind == "b":
             x = self.w.emit(f"zext {self.scope.type(dtype)} {x} to {self.scope.vector(cell)}")
         mask = self.masked(s.where)
+        after = self._if(mask) if self.width == 1 and mask is not None else None
         for i in range(self.width):
             to = self._address(s.memory, index, i)
-            if mask is not None:
+            if mask is not None and after is None:
                 to = self.w.emit(f"select i1 {self._lane('i1', mask, i)}, ptr {to}, ptr %nowhere")
             self.w.line(f"store {cell} {self._lane(cell, x, i)}, ptr {to}, align {dtype.itemsize}")
+        if after is not None:
+            self.w.line(f"br label %{after}")
+            self.w.label(after)
+
+    def _if(self, condition: str) -> str:
+        """Begins a block for where a condition holds; returns the label of what follows it."""
+        n = next(self._labels)
+        self.w.line(f"br i1 {condition}, label %then{n}, label %after{n}")
+        self.w.label(f"then{n}")
+        return f"after{n}"
 
     def masked(self, where: int | None) -> str | None:
         """The members at work for which a value is true."""
@@ -102,10 +113,10 @@ class Emitter:
         now = self.w.emit(f"and {mask} %m{n}, {self.scope.get(s.going)}")
         self.w.line(f"br i1 {self._any(now)}, label %body{n}, label %end{n}")
         self.w.label(f"body{n}")
-        self.active = now
+        self.active = now if self.width > 1 else None  # (one member by itself is at work wherever it comes to)
         self.statements(s.body)
         following = [
-            self.w.emit(f"select {mask} {now}, {t} {self.scope.get(v)}, {t} {old}") if v != c else old
+            self._following(now, t, self.scope.get(v), old) if v != c else old
             for t, v, c, old in zip(dtypes, s.following, s.carried, names, strict=True)
         ]
         for i, (t, name, a, b) in enumerate(zip(dtypes, names, initial, following, strict=True)):
@@ -114,6 +125,12 @@ class Emitter:
         self.w.line(f"br label %loop{n}")
         self.w.label(f"end{n}")
         self.active = outer
+
+    def _following(self, now: str, type: str, new: str, old: str) -> str:
+        """A carried value after a round: that of a member that is done stays."""
+        if self.width == 1:
+            return new
+        return self.w.emit(f"select {self.scope.type(bool)} {now}, {type} {new}, {type} {old}")
 
     def _all(self) -> str:
         return "true" if self.width == 1 else f"<{', '.join(['i1 true'] * self.width)}>"
@@ -169,9 +186,30 @@ class Emitter:
         return found
 
     def _copied(self, source: str, to: str, memory: Memory) -> None:
-        size = memory.size * (1 if memory.dtype.kind == "b" else memory.dtype.itemsize)
-        self.w.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        self.w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+        """Copies one member's array: in one go, or number by number, which GPUs do faster than byte by byte."""
+        cell, align = Cells.cell(memory.dtype), memory.dtype.itemsize
+        if self.width > 1:
+            self.w.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+            size = f"i64 {memory.size * align}, i1 false"
+            self.w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to}, ptr align {align} {source}, {size})")
+            return
+        n, before = next(self._labels), self.w.block
+        self.w.line(f"br label %copy{n}")
+        self.w.label(f"copy{n}")
+        self.w.line(f"%k{n} = phi i64 [ 0, %{before} ], [ %k{n}.next, %copy{n} ]")
+        a, b = (self.w.emit(f"getelementptr {cell}, ptr {rows}, i64 %k{n}") for rows in (source, to))
+        self.w.line(f"store {cell} {self.w.emit(f'load {cell}, ptr {a}, align {align}')}, ptr {b}, align {align}")
+        self.w.line(f"%k{n}.next = add i64 %k{n}, 1")
+        self.w.line(f"%k{n}.more = icmp slt i64 %k{n}.next, {memory.size}")
+        self.w.line(f"br i1 %k{n}.more, label %copy{n}, label %copied{n}")
+        self.w.label(f"copied{n}")
+
+    def members(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
+        """All that the members from one on do; arguments as of `operands`."""
+        self.operands(begin, shared, sizes)
+        self.memories(begin, shared)
+        self.statements(self.code.statements)
+        self.results(begin)
 
     def results(self, begin: str) -> None:
         """Stores the results that are not in memory yet."""
@@ -210,10 +248,7 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
     w.line("%i = phi i64 [ 0, %run ], [ %i.next, %members.end ]")
     # The last vector begins early enough to be a whole one; what it computes again comes out the same.
     begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(members - width))])
-    emitter.operands(begin, shared, sizes)
-    emitter.memories(begin, shared)
-    emitter.statements(code.statements)
-    emitter.results(begin)
+    emitter.members(begin, shared, sizes)
     w.line("br label %members.end")
     w.label("members.end")
     w.line(f"%i.next = add i64 %i, {width}")

@@ -49,11 +49,11 @@ def _compiled(text: str, optimised: bool) -> bytes:
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     if optimised:
-        _passes(machine, module)
+        optimise(machine, module)
     return machine.emit_object(module)
 
 
-def _passes(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+def optimise(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
     """LLVM's own passes, without those that look for vectors: there are some already."""
     options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False

@@ -7,6 +7,7 @@ every member, or vector of members, goes round as often as it needs to itself.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import warnings
@@ -20,7 +21,8 @@ from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
-from jaxgait.native.calls import head, pointers, registered
+from jaxgait.native import ptx
+from jaxgait.native.calls import available, head, pointers, registered
 from jaxgait.native.code import Code, count, loops
 from jaxgait.native.loops import assembly
 from jaxgait.native.primitives import Call, Scan, While, bind, read
@@ -45,7 +47,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
         assured: see `jaxgait.native.native`.
     """
-    return rewritten(function, lambda program, args: _evaluate(program, args, tuple(assured)))
+    return rewritten(function, lambda program, args: _evaluate(program, args, tuple(assured)), anywhere=True)
 
 
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...]) -> list[Any]:
@@ -165,9 +167,16 @@ def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ..
     return jax.vmap(one, in_axes=tuple(None if same else 0 for same in shared))(*args)
 
 
-def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+def _results(loop: While, members: int | None) -> list[jax.ShapeDtypeStruct]:
     lead = () if members is None else (members,)
-    results = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
+    return [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in loop.body.out_avals]
+
+
+def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+    """One kernel of a CPU, vectors of members one after the other."""
+    if not available():
+        return _by_xla(*args, loop=loop, members=members, shared=shared)
+    results = _results(loop.it, members)
     if members == 0:
         return [jnp.zeros(result.shape, result.dtype) for result in results]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
@@ -178,6 +187,17 @@ def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared
     return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
 
 
-LOOP.def_impl(lambda *args, **params: jax.jit(functools.partial(_by_kernel, **params))(*args))
+def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
+    """One kernel of a GPU, a thread for each member."""
+    results = _results(loop.it, members)
+    if members == 0:
+        return [jnp.zeros(result.shape, result.dtype) for result in results]
+    with contextlib.suppress(Unsupported):
+        return ptx.call(code.it, members or 1, shared, [jnp.asarray(x) for x in args], results)
+    return _by_xla(*args, loop=loop, members=members, shared=shared)
+
+
+LOOP.def_impl(lambda *args, **params: jax.jit(functools.partial(LOOP.bind, **params))(*args))
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_xla, multiple_results=True))
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cpu")
+mlir.register_lowering(LOOP, mlir.lower_fun(_by_threads, multiple_results=True), platform="cuda")

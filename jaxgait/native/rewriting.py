@@ -15,20 +15,24 @@ from jaxgait.native.primitives import Unfamiliar, warn
 
 
 def rewritten(
-    function: Callable[..., Any], evaluate: Callable[[ClosedJaxpr, Sequence[Any]], Sequence[Any]]
+    function: Callable[..., Any],
+    evaluate: Callable[[ClosedJaxpr, Sequence[Any]], Sequence[Any]],
+    anywhere: bool = False,
 ) -> Callable[..., Any]:
     """The same function, by another evaluation of its program.
 
-    On other devices than CPUs, and where JAX or XLA have other forms than those known, nothing is changed.
+    Where JAX has other forms than those known nothing is changed.
 
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
         evaluate: results of a program, from the program and its inputs.
+        anywhere: whether what it makes runs on all devices; if not, nothing is changed on others than CPUs, and where
+            XLA's interface for calls has another form than that known.
     """
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
-        if jax.default_backend() != "cpu" or not available():
+        if not anywhere and (jax.default_backend() != "cpu" or not available()):
             return function(*args, **options)
         arrays, rest = eqx.partition((args, options), eqx.is_array)
         leaves, structure = jax.tree.flatten(arrays)

@@ -111,16 +111,15 @@ def _reduced(x: Array) -> tuple[Array, Array, Array]:
     return *total(x, functools.reduce(jnp.add, errors) - n * parts.last), integer_bits(n)
 
 
-def _sine_cosine(x: Array) -> tuple[Array, Array, Array]:
-    """Sine and cosine of what is left of an angle beside n pi/2, and the last bits of n."""
-    r, rest, n = _reduced(x)
+def sine_cosine(r: Array, rest: Array, n: Array) -> tuple[Array, Array, Array]:
+    """Sine and cosine of what is left of an angle beside n pi/2, and the last bits of n; arguments as of `_reduced`."""
     z = r * r
     sine = r + (z * (r * polynomial(z, SIN)) + rest)
     cosine = 1.0 - (0.5 * z - (z * z * polynomial(z, COS) - r * rest))
     return sine, cosine, n
 
 
-def _turned(sine: Array, cosine: Array, n: Array) -> Array:
+def turned(sine: Array, cosine: Array, n: Array) -> Array:
     """The sine of an angle of which n times pi/2 has been taken away."""
     size = jnp.where((n & 1) == 1, cosine, sine)
     half_turns = lax.shift_left(n & 2, jnp.full_like(n, jnp.iinfo(n.dtype).bits - 2))
@@ -129,21 +128,24 @@ def _turned(sine: Array, cosine: Array, n: Array) -> Array:
 
 def sin(x: Array) -> Array:
     """The sine of an angle."""
-    return _everywhere("sin", x, _near_zero(x, _turned(*_sine_cosine(x))))
+    return _everywhere("sin", x, _near_zero(x, turned(*sine_cosine(*_reduced(x)))))
 
 
 def cos(x: Array) -> Array:
     """The cosine of an angle."""
-    sine, cosine, n = _sine_cosine(x)
-    return _everywhere("cos", x, _turned(sine, cosine, n + 1))
+    sine, cosine, n = sine_cosine(*_reduced(x))
+    return _everywhere("cos", x, turned(sine, cosine, n + 1))
 
 
 def tan(x: Array) -> Array:
     """The tangent of an angle."""
-    sine, cosine, n = _sine_cosine(x)
+    return _everywhere("tan", x, _near_zero(x, slope(*sine_cosine(*_reduced(x)))))
+
+
+def slope(sine: Array, cosine: Array, n: Array) -> Array:
+    """The tangent of an angle of which n times pi/2 has been taken away."""
     odd = (n & 1) == 1
-    size = jnp.where(odd, -cosine, sine) / jnp.where(odd, sine, cosine)
-    return _everywhere("tan", x, _near_zero(x, size))
+    return jnp.where(odd, -cosine, sine) / jnp.where(odd, sine, cosine)
 
 
 def _far(name: str) -> Primitive:

@@ -1,0 +1,154 @@
+"""Kernels of NVIDIA's GPUs: their assembly language (PTX), how XLA launches them, what they take of a processor.
+
+LLVM writes PTX for the oldest processors that CUDA 13 knows; the driver makes machine code of it for those at hand.
+XLA launches it by a custom call of its own (`xla/service/gpu/kernel_call.cc`; openxla/xla pull request 26236), whose
+arguments are the addresses of operands, then of results.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import llvmlite.binding as llvm
+import numpy as np
+
+from jaxgait.native import disk, machine
+from jaxgait.native.code import Code
+from jaxgait.native.threads import BLOCK, kernel
+
+ARCHITECTURE = "sm_75"
+TARGET = "__gpu$xla.gpu.ptx"
+
+_written: dict[str, str] = {}
+_lock = threading.Lock()
+
+
+class Resources(NamedTuple):
+    """What a kernel takes of a GPU's processor, of each thread."""
+
+    registers: int
+    stack: int
+    """Bytes of its own memory."""
+    stored: int
+    """Bytes of registers that are stored for want of room, in the program's text, and loaded again."""
+    loaded: int
+
+
+def call(
+    code: Code, members: int, shared: Sequence[bool], arrays: Sequence[jax.Array], results: Sequence[Any]
+) -> Sequence[jax.Array]:
+    """Launches a kernel from a program that is being traced.
+
+    Args:
+        code: what each member does.
+        members: how many there are.
+        shared: which arrays are the same for all of them.
+        arrays: the operands.
+        results: shapes and dtypes.
+
+    Raises:
+        jaxgait.native.reading.Unsupported: for code that a GPU's kernel cannot have.
+    """
+    name, text = written(code, members, shared, arrays)
+    numbers = {
+        **{"grid_x": -(-members // BLOCK), "grid_y": 1, "grid_z": 1},
+        **{"block_x": BLOCK, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
+    }
+    launch = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})
+    sizes: dict[str, Any] = {key: np.int32(n) for key, n in numbers.items()}
+    return launch(*map(jnp.asarray, arrays), name=name, kernel_type="ptx", kernel_data=text, **sizes)
+
+
+def written(code: Code, members: int, shared: Sequence[bool], arrays: Sequence[Any]) -> tuple[str, str]:
+    """A kernel's name and its PTX; arguments as of `call`, of arrays only their shapes matter."""
+    sizes = [int(np.prod(x.shape[0 if same else 1 :])) for x, same in zip(arrays, shared, strict=True)]
+    text = kernel(code, members, shared, sizes)
+    name = f"jaxgait_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    with _lock:
+        if name not in _written:
+            _written[name] = _compiled(text.replace("KERNEL", name))
+        return name, _written[name]
+
+
+def _compiled(text: str) -> str:
+    key = disk.key(f"ptx-{ARCHITECTURE}", text)
+    found = disk.load(key)
+    if found is None:
+        target, module = _machine(), llvm.parse_assembly(text)
+        module.triple, module.data_layout = target.triple, str(target.target_data)
+        machine.optimise(target, module)
+        found = target.emit_assembly(module).encode()
+        disk.store(key, found)
+    return found.decode()
+
+
+@functools.cache
+def _machine() -> llvm.TargetMachine:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu=ARCHITECTURE, opt=machine.OPTIMISATION)
+
+
+# --- what a kernel takes ----------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def assembler() -> str | None:
+    """NVIDIA's assembler `ptxas`, on the path or of the package nvidia-cuda-nvcc; None where there is none."""
+    package = importlib.util.find_spec("nvidia")
+    folders = list(package.submodule_search_locations or ()) if package is not None else []
+    packed = [str(path) for folder in folders for path in sorted(pathlib.Path(folder).glob("*/bin/ptxas"))]
+    return next(iter(packed), None) or shutil.which("ptxas")
+
+
+def assembler_version() -> str:
+    """The release of the assembler, such as 13.0.88.
+
+    Raises:
+        FileNotFoundError: where there is none.
+    """
+    text = subprocess.run([_assembler(), "--version"], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"V([\d.]+)", text)
+    return found[1] if found else text
+
+
+def _assembler() -> str:
+    found = assembler()
+    if found is None:
+        raise FileNotFoundError("there is no ptxas: install nvidia-cuda-nvcc, or put ptxas on the path")
+    return found
+
+
+def resources(text: str, architecture: str) -> Resources:
+    """What the assembler says of a kernel.
+
+    Args:
+        text: PTX of one kernel.
+        architecture: of the processor, such as "sm_90".
+
+    Raises:
+        FileNotFoundError: where there is no assembler.
+        ValueError: if it finds fault with the text.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "kernel.ptx"
+        path.write_text(text)
+        command = [_assembler(), "-v", f"-arch={architecture}", str(path), "-o", str(path.with_suffix(".cubin"))]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(f"ptxas does not take the kernel for {architecture}: {done.stderr.strip()[:500]}")
+    number = lambda what: max((int(n) for n in re.findall(rf"(\d+) {what}", done.stderr)), default=0)
+    stack = [number(f"bytes {kind}") for kind in ("stack frame", "spill stores", "spill loads")]
+    return Resources(number("registers"), *stack)

@@ -1,0 +1,119 @@
+"""Structured code as a kernel of a GPU, in LLVM's assembly language: one thread goes through all of it for one member.
+
+The same code as on CPUs, of width one: small arrays are registers, large ones stay where JAX has them, members one after
+the other. What CPUs call in their C library is defined beside the kernel (`jaxgait.native.functions.library`).
+
+User guide of the target: https://llvm.org/docs/NVPTXUsage.html
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Sequence
+
+import jax
+
+from jaxgait.native.code import Code
+from jaxgait.native.functions.library import FUNCTIONS
+from jaxgait.native.instructions import Writer
+from jaxgait.native.loops import Emitter
+from jaxgait.native.reading import Reader, Unsupported
+
+BLOCK = 64
+"""Threads of a block: two groups of 32, so that small ensembles spread over many processors."""
+LARGEST = 500
+"""Arrays of a kernel: their addresses must fit into 4 KB of arguments."""
+REGISTERS = ("ctaid.x", "ntid.x", "tid.x")
+"""Of a thread: its block, threads of a block, its number there."""
+
+
+def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
+    """A kernel by the name of KERNEL, for as many threads as there are members, or more.
+
+    Args:
+        code: what each member does.
+        members: how many there are.
+        shared: which operands are the same for all of them.
+        sizes: numbers of each operand, of one member.
+
+    Raises:
+        Unsupported: for code that needs more of a C library than there is, or too many arrays.
+    """
+    arrays = len(code.operands) + len(code.results)
+    if arrays > LARGEST:
+        raise Unsupported(f"{arrays} arrays, more than the {LARGEST} that a kernel of a GPU can have")
+    names = _names(code)
+    given = ", ".join(f"ptr %{name}" for name in names)
+    read = [f"%r{i} = call i32 @llvm.nvvm.read.ptx.sreg.{name}()" for i, name in enumerate(REGISTERS)]
+    lines = [
+        f"define ptx_kernel void @KERNEL({', '.join(f'ptr noalias {_reading(name)}%{name}' for name in names)}) {{",
+        *(f"  {line}" for line in read),
+        *(f"  %w{i} = zext i32 %r{i} to i64" for i in range(3)),
+        "  %first = mul i64 %w0, %w1",
+        "  %i = add i64 %first, %w2",
+        f"  %there = icmp slt i64 %i, {members}",
+        "  br i1 %there, label %run, label %done",
+        "run:",
+        f"  call void @one_member(i64 %i, {given})",
+        "  br label %done",
+        "done:",
+        "  ret void",
+        "}",
+        *(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()" for name in REGISTERS),
+    ]
+    return "\n".join([member(code, shared, sizes, "internal", "one_member"), *lines, ""])
+
+
+def member(code: Code, shared: Sequence[bool], sizes: Sequence[int], linkage: str = "", name: str = "KERNEL") -> str:
+    """A function of a member's number and the addresses of all operands and results; other arguments as of `kernel`.
+
+    By itself it runs on any processor.
+    """
+    w = Writer()
+    given = ", ".join(f"ptr noalias {_reading(name)}%{name}" for name in _names(code))
+    w.lines.append(f"define {linkage} void @{name}(i64 %i, {given}) alwaysinline {{")
+    w.label("run")
+    Emitter(code, 1, w).members("%i", shared, sizes)
+    w.line("ret void")
+    return _with_library("\n".join([*w.lines, "}"]), w.declared)
+
+
+def _names(code: Code) -> list[str]:
+    return [*(f"in{i}" for i in range(len(code.operands))), *(f"out{i}" for i in range(len(code.results)))]
+
+
+def _reading(name: str) -> str:
+    return "readonly " if name.startswith("in") else ""
+
+
+def _with_library(text: str, declared: set[str]) -> str:
+    """A module with what it declares, and definitions of what it calls of the C library."""
+    called = {line: found[1] for line in declared if (found := re.match(r"declare double @(\w+)\(", line))}
+    definitions = [_definition(name) for name in sorted(called.values())]
+    rest = (declared - called.keys()).union(*(more for _, more in definitions))
+    whole = "\n".join([text, *(definition for definition, _ in definitions), *sorted(rest), ""])
+    # (under names of their own: LLVM takes liberties with those of the C library)
+    return re.sub(r"@(\w+)\(", lambda m: f"@own.{m[1]}(" if m[1] in called.values() else m[0], whole)
+
+
+@functools.cache
+def _definition(name: str) -> tuple[str, frozenset[str]]:
+    """A function of the C library, which is code like all other, and what it declares."""
+    if name not in FUNCTIONS:
+        raise Unsupported(f"{name}, of which there is no arithmetic for processors without a C library")
+    function, reader, w = FUNCTIONS[name], Reader(), Writer()
+    numbers = [jax.ShapeDtypeStruct((), "float64") for _ in inspect.signature(function).parameters]
+    with jax.enable_x64(True):
+        program = jax.make_jaxpr(function)(*numbers)
+        operands = [reader.operand(aval, i, None) for i, aval in enumerate(program.in_avals)]
+        (result,) = reader.inline(program, operands)
+    given = [f"%x{i}" for i in range(len(numbers))]
+    w.lines.append(f"define internal double @{name}({', '.join(f'double {x}' for x in given)}) noinline {{")
+    w.label("run")
+    emitter = Emitter(reader.code, 1, w)
+    emitter.scope.names.update({int(v): x for v, x in zip(operands, given, strict=True)})  # type: ignore[call-overload]
+    emitter.statements(reader.statements)
+    w.line(f"ret double {emitter.scope.get(int(result))}")  # type: ignore[call-overload]
+    return "\n".join([*w.lines, "}"]), frozenset(w.declared)
