@@ -12,7 +12,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -85,36 +85,67 @@ def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Code | str:
     return code if operations >= WORTHWHILE else f"only {operations} operations"
 
 
-def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = ()) -> str:
+class Seen(NamedTuple):
+    """An outermost loop of a function, and what `looped` makes of it."""
+
+    code: Code | str
+    """What a kernel does; or why there is none."""
+    sizes: tuple[int, ...] = ()
+    """Numbers of each operand, of one member."""
+
+
+def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), gpu: str | None = None) -> str:
     """What `looped` makes of a function: a line for each of its outermost loops.
 
     Args:
         function: of one member.
         args: its arguments, or their shapes.
         assured: see `jaxgait.native.native`.
+        gpu: a processor, such as "sm_90" (H100): kernels are written for it, too, and NVIDIA's assembler `ptxas` says
+            how many registers of 4 bytes they take, and what does not fit there.
+
+    Raises:
+        FileNotFoundError: if a processor is asked for and there is no `ptxas`.
     """
+    return "\n".join(_described(loop, gpu) for loop in outermost(function, *args, assured=assured)) or "no loops"
+
+
+def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] = ()) -> list[Seen]:
+    """What `looped` makes of the outermost loops of a function; arguments as of `explain`."""
     arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
-    program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
-    return "\n".join(_explained(program, tuple(assured))) or "no loops"
+    return _seen(jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays), tuple(assured))
 
 
-def _explained(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[str]:
-    lines: list[str] = []
+def _seen(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[Seen]:
+    loops: list[Seen] = []
     for e in program.jaxpr.eqns:
         found = read(e.primitive.name, e.params, len(e.invars))
         if isinstance(found, Call):
-            lines += _explained(found.program, assured)
+            loops += _seen(found.program, assured)
         elif isinstance(found, While):
-            code = _code(found, e, assured)
-            lines.append(f"left to XLA: {code}" if isinstance(code, str) else f"a kernel of {_described(code)}")
+            loops.append(Seen(_code(found, e, assured), tuple(math.prod(v.aval.shape) for v in e.invars)))
         elif isinstance(found, Scan):
-            lines.append("left to XLA: a loop over arrays")
-    return lines
+            loops.append(Seen("a loop over arrays"))
+    return loops
 
 
-def _described(code: Code) -> str:
+def _described(loop: Seen, gpu: str | None) -> str:
+    if isinstance(loop.code, str):
+        return f"left to XLA: {loop.code}"
+    code = loop.code
     arrays = f", {len(code.memories)} arrays in memory" if code.memories else ""
-    return f"{count(code.statements)} operations, {loops(code.statements)} loops{arrays}"
+    taken = "" if gpu is None else f"; on {gpu} {_taken(code, loop.sizes, gpu)}"
+    return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{taken}"
+
+
+def _taken(code: Code, sizes: tuple[int, ...], gpu: str) -> str:
+    """What a kernel takes of a GPU, all of its operands the members' own."""
+    try:
+        _, text = ptx.written(code, ptx.BLOCK, (False,) * len(sizes), sizes)
+    except Unsupported as reason:
+        return f"left to XLA: {reason}"
+    found = ptx.resources(text, gpu)
+    return f"{found.registers} registers, {found.stored} bytes stored and {found.loaded} loaded for want of more"
 
 
 def _has_loop(program: ClosedJaxpr) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import math
 import pathlib
 import re
 import shutil
@@ -20,7 +21,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import llvmlite.binding as llvm
 import numpy as np
 
@@ -61,19 +61,19 @@ def call(
     Raises:
         jaxgait.native.reading.Unsupported: for code that a GPU's kernel cannot have.
     """
-    name, text = written(code, members, shared, arrays)
+    lengths = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(arrays, shared, strict=True)]
+    name, text = written(code, members, shared, lengths)
     numbers = {
         **{"grid_x": -(-members // BLOCK), "grid_y": 1, "grid_z": 1},
         **{"block_x": BLOCK, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
     }
     launch = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})
-    sizes: dict[str, Any] = {key: np.int32(n) for key, n in numbers.items()}
-    return launch(*map(jnp.asarray, arrays), name=name, kernel_type="ptx", kernel_data=text, **sizes)
+    attributes: dict[str, Any] = {key: np.int32(n) for key, n in numbers.items()}
+    return launch(*arrays, name=name, kernel_type="ptx", kernel_data=text, **attributes)
 
 
-def written(code: Code, members: int, shared: Sequence[bool], arrays: Sequence[Any]) -> tuple[str, str]:
-    """A kernel's name and its PTX; arguments as of `call`, of arrays only their shapes matter."""
-    sizes = [int(np.prod(x.shape[0 if same else 1 :])) for x, same in zip(arrays, shared, strict=True)]
+def written(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int]) -> tuple[str, str]:
+    """A kernel's name and its PTX; arguments as of `jaxgait.native.threads.kernel`."""
     text = kernel(code, members, shared, sizes)
     name = f"jaxgait_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     with _lock:
@@ -98,7 +98,9 @@ def _compiled(text: str) -> str:
 def _machine() -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu=ARCHITECTURE, opt=machine.OPTIMISATION)
+    return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(
+        cpu=ARCHITECTURE, opt=machine.OPTIMISATION
+    )
 
 
 # --- what a kernel takes ----------------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ def resources(text: str, architecture: str) -> Resources:
         path = pathlib.Path(folder) / "kernel.ptx"
         path.write_text(text)
         command = [_assembler(), "-v", f"-arch={architecture}", str(path), "-o", str(path.with_suffix(".cubin"))]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise ValueError(f"ptxas does not take the kernel for {architecture}: {done.stderr.strip()[:500]}")
     number = lambda what: max((int(n) for n in re.findall(rf"(\d+) {what}", done.stderr)), default=0)

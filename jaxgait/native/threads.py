@@ -1,6 +1,6 @@
 """Structured code as a kernel of a GPU, in LLVM's assembly language: one thread goes through all of it for one member.
 
-The same code as on CPUs, of width one: small arrays are registers, large ones stay where JAX has them, members one after
+The same code as on CPUs, of width one: small arrays are registers, large ones stay where JAX has them, one member after
 the other. What CPUs call in their C library is defined beside the kernel (`jaxgait.native.functions.library`).
 
 User guide of the target: https://llvm.org/docs/NVPTXUsage.html
@@ -44,11 +44,10 @@ def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int
     arrays = len(code.operands) + len(code.results)
     if arrays > LARGEST:
         raise Unsupported(f"{arrays} arrays, more than the {LARGEST} that a kernel of a GPU can have")
-    names = _names(code)
-    given = ", ".join(f"ptr %{name}" for name in names)
+    given = ", ".join(f"ptr %{name}" for name in _names(code))
     read = [f"%r{i} = call i32 @llvm.nvvm.read.ptx.sreg.{name}()" for i, name in enumerate(REGISTERS)]
     lines = [
-        f"define ptx_kernel void @KERNEL({', '.join(f'ptr noalias {_reading(name)}%{name}' for name in names)}) {{",
+        f"define ptx_kernel void @KERNEL({_parameters(code)}) {{",
         *(f"  {line}" for line in read),
         *(f"  %w{i} = zext i32 %r{i} to i64" for i in range(3)),
         "  %first = mul i64 %w0, %w1",
@@ -63,29 +62,26 @@ def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int
         "}",
         *(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()" for name in REGISTERS),
     ]
-    return "\n".join([member(code, shared, sizes, "internal", "one_member"), *lines, ""])
+    return "\n".join([*lines, _member(code, shared, sizes)])
 
 
-def member(code: Code, shared: Sequence[bool], sizes: Sequence[int], linkage: str = "", name: str = "KERNEL") -> str:
-    """A function of a member's number and the addresses of all operands and results; other arguments as of `kernel`.
-
-    By itself it runs on any processor.
-    """
+def _member(code: Code, shared: Sequence[bool], sizes: Sequence[int]) -> str:
+    """A function of a member's number and the addresses of all arrays; other arguments as of `kernel`."""
     w = Writer()
-    given = ", ".join(f"ptr noalias {_reading(name)}%{name}" for name in _names(code))
-    w.lines.append(f"define {linkage} void @{name}(i64 %i, {given}) alwaysinline {{")
+    w.lines.append(f"define internal void @one_member(i64 %i, {_parameters(code)}) alwaysinline {{")
     w.label("run")
     Emitter(code, 1, w).members("%i", shared, sizes)
     w.line("ret void")
     return _with_library("\n".join([*w.lines, "}"]), w.declared)
 
 
+def _parameters(code: Code) -> str:
+    """Addresses of operands, which are only read, and of results, which are apart from them."""
+    return ", ".join(f"ptr noalias {'readonly ' if name[0] == 'i' else ''}%{name}" for name in _names(code))
+
+
 def _names(code: Code) -> list[str]:
     return [*(f"in{i}" for i in range(len(code.operands))), *(f"out{i}" for i in range(len(code.results)))]
-
-
-def _reading(name: str) -> str:
-    return "readonly " if name.startswith("in") else ""
 
 
 def _with_library(text: str, declared: set[str]) -> str:

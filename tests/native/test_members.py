@@ -151,38 +151,26 @@ def table(i):
 REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
 
 
-@pytest.mark.parametrize(
-    ("function", "args"),
-    [
-        (root, REALS),
-        (root, REALS.astype(np.float32)),
-        (shifted, np.arange(8, 19, dtype=np.int32) * 4),
-        (nested, REALS[:8]),
-        (branching, REALS - 2.0),
-        (matrix, 0.4 + 0.1 * np.arange(9.0)),
-        (solving, np.linspace(-1.0, 2.0, 9)),
-        (largest, np.linspace(-1.0, 2.0, 9)),
-        (history, 0.5 + 0.1 * np.arange(9.0)),
-        (rewriting, np.linspace(-1.5, 2.0, 9)),
-        (forking, np.linspace(-0.9, 0.9, 9)),
-        (table, np.arange(13)),
-    ],
-    ids=[
-        "real",
-        "float32",
-        "integer",
-        "nested",
-        "branches",
-        "arrays",
-        "systems",
-        "extremes",
-        "memory",
-        "branches of memory",
-        "forks",
-        "table",
-    ],
-)
-def test_loops_are_those_of_jax(function, args):
+PROGRAMS = {
+    "real": (root, REALS),
+    "float32": (root, REALS.astype(np.float32)),
+    "integer": (shifted, np.arange(8, 19, dtype=np.int32) * 4),
+    "nested": (nested, REALS[:8]),
+    "branches": (branching, REALS - 2.0),
+    "arrays": (matrix, 0.4 + 0.1 * np.arange(9.0)),
+    "systems": (solving, np.linspace(-1.0, 2.0, 9)),
+    "extremes": (largest, np.linspace(-1.0, 2.0, 9)),
+    "memory": (history, 0.5 + 0.1 * np.arange(9.0)),
+    "branches of memory": (rewriting, np.linspace(-1.5, 2.0, 9)),
+    "forks": (forking, np.linspace(-0.9, 0.9, 9)),
+    "table": (table, np.arange(13)),
+}
+"""Functions of one member, with arguments of several."""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_loops_are_those_of_jax(name):
+    function, args = PROGRAMS[name]
     agrees(function, jnp.asarray(args), rtol=1e-5 if args.dtype == np.float32 else 1e-12)
 
 

@@ -1,0 +1,150 @@
+"""Kernels of GPUs, run on this processor thread after thread: equal to those of CPUs bit for bit."""
+
+import ctypes
+import hashlib
+import math
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from jax.extend.core import Literal
+
+from jaxgait.native import looped, machine
+from jaxgait.native.functions.library import FUNCTIONS
+from jaxgait.native.members import LOOP
+from jaxgait.native.reading import Unsupported
+from jaxgait.native.threads import BLOCK, REGISTERS, kernel
+from tests.native.test_members import PROGRAMS
+
+SENTINEL = 77
+
+
+@pytest.fixture(autouse=True)
+def everything_anew(monkeypatch):
+    """Every loop becomes a kernel; machine code, which holds addresses of this process, is not kept."""
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+
+
+def on_this_processor(text, where):
+    """A kernel of a GPU whose threads find in memory which they are."""
+    text = text.replace("ptx_kernel ", "")
+    for i, register in enumerate(REGISTERS):
+        function = f"i32 @llvm.nvvm.read.ptx.sreg.{register}()"
+        text = text.replace(f"declare {function}\n", "")
+        text = text.replace(f"call {function}", f"load i32, ptr inttoptr (i64 {where.ctypes.data + 4 * i} to ptr)")
+    name = f"threads_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return machine.address(name, text.replace("KERNEL", name), optimised=True)
+
+
+def as_threads(inputs, **params):
+    """Runs a loop as a GPU would: whole blocks of threads, of which those beyond the last member do nothing."""
+    code, members, shared = params["code"].it, params["members"], params["shared"]
+    operands = [np.ascontiguousarray(x) for x in inputs]
+    sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
+    where, blocks = np.array([0, BLOCK, 0], np.int32), -(-members // BLOCK)
+    address = on_this_processor(kernel(code, members, shared, sizes), where)
+    avals = LOOP.abstract_eval(*map(jax.typeof, inputs), **params)[0]
+    results = [np.full((blocks * BLOCK, *a.shape[1:]), np.asarray(SENTINEL).astype(a.dtype)) for a in avals]
+    pointers = [x.ctypes.data for x in (*operands, *results)]
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(address)
+    for block, thread in np.ndindex(blocks, BLOCK):
+        where[[0, 2]] = block, thread
+        run(*pointers)
+    for x in results:
+        assert (x[members:] == np.asarray(SENTINEL).astype(x.dtype)).all()
+    return [jnp.asarray(x[:members]) for x in results]
+
+
+def evaluated(program, args, loop):
+    """A program's results, its loops run by a function."""
+    known = dict(zip((*program.jaxpr.constvars, *program.jaxpr.invars), (*program.consts, *args), strict=True))
+    get = lambda v: v.val if isinstance(v, Literal) else known[v]
+    for e in program.jaxpr.eqns:
+        inputs = [get(v) for v in e.invars]
+        found = loop(inputs, **e.params) if e.primitive is LOOP else e.primitive.bind(*inputs, **e.params)
+        known.update(zip(e.outvars, found if e.primitive.multiple_results else [found], strict=True))
+    return [get(v) for v in program.jaxpr.outvars]
+
+
+def same_bits(function, *args):
+    program = jax.make_jaxpr(jax.vmap(looped(function)))(*args)
+    assert LOOP in {e.primitive for e in program.jaxpr.eqns}
+    threads = evaluated(program, args, as_threads)
+    vectors = evaluated(program, args, lambda inputs, **params: LOOP.bind(*inputs, **params))
+    for a, b in zip(threads, vectors, strict=True):
+        np.testing.assert_array_equal(a, b)
+        if jnp.issubdtype(a.dtype, jnp.inexact):
+            np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_threads_are_vectors(name):
+    function, args = PROGRAMS[name]
+    same_bits(function, jnp.asarray(args))
+
+
+def test_more_members_than_a_block():
+    same_bits(PROGRAMS["real"][0], jnp.linspace(0.1, 9.0, 2 * BLOCK + 3))
+
+
+def test_derivatives_and_shared_operands():
+    root = PROGRAMS["real"][0]
+    slope = lambda a, b: jax.jvp(lambda a: root(a * b)[0], (a,), (jnp.ones_like(a),))[1]
+    same_bits(lambda a: slope(a, jnp.asarray(2.5)), jnp.asarray(PROGRAMS["real"][1]))
+
+
+def test_what_cpus_call_in_their_library():
+    """Angles too large for the usual arithmetic, and remainders, which are exact."""
+
+    def turning(x):
+        def body(c):
+            x, _, _, k = c
+            return x * 1e7, jnp.sin(x) + jnp.tan(3.0 * x), jnp.cos(x) + jnp.fmod(x, 1.7), k + 1
+
+        return jax.lax.while_loop(lambda c: c[3] < 3, body, (x, x, x, 0))
+
+    x = jnp.linspace(1e9, 1e12, 9)
+    program = jax.make_jaxpr(jax.vmap(looped(turning)))(x)
+    for a, b in zip(evaluated(program, (x,), as_threads), jax.jit(jax.vmap(turning))(x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14, atol=0.0)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_of_any_size(name):
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.uniform(np.log(2.0**14), np.log(1e308), 200)) * rng.choice([-1.0, 1.0], 200)
+    x = np.append(x, [6381956970095103.0 * 2.0**797, 1e22, 2.0**60 * np.pi])  # (the first: closest to a zero of cos)
+    found = np.asarray(jax.jit(jax.vmap(FUNCTIONS[name]))(x))
+    with mpmath.workprec(1400):
+        exact = [getattr(mpmath, name)(mpmath.mpf(v)) for v in x.tolist()]
+        error = [
+            float(abs(mpmath.mpf(f) - e)) / np.spacing(abs(float(e)))
+            for f, e in zip(found.tolist(), exact, strict=True)
+        ]
+    assert max(error) <= (2.0 if name == "tan" else 1.0)
+    assert np.isnan(jax.vmap(FUNCTIONS[name])(jnp.array([np.inf, -np.inf, np.nan]))).all()
+
+
+def test_remainders_are_exact():
+    rng = np.random.default_rng(0)
+    number = lambda: rng.normal(size=200) * 10.0 ** rng.integers(-250, 250, 200)
+    special = np.array([0.0, -0.0, 1.0, -3.0, 7.5, 1e308, np.inf, -np.inf, np.nan])
+    pairs = [x.ravel() for x in np.meshgrid(special, special)]
+    x, y = (np.concatenate([a, number()]) for a in pairs)
+    found = np.asarray(jax.jit(jax.vmap(FUNCTIONS["fmod"]))(x, y))
+    with np.errstate(invalid="ignore"):
+        exact = np.fmod(x, y)
+    exact = np.where(np.abs(exact) < np.finfo(float).tiny, 0.0 * exact, exact)  # (as XLA has it on CPUs)
+    np.testing.assert_array_equal(found, exact)
+    np.testing.assert_array_equal(np.signbit(found)[~np.isnan(exact)], np.signbit(exact)[~np.isnan(exact)])
+
+
+def test_what_has_no_arithmetic_is_left_to_xla():
+    function = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
+    program = jax.make_jaxpr(jax.vmap(looped(function)))(jnp.ones(3))
+    (loop,) = (e for e in program.jaxpr.eqns if e.primitive is LOOP)
+    with pytest.raises(Unsupported, match="erf, of which there is no arithmetic"):
+        kernel(loop.params["code"].it, 3, loop.params["shared"], [1])
