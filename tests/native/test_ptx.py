@@ -1,0 +1,101 @@
+"""Kernels of GPUs without a GPU: their assembly language, what takes them, and how programs for CUDA call them."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.native import explain, looped, ptx
+from jaxgait.native.members import LOOP
+from tests.native.test_members import PROGRAMS
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
+needs_assembler = pytest.mark.skipif(ptx.assembler() is None, reason="there is no ptxas (package nvidia-cuda-nvcc)")
+
+
+@pytest.fixture(autouse=True)
+def worthwhile(monkeypatch):
+    """Every loop becomes a kernel, however short."""
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+
+
+def lowered(function, *args):
+    """The program for CUDA of a function of one member."""
+    return jax.jit(jax.vmap(looped(function))).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def loop(function, *args):
+    program = jax.make_jaxpr(jax.vmap(looped(function)))(*args)
+    return next(e for e in program.jaxpr.eqns if e.primitive is LOOP)
+
+
+@needs_assembler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_assembler_takes_all_kernels(name):
+    """For every processor, nothing of small programs beyond the registers."""
+    function, args = PROGRAMS[name]
+    e = loop(function, jnp.asarray(args))
+    sizes = [
+        int(np.prod(v.aval.shape[0 if same else 1 :])) for v, same in zip(e.invars, e.params["shared"], strict=True)
+    ]
+    _, text = ptx.written(e.params["code"].it, e.params["members"], e.params["shared"], sizes)
+    for architecture in ARCHITECTURES:
+        found = ptx.resources(text, architecture)
+        assert 0 < found.registers <= 128 and found.stored == found.loaded == found.stack == 0
+
+
+@needs_assembler
+def test_the_assembler_finds_faults():
+    with pytest.raises(ValueError, match=r"ptxas does not take the kernel for sm_90: .*sense"):
+        ptx.resources(".version 6.3\n.target sm_75\n.address_size 64\nsense\n", "sm_90")
+
+
+def test_programs_for_cuda_launch_one_kernel():
+    x = jnp.asarray(PROGRAMS["memory"][1])
+    text = lowered(PROGRAMS["memory"][0], jnp.concatenate([x] * 20))
+    assert text.count("custom_call") == text.count("__gpu$xla.gpu.ptx") == 1 and "stablehlo.while" not in text
+    assert "block_x = 64 : i32" in text and "grid_x = 3 : i32" in text and ".target sm_75" in text
+    name = re.search(r'name = "(jaxgait_\w+)"', text)
+    assert name is not None and f".visible .entry {name[1]}(" in text
+
+
+def test_programs_for_cuda_are_left_to_xla_where_kernels_cannot():
+    text = lowered(lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x), jnp.ones(3))
+    assert "__gpu$xla.gpu.ptx" not in text and "stablehlo.while" in text
+
+
+def test_programs_for_cuda_of_nobody_and_of_one():
+    root = PROGRAMS["real"][0]
+    assert "custom_call" not in lowered(root, jnp.ones(0))
+    alone = jax.jit(looped(root)).trace(jnp.asarray(2.0)).lower(lowering_platforms=("cuda",)).as_text()
+    assert "grid_x = 1 : i32" in alone
+
+
+def test_programs_for_other_processors_are_those_of_xla():
+    x = jnp.ones(3)
+    text = jax.jit(jax.vmap(looped(PROGRAMS["real"][0]))).trace(x).lower(lowering_platforms=("tpu",)).as_text()
+    assert "custom_call" not in text and "stablehlo.while" in text
+
+
+def test_every_kernel_is_written_once(monkeypatch):
+    e = loop(PROGRAMS["real"][0], jnp.ones(5))
+    arguments = e.params["code"].it, 5, e.params["shared"], [1] * len(e.invars)
+    first = ptx.written(*arguments)
+    monkeypatch.setattr("jaxgait.native.ptx._compiled", None)
+    assert ptx.written(*arguments) == first
+
+
+@needs_assembler
+def test_explain_says_what_a_kernel_takes():
+    text = explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")
+    assert re.search(r"1 arrays in memory; on sm_90 \d+ registers, 0 bytes stored and 0 loaded for want of more$", text)
+    erf = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
+    assert "on sm_90 left to XLA: erf" in explain(erf, 0.5, gpu="sm_90")
+
+
+def test_without_an_assembler_explain_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr("jaxgait.native.ptx.assembler", lambda: None)
+    with pytest.raises(FileNotFoundError, match="there is no ptxas: install nvidia-cuda-nvcc"):
+        explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")
