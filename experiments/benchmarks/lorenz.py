@@ -27,6 +27,12 @@ def field(t: Any, y: tuple[Any, Any, Any], rho: Any) -> tuple[Any, Any, Any]:
 
 def ensemble(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any, *, kernel: bool = False) -> Any:
     """The ensemble over rho as a function to be compiled; as one kernel, or by XLA alone."""
+    one = member(solver, adaptive, dtype)
+    return native(jax.vmap(looped(one))) if kernel else jax.vmap(one)
+
+
+def member(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any) -> Any:
+    """The final state (3,) and the number of steps as a function of rho."""
     controller = diffrax.PIDController(1e-8, 1e-8) if adaptive else diffrax.ConstantStepSize()
 
     def one(rho: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -41,7 +47,7 @@ def ensemble(solver: diffrax.AbstractSolver, adaptive: bool, dtype: Any, *, kern
         )
         return jnp.stack(last(solution)), solution.stats["num_steps"]
 
-    return native(jax.vmap(looped(one))) if kernel else jax.vmap(one)
+    return one
 
 
 def measure(quick: bool) -> tuple[list[Row], list[Target]]:

@@ -1,0 +1,244 @@
+"""Everything that needs a GPU, in one call: speed against XLA alone, and all mechanisms against the CPU.
+
+    python -m experiments.benchmarks.gpu [--quick] [--out DIR] [--parts lorenz knee float64 float32]
+
+Writes gpu.json and GPU.md after every part; ends with 2 where JAX finds no GPU, with 1 where a result is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import json
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgait import precision
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.native import looped
+from jaxgait.solve.explicit import Tsit5
+from jaxgait.solve.rosenbrock import Ros4
+from jaxgait.solve.smooth import ASSURED, Smooth
+
+from . import knee, lorenz
+from .mechanisms import MECHANISMS, member, values
+from .rows import Target, announce, target_cells
+
+ALLOWED: dict[precision.Precision, float] = {"float64": 1e-6, "float32": 2e-2}
+"""Largest difference from the CPU of a final state, over its largest component among all members.
+
+Rounding differs (which products and sums become one operation), and steps that adapt themselves carry it on, up to
+their own tolerances: 1e-5 to 1e-9 of a step in float64.
+"""
+MISSING = 2
+WRONG = 1
+
+
+@dataclasses.dataclass
+class Found:
+    """What was measured and compared; `rows` have one form for each kind."""
+
+    about: dict[str, Any]
+    rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    targets: list[Target] = dataclasses.field(default_factory=list)
+
+    def write(self, folder: pathlib.Path) -> None:
+        """Both files."""
+        whole = {**self.about, "rows": self.rows, "targets": [t.as_dict() for t in self.targets]}
+        (folder / "gpu.json").write_text(json.dumps(whole, indent=1) + "\n")
+        (folder / "GPU.md").write_text(page(whole))
+
+    @property
+    def wrong(self) -> list[str]:
+        """What does not agree with the CPU."""
+        return [f"{row['mechanism']}, {row['precision']}" for row in self.rows if row.get("agrees") is False]
+
+
+def seconds(run: Callable[..., Any], *args: Any, repeats: int = 5) -> tuple[float, float, Any]:
+    """Seconds of compilation (with the first run) and of the best run after it, and the results."""
+    compiled, begin = jax.jit(run), time.perf_counter()
+    result = jax.block_until_ready(compiled(*args))
+    first, best = time.perf_counter() - begin, np.inf
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = jax.block_until_ready(compiled(*args))
+        best = min(best, time.perf_counter() - begin)
+    return first, best, result
+
+
+def measured(
+    found: Found, what: str, members: int, runs: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
+) -> float:
+    """Times programs that do the same; returns how much faster the first one is than the second."""
+    best, ends = [], []
+    for code, (run, args) in runs.items():
+        announce(f"{what}: {code}")
+        first, least, result = seconds(run, *args)
+        best.append(least)
+        ends.append(np.asarray(jax.tree.leaves(result)[0], float))
+        found.rows.append({"problem": what, "members": members, "code": code, "seconds": least, "first_s": first})
+    for row, end in zip(found.rows[-len(runs) :], ends, strict=True):
+        row["difference"] = float(np.max(np.abs(end - ends[-1])) / np.max(np.abs(ends[-1])))
+    return best[1] / best[0]
+
+
+def lorenz_part(found: Found, quick: bool) -> None:
+    """The published benchmark: fixed steps in float32."""
+    members = 2**13 if quick else 2**17
+    with precision.use("float32"):
+        rho = jnp.linspace(0.0, 21.0, members, dtype=jnp.float32)
+        ours = jax.vmap(looped(lorenz.member(Tsit5(), False, jnp.float32)))
+        stock = jax.vmap(lorenz.member(diffrax.Tsit5(), False, jnp.float32))
+        runs = {"one kernel": (ours, (rho,)), "diffrax, vmapped": (stock, (rho,))}
+        ratio = measured(found, "Lorenz, 1000 fixed steps, float32", members, runs)
+    least = 1e3 * found.rows[-2]["seconds"]
+    found.targets += [
+        Target(f"Lorenz, {members} members, ms", 3.0, least, True, full_size=not quick),
+        Target("Lorenz: vmapped diffrax over one kernel", 20.0, ratio, full_size=not quick),
+    ]
+
+
+def knee_part(found: Found, quick: bool) -> None:
+    """One stride of the knee in float64, against XLA alone."""
+    members = 1056 if quick else 33792
+    with precision.use("float64"):
+        settings = Smooth.of(Prosthesis(), solver=Ros4())
+        one = lambda k, span, rtol: knee.angles(k, knee.RATIO * k, span, rtol, settings)
+        args = knee.springs(members), jnp.asarray(1.0), jnp.asarray(1e-5)
+        batch = lambda run: jax.vmap(run, in_axes=(0, None, None))
+        runs = {"one kernel": (batch(looped(one, assured=ASSURED)), args), "XLA": (batch(one), args)}
+        ratio = measured(found, "knee, 1 stride, float64", members, runs)
+    least = 1e3 * found.rows[-2]["seconds"]
+    found.targets += [
+        Target(f"knee, {members} members, ms", 150.0, least, True, full_size=not quick),
+        Target("knee: XLA over one kernel", 20.0, ratio, full_size=not quick),
+    ]
+
+
+def compared(found: Found, kind: precision.Precision, quick: bool) -> None:
+    """All mechanisms on the GPU and on the CPU, values and, in float64, derivatives."""
+    cpu = jax.devices("cpu")[0]
+    members = 65 if quick else 257  # (the last block of threads has one member)
+    with precision.use(kind):
+        for derivative in (False, True) if kind == "float64" and not quick else (False,):
+            for name in MECHANISMS:
+                announce(f"{name}, {kind}, {'derivative' if derivative else 'value'}")
+                run = jax.jit(jax.vmap(looped(member(name, derivative), assured=ASSURED)))
+                x = values(name, members)
+                found.rows.append(
+                    {
+                        **{"mechanism": name, "precision": kind, "derivative": derivative, "members": members},
+                        **agreement(run(x), run(jax.device_put(x, cpu)), ALLOWED[kind]),
+                    }
+                )
+
+
+def agreement(ours: dict[str, Any], reference: dict[str, Any], allowed: float) -> dict[str, Any]:
+    """How results on the GPU differ from those on the CPU.
+
+    Args:
+        ours: groups of results by name, with an axis over the members.
+        reference: the same from the CPU.
+        allowed: largest difference, over the largest size of a number among all members.
+
+    Returns:
+        The largest difference and whether it is allowed, with equal statuses; how many members ended as the CPU's.
+    """
+    groups = [(ours[g], reference[g]) for g in ("observed", "gradient") if g in ours]
+    pairs = [(np.asarray(a[n], float), np.asarray(b[n], float)) for a, b in groups for n in b]
+    same = np.asarray(ours["outcome"]["status"]) == np.asarray(reference["outcome"]["status"])
+    worst = max((_difference(a, b) for a, b in pairs), default=0.0)
+    return {"difference": worst, "same_status": float(same.mean()), "agrees": bool(worst <= allowed and same.all())}
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest difference over the largest size; infinite where only one of the two is a number."""
+    if not np.array_equal(np.isnan(a), np.isnan(b)):
+        return float(np.inf)
+    size = np.nanmax(np.abs(b), initial=0.0, where=~np.isnan(b))
+    return float(np.nanmax(np.abs(a - b), initial=0.0, where=~np.isnan(b)) / max(size, np.finfo(float).tiny))
+
+
+def page(whole: dict[str, Any]) -> str:
+    """The results as Markdown."""
+    timed = [row for row in whole["rows"] if "problem" in row]
+    checked = [row for row in whole["rows"] if "mechanism" in row]
+    lines = [
+        f"# On a GPU: {whole['gpu']}",
+        "",
+        f"By `python -m experiments.benchmarks.gpu`, {whole['date']}, jax {whole['jax']}.",
+    ]
+    if timed:
+        lines += ["", "| problem | members | code | ms | first run s | difference |", "|---|---|---|---|---|---|"]
+        lines += [
+            f"| {r['problem']} | {r['members']} | {r['code']} | {1e3 * r['seconds']:.4g} | {r['first_s']:.1f} "
+            f"| {r['difference']:.1e} |"
+            for r in timed
+        ]
+    if whole["targets"]:
+        lines += ["", "| target | wanted | measured | met | note |", "|---|---|---|---|---|"]
+        lines += [f"| {' | '.join(target_cells(t))} |" for t in whole["targets"]]
+    if checked:
+        lines += ["", "| mechanism | in | of | members | difference from the CPU | same ends | agrees |"]
+        lines += ["|---|---|---|---|---|---|---|"]
+        lines += [
+            f"| {r['mechanism']} | {r['precision']} | {'value and derivative' if r['derivative'] else 'value'} "
+            f"| {r['members']} | {r['difference']:.1e} | {r['same_status']:.0%} | {'yes' if r['agrees'] else 'NO'} |"
+            for r in checked
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def gpu() -> Any | None:
+    """The first GPU that JAX finds; None where there is none."""
+    try:
+        return jax.devices("gpu")[0]
+    except RuntimeError:
+        return None
+
+
+PARTS: dict[str, Callable[[Found, bool], None]] = {
+    "lorenz": lorenz_part,
+    "knee": knee_part,
+    "float64": lambda found, quick: compared(found, "float64", quick),
+    "float32": lambda found, quick: compared(found, "float32", quick),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs what is asked for; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes: a look whether all of it works")
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=pathlib.Path(__file__).parent, help="folder for the results"
+    )
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
+    asked = parser.parse_args(arguments)
+    device = gpu()
+    if device is None:
+        others = ", ".join(sorted({d.platform for d in jax.devices()}))
+        print(f"no GPU: JAX finds only {others}; install jax[cuda13] on a machine with one", file=sys.stderr)
+        return MISSING
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    found = Found({"gpu": device.device_kind, "jax": jax.__version__, "date": today, "quick": asked.quick})
+    asked.out.mkdir(parents=True, exist_ok=True)
+    for name in asked.parts:
+        PARTS[name](found, asked.quick)
+        found.write(asked.out)
+    print((asked.out / "GPU.md").read_text())
+    if found.wrong:
+        print(f"not as on the CPU: {'; '.join(found.wrong)}", file=sys.stderr)
+    return WRONG if found.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

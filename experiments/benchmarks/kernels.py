@@ -1,0 +1,84 @@
+"""What the mechanisms' kernels take of a GPU: registers and spills, by NVIDIA's assembler, for which no GPU is needed.
+
+python -m experiments.benchmarks.kernels            writes kernels.json and KERNELS.md beside this file
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from jaxgait import precision
+from jaxgait.native import ptx
+from jaxgait.native.code import count
+from jaxgait.native.members import outermost
+from jaxgait.native.reading import Unsupported
+from jaxgait.solve.smooth import ASSURED
+
+from .mechanisms import MECHANISMS, member, values
+from .rows import announce
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
+PATH = pathlib.Path(__file__).with_name("kernels.json")
+
+
+def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
+    """A row for each loop of a mechanism's member and processor; what is left to XLA has a reason in place of numbers.
+
+    Args:
+        name: of the mechanism.
+        derivative: whether its final state is differentiated by one parameter.
+    """
+    with precision.use("float64"):
+        loops = outermost(member(name, derivative), values(name, 1)[0], assured=ASSURED)
+    found = []
+    for i, loop in enumerate(loops):
+        what = {"mechanism": name, "derivative": derivative, "loop": i}
+        if isinstance(loop.code, str):
+            found.append({**what, "left to XLA": loop.code})
+            continue
+        try:
+            _, text = ptx.written(loop.code, ptx.BLOCK, (False,) * len(loop.sizes), loop.sizes)
+        except Unsupported as reason:
+            found.append({**what, "left to XLA": str(reason)})
+            continue
+        what |= {"operations": count(loop.code.statements), "arrays": len(loop.code.memories)}
+        found += [{**what, "processor": a, **ptx.resources(text, a)._asdict()} for a in ARCHITECTURES]
+    return found
+
+
+def page(table: dict[str, Any]) -> str:
+    """The table as Markdown."""
+    head = ("mechanism", "of", "operations", "processor", "registers", "stack", "stored", "loaded")
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for row in table["rows"]:
+        kind = "value and derivative" if row["derivative"] else "value"
+        if "left to XLA" in row:
+            lines.append(f"| {row['mechanism']} | {kind} | left to XLA: {row['left to XLA']} | | | | | |")
+        else:
+            cells = [row["mechanism"], kind, *(row[key] for key in ("operations", "processor", *ptx.Resources._fields))]
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    about = (
+        "# Kernels of GPUs: what they take of a processor\n\n"
+        "Written by `python -m experiments.benchmarks.kernels`: one thread a member, float64; a row for each loop of a "
+        "member that is a kernel. Registers have 4 bytes, and a thread has at most 255; what does not fit is stored in "
+        "its own memory and loaded again (bytes in the program's text). "
+        f"By ptxas {table['assembler']}, without a GPU.\n\n"
+    )
+    return about + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Writes both files."""
+    table: dict[str, Any] = {"assembler": ptx.assembler_version(), "rows": []}
+    for derivative in (False, True):
+        for name in MECHANISMS:
+            announce(f"{name}, {'derivative' if derivative else 'value'}")
+            table["rows"] += rows(name, derivative)
+            PATH.write_text(json.dumps(table, indent=1) + "\n")
+            PATH.with_name("KERNELS.md").write_text(page(table))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The benchmark of GPUs: what it says where there is none, and how results are compared."""
+
+import jax
+import numpy as np
+import pytest
+
+from experiments.benchmarks import ahead, gpu
+from experiments.benchmarks.rows import Target
+
+
+@pytest.mark.skipif(gpu.gpu() is not None, reason="JAX finds a GPU")
+def test_without_a_gpu_it_says_so(capsys, tmp_path):
+    assert gpu.main(["--out", str(tmp_path)]) == gpu.MISSING == 2
+    assert capsys.readouterr().err.startswith("no GPU: JAX finds only cpu; install jax[cuda13]")
+    assert not list(tmp_path.iterdir())
+
+
+def results(x, status=(0, 0, 0)):
+    return {"observed": {"x": np.array(x)}, "outcome": {"status": np.array(status)}}
+
+
+@pytest.mark.parametrize(
+    ("x", "status", "difference", "agrees"),
+    [
+        ((1.0, 2.0, 4.0), (0, 0, 0), 0.0, True),
+        ((1.0, 2.0, 4.0000004), (0, 0, 0), 1e-7, True),
+        ((1.0, 2.0, 4.4), (0, 0, 0), 0.1, False),
+        ((1.0, 2.0, 4.0), (0, 0, 1), 0.0, False),
+        ((1.0, np.nan, 4.0), (0, 0, 0), np.inf, False),
+    ],
+)
+def test_agreement(x, status, difference, agrees):
+    found = gpu.agreement(results(x, status), results((1.0, 2.0, 4.0)), 1e-6)
+    assert found["difference"] == pytest.approx(difference, rel=1e-6) and found["agrees"] is agrees
+
+
+def test_both_may_have_no_number():
+    ours, reference = (results((x, np.nan, 1.0)) for x in (3.0, 3.0))
+    assert gpu.agreement(ours, reference, 0.0)["agrees"]
+
+
+def test_what_is_written(tmp_path):
+    found = gpu.Found({"gpu": "a GPU", "jax": jax.__version__, "date": "2026-11-22"})
+    found.rows.append({"mechanism": "knee", "precision": "float64", "derivative": False, "members": 9})
+    found.rows[0] |= gpu.agreement(results((1.0, 2.0, 5.0)), results((1.0, 2.0, 4.0)), 1e-6)
+    run = jax.vmap(lambda x: x * 2.0)
+    ratio = gpu.measured(found, "doubling", 3, {"one": (run, (np.ones(3),)), "other": (run, (np.ones(3),))})
+    found.targets.append(Target("doubling", 20.0, ratio))
+    found.write(tmp_path)
+    text = (tmp_path / "GPU.md").read_text()
+    assert found.wrong == ["knee, float64"] and "| knee | float64 | value | 9 | 2.5e-01 | 100% | NO |" in text
+    assert "# On a GPU: a GPU" in text and "| doubling | 3 | one |" in text and "| doubling | >= 20 |" in text
+
+
+PROGRAM = """
+%body.1 (arg: f64[8]) -> f64[8] {
+  %a = f64[8]{0} fusion(%arg), kind=kLoop, calls=%fused_1
+  ROOT %b = f64[8]{0} copy(%a)
+}
+
+%cond.1 (arg: f64[8]) -> pred[] {
+  ROOT %p = pred[] fusion(%arg), kind=kLoop, calls=%fused_2
+}
+
+%fused_1 (x: f64[8]) -> f64[8] {
+  ROOT %d = f64[8]{0} scatter(%x)
+}
+
+ENTRY %main (x: f64[8]) -> f64[8] {
+  %y = (f64[8]{0}) custom-call(%x), custom_call_target="__gpu$xla.gpu.ptx"
+  ROOT %w = f64[8]{0} while(%y), condition=%cond.1, body=%body.1
+}
+"""
+
+
+def test_kernels_of_a_compiled_program_are_counted():
+    assert ahead.launches(PROGRAM) == {"kernels": 4, "loops": 1, "kernels_per_step": 3}

@@ -1,0 +1,50 @@
+"""What the mechanisms' kernels take of a GPU does not grow: the table of `experiments.benchmarks.kernels`."""
+
+import json
+
+import pytest
+
+from experiments.benchmarks import kernels
+from experiments.benchmarks.mechanisms import MECHANISMS
+from jaxgait.native import ptx
+
+TABLE = json.loads(kernels.PATH.read_text())["rows"]
+TAKEN = ("stack", "stored", "loaded")
+MORE = 1.1
+"""Another release of the assembler gives other numbers, by some per cent."""
+LEAN = [("bungee", False)]
+
+pytestmark = pytest.mark.skipif(ptx.assembler() is None, reason="there is no ptxas (package nvidia-cuda-nvcc)")
+
+
+def row_of(name, derivative):
+    return [row for row in TABLE if (row["mechanism"], row["derivative"]) == (name, derivative)]
+
+
+def grows(name, derivative):
+    found = kernels.rows(name, derivative)
+    recorded = row_of(name, derivative)
+    assert [row.get("left to XLA") for row in found] == [row.get("left to XLA") for row in recorded]
+    for new, old in zip(found, recorded, strict=True):
+        if "left to XLA" not in new:
+            assert new["registers"] <= 255 and new["processor"] == old["processor"]
+            assert all(new[key] <= MORE * old[key] + 64 for key in TAKEN), (new, old)
+
+
+def test_all_mechanisms_are_in_the_table():
+    assert {(row["mechanism"], row["derivative"]) for row in TABLE} == {
+        (n, d) for n in MECHANISMS for d in (False, True)
+    }
+    assert "left to XLA" in kernels.page({"assembler": "13", "rows": TABLE}) and len(TABLE) > len(MECHANISMS)
+
+
+@pytest.mark.parametrize(("name", "derivative"), LEAN)
+def test_a_small_kernel_does_not_grow(name, derivative):
+    grows(name, derivative)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("derivative", [False, True])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_kernel_grows(name, derivative):
+    grows(name, derivative)
