@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("mechanisms", nargs="*", default=list(MECHANISMS), metavar="MECHANISM")
     parser.add_argument("--derivative", action="store_true", help="with derivatives by one parameter")
     asked = parser.parse_args()
-    table = json.loads(PATH.read_text()) if PATH.exists() else {"rows": []}
+    table: dict[str, Any] = json.loads(PATH.read_text()) if PATH.exists() else {"rows": []}
     table["jax"] = jax.__version__
     for name in asked.mechanisms:
         for by_kernels in (True, False):
