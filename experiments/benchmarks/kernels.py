@@ -38,12 +38,13 @@ def rows(name: str, derivative: bool) -> list[dict[str, Any]]:
         if isinstance(loop.code, str):
             found.append({**what, "left to XLA": loop.code})
             continue
+        code = loop.code.threads
         try:
-            _, text = ptx.written(loop.code, ptx.BLOCK, (False,) * len(loop.sizes), loop.sizes)
+            _, text = ptx.written(code, ptx.BLOCK, (False,) * len(loop.sizes), loop.sizes)
         except Unsupported as reason:
             found.append({**what, "left to XLA": str(reason)})
             continue
-        what |= {"operations": count(loop.code.statements), "arrays": len(loop.code.memories)}
+        what |= {"operations": count(code.statements), "arrays": len(code.memories)}
         found += [{**what, "processor": a, **ptx.resources(text, a)._asdict()} for a in ARCHITECTURES]
     return found
 

@@ -67,28 +67,43 @@ def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence
         return _evaluate(found.program, inputs, assured)
     if isinstance(found, While):
         code = _code(found, equation, assured)
-        if isinstance(code, Code):
+        if isinstance(code, Codes):
             return LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), members=None, shared=(True,) * len(inputs))
     return bind(equation.primitive, inputs, equation.params)
 
 
-def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Code | str:
+class Codes:
+    """What a kernel does that is a loop, of a CPU or of a GPU."""
+
+    def __init__(self, loop: While, avals: Sequence[Any], assured: tuple[str, ...]) -> None:
+        self._read = functools.partial(read_loop, loop, avals, assured)
+        self.vectors = self._read()
+
+    @functools.cached_property
+    def threads(self) -> Code:
+        """For one thread a member, which has few registers: arrays lie in memory, where the loop lets them."""
+        with contextlib.suppress(Unsupported):
+            return self._read(registers=ptx.REGISTERS)
+        return self.vectors
+
+
+def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Codes | str:
     """What a kernel does that is the loop; the reason why there is none."""
     try:
-        code = read_loop(loop, [v.aval for v in equation.invars], assured)
+        code = Codes(loop, [v.aval for v in equation.invars], assured)
     except Unsupported as reason:
         return str(reason)
     except Exception as fault:  # a fault of ours costs speed, not results
         warnings.warn(f"jaxgait's compiler failed and leaves a loop to XLA: {fault!r}", RuntimeWarning, stacklevel=2)
         return repr(fault)
-    operations = count(code.statements)
+    operations = count(code.vectors.statements)
     return code if operations >= WORTHWHILE else f"only {operations} operations"
 
 
 class Seen(NamedTuple):
     """An outermost loop of a function, and what `looped` makes of it."""
 
-    code: Code | str
+    code: Codes | str
     """What a kernel does; or why there is none."""
     sizes: tuple[int, ...] = ()
     """Numbers of each operand, of one member."""
@@ -132,9 +147,9 @@ def _seen(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[Seen]:
 def _described(loop: Seen, gpu: str | None) -> str:
     if isinstance(loop.code, str):
         return f"left to XLA: {loop.code}"
-    code = loop.code
+    code = loop.code.vectors
     arrays = f", {len(code.memories)} arrays in memory" if code.memories else ""
-    taken = "" if gpu is None else f"; on {gpu} {_taken(code, loop.sizes, gpu)}"
+    taken = "" if gpu is None else f"; on {gpu} {_taken(loop.code.threads, loop.sizes, gpu)}"
     return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{taken}"
 
 
@@ -211,7 +226,7 @@ def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared
     if members == 0:
         return [jnp.zeros(result.shape, result.dtype) for result in results]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
-    program: Code = code.it
+    program: Code = code.it.vectors
     prologue = [*head(), *pointers(len(args), len(program.results))]
     name = registered(assembly(program, prologue, members or 1, shared, sizes), optimised=True)
     arrays = [jnp.asarray(x) for x in args]
@@ -224,7 +239,7 @@ def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, share
     if members == 0:
         return [jnp.zeros(result.shape, result.dtype) for result in results]
     with contextlib.suppress(Unsupported):
-        return ptx.call(code.it, members or 1, shared, [jnp.asarray(x) for x in args], results)
+        return ptx.call(code.it.threads, members or 1, shared, [jnp.asarray(x) for x in args], results)
     return _by_xla(*args, loop=loop, members=members, shared=shared)
 
 

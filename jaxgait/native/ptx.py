@@ -30,6 +30,8 @@ from jaxgait.native.threads import BLOCK, kernel
 
 ARCHITECTURE = "sm_75"
 TARGET = "__gpu$xla.gpu.ptx"
+REGISTERS = 16
+"""Numbers up to which an array is held in registers, of which a thread has 255, of half a float64 each."""
 
 _written: dict[str, str] = {}
 _lock = threading.Lock()

@@ -57,18 +57,19 @@ Array = np.ndarray | Place
 """Numbers of values in the array's shape, or an array in memory."""
 
 
-def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = ()) -> Code:
+def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = (), registers: int = SMALL) -> Code:
     """The code of a loop by itself: operands are its constants and initial values, results what it carries.
 
     Args:
         loop: of one member.
         avals: shapes and dtypes of the operands.
         assured: see `jaxgait.native.checks`.
+        registers: numbers up to which an operand is held in registers.
 
     Raises:
         Unsupported: for operations that structured code cannot express.
     """
-    reader = Reader(assured)
+    reader = Reader(assured, registers)
     first = sum(loop.constants)
     operands: list[Array] = []
     for i, aval in enumerate(avals):
@@ -103,8 +104,8 @@ def _same_type(equation: Any) -> bool:
 class Reader:
     """Writes down what a program does with numbers."""
 
-    def __init__(self, assured: Sequence[str] = ()) -> None:
-        self.code = Code()
+    def __init__(self, assured: Sequence[str] = (), registers: int = SMALL) -> None:
+        self.code, self._registers = Code(), registers
         self.statements: list[Statement] = []
         self._assured = assured
         self._known: list[dict[Any, int]] = [{}]
@@ -135,7 +136,7 @@ class Reader:
         """An operand: its numbers, or memory that may become a result."""
         if str(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
-        if math.prod(aval.shape) <= SMALL:
+        if math.prod(aval.shape) <= self._registers:
             found = self.cells(aval)
             self.code.operands.append(tuple(found.ravel().tolist()))
             return found

@@ -40,7 +40,7 @@ def test_the_assembler_takes_all_kernels(name):
     sizes = [
         int(np.prod(v.aval.shape[0 if same else 1 :])) for v, same in zip(e.invars, e.params["shared"], strict=True)
     ]
-    _, text = ptx.written(e.params["code"].it, e.params["members"], e.params["shared"], sizes)
+    _, text = ptx.written(e.params["code"].it.threads, e.params["members"], e.params["shared"], sizes)
     for architecture in ARCHITECTURES:
         found = ptx.resources(text, architecture)
         assert 0 < found.registers <= 128 and found.stored == found.loaded == found.stack == 0
@@ -81,7 +81,7 @@ def test_programs_for_other_processors_are_those_of_xla():
 
 def test_every_kernel_is_written_once(monkeypatch):
     e = loop(PROGRAMS["real"][0], jnp.ones(5))
-    arguments = e.params["code"].it, 5, e.params["shared"], [1] * len(e.invars)
+    arguments = e.params["code"].it.threads, 5, e.params["shared"], [1] * len(e.invars)
     first = ptx.written(*arguments)
     monkeypatch.setattr("jaxgait.native.ptx._compiled", None)
     assert ptx.written(*arguments) == first

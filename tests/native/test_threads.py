@@ -41,7 +41,7 @@ def on_this_processor(text, where):
 
 def as_threads(inputs, **params):
     """Runs a loop as a GPU would: whole blocks of threads, of which those beyond the last member do nothing."""
-    code, members, shared = params["code"].it, params["members"], params["shared"]
+    code, members, shared = params["code"].it.threads, params["members"], params["shared"]
     operands = [np.ascontiguousarray(x) for x in inputs]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
     where, blocks = np.array([0, BLOCK, 0], np.int32), -(-members // BLOCK)
@@ -147,4 +147,4 @@ def test_what_has_no_arithmetic_is_left_to_xla():
     program = jax.make_jaxpr(jax.vmap(looped(function)))(jnp.ones(3))
     (loop,) = (e for e in program.jaxpr.eqns if e.primitive is LOOP)
     with pytest.raises(Unsupported, match="erf, of which there is no arithmetic"):
-        kernel(loop.params["code"].it, 3, loop.params["shared"], [1])
+        kernel(loop.params["code"].it.threads, 3, loop.params["shared"], [1])
