@@ -5,8 +5,10 @@ import json
 import pytest
 
 from experiments.benchmarks import kernels
-from experiments.benchmarks.mechanisms import MECHANISMS
+from experiments.benchmarks.mechanisms import MECHANISMS, member, values
 from jaxgait.native import ptx
+from jaxgait.solve.smooth import ASSURED
+from tests.native.test_threads import same_bits
 
 TABLE = json.loads(kernels.PATH.read_text())["rows"]
 TAKEN = ("stack", "stored", "loaded")
@@ -14,7 +16,7 @@ MORE = 1.1
 """Another release of the assembler gives other numbers, by some per cent."""
 LEAN = [("bungee", False)]
 
-pytestmark = pytest.mark.skipif(ptx.assembler() is None, reason="there is no ptxas (package nvidia-cuda-nvcc)")
+needs_assembler = pytest.mark.skipif(ptx.assembler() is None, reason="there is no ptxas (package nvidia-cuda-nvcc)")
 
 
 def row_of(name, derivative):
@@ -38,11 +40,21 @@ def test_all_mechanisms_are_in_the_table():
     assert "left to XLA" in kernels.page({"assembler": "13", "rows": TABLE}) and len(TABLE) > len(MECHANISMS)
 
 
+@needs_assembler
 @pytest.mark.parametrize(("name", "derivative"), LEAN)
 def test_a_small_kernel_does_not_grow(name, derivative):
     grows(name, derivative)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bungee", "knee", "creeper", "rolling walker"])
+def test_kernels_on_this_processor_are_those_of_cpus(name, monkeypatch):
+    """Thread after thread, bit for bit."""
+    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+    same_bits(member(name), values(name, 9), assured=ASSURED)
+
+
+@needs_assembler
 @pytest.mark.slow
 @pytest.mark.parametrize("derivative", [False, True])
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -1,4 +1,4 @@
-"""Machine code for ensembles on CPUs.
+"""Machine code for ensembles on CPUs and GPUs.
 
 XLA fuses elementwise operations into loops over the batch, one loop per stored result, and computes anew in every loop
 whatever it needs. In the long straight-line programs of a solver step (8000 operations on a few numbers) this repeats
@@ -7,7 +7,8 @@ and replaces its straight-line parts by one loop each, in which every value is a
 computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, reductions and gathers stay XLA's.
 
 `looped` takes a function of one member, before `vmap`, and makes one kernel of each of its loops, all that is inside
-included: a vector of members goes round until its own members are done, not until the last of the whole batch is.
+included: a vector of members goes round until its own members are done, not until the last of the whole batch is. On
+GPUs every member is a thread of such a kernel.
 
     blocks      the program as straight-line blocks, without calls and repetitions
     regions     which parts of a block become a kernel
@@ -18,14 +19,17 @@ included: a vector of members goes round until its own members are done, not unt
     calls       how XLA calls it
     primitives  what JAX's loops, branches and calls are made of, in all its versions
     checks      checks of numbers at run time that are left out
-    expansions  functions that processors lack, in arithmetic (the folder `functions`), and how exact they are
+    expansions  functions that processors lack, in arithmetic (the folder `functions`), and how exact they are; for
+                GPUs, that of a C library, too
     rewriting   functions whose programs are written again before they run
     program     all of it together
     code        what one member computes, number by number, with its loops
     reading     from a JAX program of one member to such code
     arrays      what happens to arrays on the way
     linear      linear systems on the way
-    loops       such code in LLVM's language
+    loops       such code in LLVM's language, for vectors of members or for one
+    threads     such code as a kernel of a GPU
+    ptx         its assembly language, how XLA launches it, what it takes of a processor
     members     the loops of one member as operations, over all members once they are batched
     once        values that XLA shall not compute again, in programs that do not come here
 

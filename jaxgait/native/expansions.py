@@ -23,8 +23,9 @@ kernels and by XLA:
 `jax.nn.softplus` is made of log1p and exp: 2. Zeros with signs, infinities, NaN and overflow come out as in C. XLA runs
 everything on CPUs with denormal numbers flushed to zero, which these functions neither prevent nor need.
 
-Angles up to 3.2e9 rad in float64, and 2.4e4 rad in float32, are reduced by arithmetic, larger ones by the C library:
-the operations far_sin, far_cos and far_tan, whose second operand says which these are.
+Angles up to 3.2e9 rad in float64, and 2.4e4 rad in float32, are reduced by arithmetic, larger ones by the C library, or
+by what GPUs have in its place (`functions.library`): the operations far_sin, far_cos and far_tan, whose second operand
+says which these are.
 
 Products and sums may be joined to one operation, but sums must not be reordered: rounding errors are counted on.
 Derivatives have been taken before anything is expanded: JAX's own rules hold.

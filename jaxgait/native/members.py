@@ -77,12 +77,13 @@ class Codes:
 
     def __init__(self, loop: While, avals: Sequence[Any], assured: tuple[str, ...]) -> None:
         self._read = functools.partial(read_loop, loop, avals, assured)
+        self._wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # what is read later is read as it was
         self.vectors = self._read()
 
     @functools.cached_property
     def threads(self) -> Code:
         """For one thread a member, which has few registers: arrays lie in memory, where the loop lets them."""
-        with contextlib.suppress(Unsupported):
+        with contextlib.suppress(Unsupported), jax.enable_x64(self._wide):
             return self._read(registers=ptx.REGISTERS)
         return self.vectors
 

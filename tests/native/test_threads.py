@@ -14,6 +14,7 @@ from jax.extend.core import Literal
 from jaxgait.native import looped, machine
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.members import LOOP
+from jaxgait.native.primitives import bind
 from jaxgait.native.reading import Unsupported
 from jaxgait.native.threads import BLOCK, REGISTERS, kernel
 from tests.native.test_members import PROGRAMS
@@ -64,16 +65,17 @@ def evaluated(program, args, loop):
     get = lambda v: v.val if isinstance(v, Literal) else known[v]
     for e in program.jaxpr.eqns:
         inputs = [get(v) for v in e.invars]
-        found = loop(inputs, **e.params) if e.primitive is LOOP else e.primitive.bind(*inputs, **e.params)
-        known.update(zip(e.outvars, found if e.primitive.multiple_results else [found], strict=True))
+        found = loop(inputs, **e.params) if e.primitive is LOOP else bind(e.primitive, inputs, e.params)
+        known.update(zip(e.outvars, found, strict=True))
     return [get(v) for v in program.jaxpr.outvars]
 
 
-def same_bits(function, *args):
-    program = jax.make_jaxpr(jax.vmap(looped(function)))(*args)
+def same_bits(function, *args, assured=()):
+    program = jax.make_jaxpr(jax.vmap(looped(function, assured=assured)))(*args)
     assert LOOP in {e.primitive for e in program.jaxpr.eqns}
-    threads = evaluated(program, args, as_threads)
-    vectors = evaluated(program, args, lambda inputs, **params: LOOP.bind(*inputs, **params))
+    leaves = jax.tree.leaves(args)
+    threads = evaluated(program, leaves, as_threads)
+    vectors = evaluated(program, leaves, lambda inputs, **params: LOOP.bind(*inputs, **params))
     for a, b in zip(threads, vectors, strict=True):
         np.testing.assert_array_equal(a, b)
         if jnp.issubdtype(a.dtype, jnp.inexact):

@@ -1,1 +1,1 @@
-"""Elementary functions as straight-line arithmetic on float64 and float32: what `expansions` puts in their place."""
+"""Elementary functions as arithmetic on float64 and float32: what `expansions` puts in their place, and a C library."""
