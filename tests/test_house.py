@@ -123,6 +123,7 @@ COVERED = {
     "native/arrays.py": "native/test_members.py",
     "native/blocks.py": "native/test_kernel.py",
     "native/code.py": "native/test_members.py",
+    "native/fusing.py": "native/test_threads.py",
     "native/instructions.py": "native/test_kernel.py",
     "native/linear.py": "native/test_members.py",
     "native/loops.py": "native/test_members.py",

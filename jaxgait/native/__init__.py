@@ -27,6 +27,7 @@ GPUs every member is a thread of such a kernel.
     reading     from a JAX program of one member to such code
     arrays      what happens to arrays on the way
     linear      linear systems on the way
+    fusing      products and sums as one operation
     loops       such code in LLVM's language, for vectors of members or for one
     threads     such code as a kernel of a GPU
     ptx         its assembly language, how XLA launches it, what it takes of a processor

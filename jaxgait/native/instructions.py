@@ -157,8 +157,10 @@ class Writer:
 class Scope:
     """One place of the loops: computes values as vectors of one width, and finds those of the places around it."""
 
-    def __init__(self, writer: Writer, known: Known, width: int, around: Scope | None):
+    def __init__(self, writer: Writer, known: Known, width: int, around: Scope | None, contract: bool = True):
         self.w, self.known, self.width, self.around = writer, known, width, around
+        self._free = " contract" if contract else ""
+        """Whether LLVM may make one instruction of a product and a sum."""
         self.names: dict[int, str] = {}
 
     def type(self, dtype: np.dtype | type) -> str:
@@ -216,8 +218,8 @@ class Scope:
     def _instruction(self, op: Operation, x: list[str], of: list[np.dtype], to: np.dtype) -> str:
         name, dtype, vector = op.name, of[0], self.type(of[0])
         if name in BINARY:
-            fused = " contract" if dtype.kind == "f" else ""  # products and sums may become one instruction
-            return self.w.emit(f"{BINARY[name][dtype.kind]}{fused} {vector} {x[0]}, {x[1]}")
+            free = self._free if dtype.kind == "f" else ""
+            return self.w.emit(f"{BINARY[name][dtype.kind]}{free} {vector} {x[0]}, {x[1]}")
         if name in COMPARISONS:
             return self.w.emit(f"{COMPARISONS[name][dtype.kind]} {vector} {x[0]}, {x[1]}")
         if name in SHIFTS:
@@ -234,6 +236,7 @@ class Scope:
             "is_finite": lambda: self._is_finite(x[0], dtype),
             "max": lambda: self._extreme("max", dtype, *x),
             "min": lambda: self._extreme("min", dtype, *x),
+            "multiply_add": lambda: self._multiply_add(x, op.params, dtype),
             "neg": lambda: self._negative(x[0], dtype),
             "not": lambda: self.w.emit(f"xor {vector} {x[0]}, {self.constant(dtype.kind == 'b' or -1, dtype)}"),
             "round": lambda: self._round(x[0], op.params["rounding_method"], dtype),
@@ -305,6 +308,13 @@ class Scope:
             f"fneg {vector} {x}" if dtype.kind == "f" else f"sub {vector} {self.constant(0, dtype)}, {x}"
         )
 
+    def _multiply_add(self, x: list[str], negative: Mapping[str, Any], dtype: np.dtype) -> str:
+        """A product and a sum, rounded once on processors that do so in one instruction."""
+        a, c = (
+            self._negative(y, dtype) if negative[which] else y for y, which in ((x[0], "product"), (x[2], "addend"))
+        )
+        return self._intrinsic("fmuladd", dtype, a, x[1], c)
+
     def _reciprocal(self, x: str, dtype: np.dtype) -> str:
         return self.w.emit(f"fdiv {self.type(dtype)} {self.constant(1, dtype)}, {x}")
 
@@ -324,8 +334,8 @@ class Scope:
         vector, result, base = self.type(dtype), "", x
         for bit in reversed(f"{abs(n):b}"):
             if bit == "1":
-                result = self.w.emit(f"fmul contract {vector} {result}, {base}") if result else base
-            base = self.w.emit(f"fmul contract {vector} {base}, {base}")  # (the last one is dropped as unused)
+                result = self.w.emit(f"fmul{self._free} {vector} {result}, {base}") if result else base
+            base = self.w.emit(f"fmul{self._free} {vector} {base}, {base}")  # (the last one is dropped as unused)
         result = result or self.constant(1, dtype)
         return self._reciprocal(result, dtype) if n < 0 else result
 

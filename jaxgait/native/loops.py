@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
+from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Scope, Writer
 from jaxgait.native.kernel import REGISTER
@@ -19,7 +20,7 @@ class Emitter:
 
     def __init__(self, code: Code, width: int, writer: Writer) -> None:
         self.code, self.width, self.w = code, width, writer
-        self.scope = Scope(writer, code.known, width, None)
+        self.scope = Scope(writer, code.known, width, None, contract=False)
         self.pointers: list[list[str]] = []
         """Where each member's part of each memory begins."""
         self.active: str | None = None
@@ -208,7 +209,7 @@ class Emitter:
         """All that the members from one on do; arguments as of `operands`."""
         self.operands(begin, shared, sizes)
         self.memories(begin, shared)
-        self.statements(self.code.statements)
+        self.statements(fused(self.code))
         self.results(begin)
 
     def results(self, begin: str) -> None:

@@ -31,19 +31,31 @@ def loop(function, *args):
     return next(e for e in program.jaxpr.eqns if e.primitive is LOOP)
 
 
+def written(e):
+    """PTX of a loop."""
+    shared = e.params["shared"]
+    sizes = [int(np.prod(v.aval.shape[0 if same else 1 :])) for v, same in zip(e.invars, shared, strict=True)]
+    return ptx.written(e.params["code"].it.threads, e.params["members"], shared, sizes)[1]
+
+
 @needs_assembler
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_assembler_takes_all_kernels(name):
     """For every processor, nothing of small programs beyond the registers."""
     function, args = PROGRAMS[name]
-    e = loop(function, jnp.asarray(args))
-    sizes = [
-        int(np.prod(v.aval.shape[0 if same else 1 :])) for v, same in zip(e.invars, e.params["shared"], strict=True)
-    ]
-    _, text = ptx.written(e.params["code"].it.threads, e.params["members"], e.params["shared"], sizes)
+    text = written(loop(function, jnp.asarray(args)))
     for architecture in ARCHITECTURES:
         found = ptx.resources(text, architecture)
         assert 0 < found.registers <= 128 and found.stored == found.loaded == found.stack == 0
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_is_left_to_be_joined(name):
+    """The assembler joins products and sums without a rounding of their own; all of ours have one."""
+    function, args = PROGRAMS[name]
+    text = written(loop(function, jnp.asarray(args)))
+    assert not re.findall(r"\b(?:add|sub|mul)(?:\.ftz)?\.f\d\d", text)
+    assert re.findall(r"\bfma\.rn\.f\d\d", text) or name in ("integer", "table", "extremes")
 
 
 @needs_assembler

@@ -98,6 +98,22 @@ def test_derivatives_and_shared_operands():
     same_bits(lambda a: slope(a, jnp.asarray(2.5)), jnp.asarray(PROGRAMS["real"][1]))
 
 
+def test_products_and_sums_are_one_operation_wherever_they_stand():
+    """A product before a branch and its sum behind it: left to LLVM, they are joined in vectors only, or in threads."""
+
+    def stepping(x):
+        def body(c):
+            y, z, k = c
+            p = y * y
+            q = jax.lax.while_loop(lambda q: q < 0.5, lambda q: q * 1.5 + 0.1, z * z)
+            r = jnp.where(q > 0.7, p + jnp.sin(q), p * q - y)
+            return r - jnp.floor(r) + 0.1, q * 0.9 - y * y, k + 1
+
+        return jax.lax.while_loop(lambda c: c[2] < 50, body, (x, x, 0))
+
+    same_bits(stepping, jnp.linspace(0.1, 0.9, 11))
+
+
 def test_what_cpus_call_in_their_library():
     """Angles too large for the usual arithmetic, and remainders, which are exact."""
 
