@@ -12,7 +12,10 @@ import pytest
 from jax.extend.core import Literal
 
 from jaxgait.native import looped, machine
+from jaxgait.native.code import Code, Loop
 from jaxgait.native.functions.library import FUNCTIONS
+from jaxgait.native.fusing import fused
+from jaxgait.native.instructions import Operation
 from jaxgait.native.members import LOOP
 from jaxgait.native.primitives import bind
 from jaxgait.native.reading import Unsupported
@@ -98,20 +101,21 @@ def test_derivatives_and_shared_operands():
     same_bits(lambda a: slope(a, jnp.asarray(2.5)), jnp.asarray(PROGRAMS["real"][1]))
 
 
-def test_products_and_sums_are_one_operation_wherever_they_stand():
-    """A product before a branch and its sum behind it: left to LLVM, they are joined in vectors only, or in threads."""
-
-    def stepping(x):
-        def body(c):
-            y, z, k = c
-            p = y * y
-            q = jax.lax.while_loop(lambda q: q < 0.5, lambda q: q * 1.5 + 0.1, z * z)
-            r = jnp.where(q > 0.7, p + jnp.sin(q), p * q - y)
-            return r - jnp.floor(r) + 0.1, q * 0.9 - y * y, k + 1
-
-        return jax.lax.while_loop(lambda c: c[2] < 50, body, (x, x, 0))
-
-    same_bits(stepping, jnp.linspace(0.1, 0.9, 11))
+def test_products_are_part_of_sums_that_alone_use_them():
+    """One in a loop is not part of a sum behind it, nor one that is used twice; differences know their signs."""
+    operation = lambda name, *values: Operation(name, values[:-1], values[-1], {})
+    once, twice = operation("mul", 0, 1, 2), operation("mul", 0, 0, 3)
+    inner = (operation("mul", 1, 1, 4), operation("sub", 4, 0, 5), operation("mul", 5, 1, 8))
+    loop = Loop((6,), (0,), (), 7, inner, (8,), None)
+    after = [operation("sub", 1, 2, 9), operation("add", 3, 9, 10), operation("add", 3, 8, 11)]
+    code = Code([np.dtype(float)] * 12, results=[(10, 11)], statements=[once, twice, loop, *after])
+    signs = {"product": True, "addend": False}, {"product": False, "addend": True}
+    assert fused(code) == (
+        twice,
+        loop._replace(body=(Operation("multiply_add", (1, 1, 0), 5, signs[1]), inner[2])),
+        Operation("multiply_add", (0, 1, 1), 9, signs[0]),
+        *after[1:],
+    )
 
 
 def test_what_cpus_call_in_their_library():
