@@ -94,11 +94,16 @@ def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Codes | str:
         code = Codes(loop, [v.aval for v in equation.invars], assured)
     except Unsupported as reason:
         return str(reason)
-    except Exception as fault:  # a fault of ours costs speed, not results
-        warnings.warn(f"jaxgait's compiler failed and leaves a loop to XLA: {fault!r}", RuntimeWarning, stacklevel=2)
+    except Exception as fault:
+        _warn_of(fault)
         return repr(fault)
     operations = count(code.vectors.statements)
     return code if operations >= WORTHWHILE else f"only {operations} operations"
+
+
+def _warn_of(fault: Exception) -> None:
+    """Says that a fault of ours costs speed, not results."""
+    warnings.warn(f"jaxgait's compiler failed and leaves a loop to XLA: {fault!r}", RuntimeWarning, stacklevel=3)
 
 
 class Seen(NamedTuple):
@@ -239,8 +244,12 @@ def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, share
     results = _results(loop.it, members)
     if members == 0:
         return [jnp.zeros(result.shape, result.dtype) for result in results]
-    with contextlib.suppress(Unsupported):
+    try:
         return ptx.call(code.it.threads, members or 1, shared, [jnp.asarray(x) for x in args], results)
+    except Unsupported:
+        pass
+    except Exception as fault:  # (LLVM may have been built without this target)
+        _warn_of(fault)
     return _by_xla(*args, loop=loop, members=members, shared=shared)
 
 

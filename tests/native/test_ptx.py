@@ -78,6 +78,18 @@ def test_programs_for_cuda_are_left_to_xla_where_kernels_cannot():
     assert "__gpu$xla.gpu.ptx" not in text and "stablehlo.while" in text
 
 
+def test_a_fault_of_the_compiler_costs_only_speed(monkeypatch):
+    def fails():
+        raise RuntimeError("No available targets are compatible with triple")
+
+    monkeypatch.setattr("jaxgait.native.ptx._machine", fails)
+    monkeypatch.setattr("jaxgait.native.ptx._written", {})
+    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+    with pytest.warns(RuntimeWarning, match="leaves a loop to XLA: RuntimeError\\('No available targets"):
+        text = lowered(PROGRAMS["real"][0], jnp.ones(3))
+    assert "custom_call" not in text and "stablehlo.while" in text
+
+
 def test_programs_for_cuda_of_nobody_and_of_one():
     root = PROGRAMS["real"][0]
     assert "custom_call" not in lowered(root, jnp.ones(0))
