@@ -10,10 +10,9 @@ from jaxgait.native import ptx
 from jaxgait.solve.smooth import ASSURED
 from tests.native.test_threads import same_bits
 
-TABLE = json.loads(kernels.PATH.read_text())["rows"]
+WHOLE = json.loads(kernels.PATH.read_text())
+TABLE = WHOLE["rows"]
 TAKEN = ("stack", "stored", "loaded")
-MORE = 1.1
-"""Another release of the assembler gives other numbers, by some per cent."""
 LEAN = [("bungee", False)]
 
 needs_assembler = pytest.mark.skipif(ptx.assembler() is None, reason="there is no ptxas (package nvidia-cuda-nvcc)")
@@ -23,6 +22,11 @@ def row_of(name, derivative):
     return [row for row in TABLE if (row["mechanism"], row["derivative"]) == (name, derivative)]
 
 
+def allowed():
+    """What counts as growth: other releases of the assembler, and of LLVM, give numbers of their own."""
+    return 1.1 if ptx.assembler_version() == WHOLE["assembler"] else 1.5
+
+
 def grows(name, derivative):
     found = kernels.rows(name, derivative)
     recorded = row_of(name, derivative)
@@ -30,7 +34,7 @@ def grows(name, derivative):
     for new, old in zip(found, recorded, strict=True):
         if "left to XLA" not in new:
             assert new["registers"] <= 255 and new["processor"] == old["processor"]
-            assert all(new[key] <= MORE * old[key] + 64 for key in TAKEN), (new, old)
+            assert all(new[key] <= allowed() * old[key] + 64 for key in TAKEN), (new, old)
 
 
 def test_all_mechanisms_are_in_the_table():
