@@ -23,6 +23,7 @@ Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 Precision = Literal["float64", "float32"]
+OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 # What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
 
 
@@ -147,7 +148,7 @@ class Scan(Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimize(Steps, Span, Mechanism):
-    """Tune parameters by gradient, so that a measure becomes largest or smallest.
+    """Tune parameters by gradient, so that a measure becomes largest or smallest, within limits.
 
     What is not given is what the model brings for such a search, if it brings one.
     """
@@ -160,22 +161,36 @@ class Optimize(Steps, Span, Mechanism):
     """Measure to make as large as possible, as `jaxgait run MODEL --list` shows them."""
     minimize: str | None = None
     """Measure to make as small as possible."""
+    subject_to: tuple[str, ...] = ()
+    """Limits that are met, as "measure>=value" or "measure<=value", in the measure's unit."""
+    method: OptimizeMethod = "auto"
+    """SLSQP if auto; L-BFGS-B and trust-constr as well for smooth objectives, adam for noisy ones, COBYQA, Nelder-Mead
+    and CMA-ES (needs the package cma) without gradient."""
+    gradient: Literal["auto", "gait", "run", "differences"] = "auto"
+    """Of the periodic gait, through the whole run, or by central differences; auto: of the gait if there is one."""
     starts: int = 4
     """Points to start from: the model's own values, then points spread over the box."""
     iterations: int = 25
     """Steps of the search at most."""
+    checkpoint: pathlib.Path | None = None
+    """File to which every evaluation is added; the same command continues from there."""
     json: pathlib.Path | None = None
-    """File for start, best, objective, history, why_stopped."""
+    """File for start, best, objective, history, why_stopped, and what is known around the optimum."""
+    report: pathlib.Path | None = None
+    """Folder for a report: pictures, and one page (report.html) that holds them all."""
 
     def __call__(self) -> int:
         """Runs it."""
         from jaxgait import arguments as typed
-        from jaxgait import commands
+        from jaxgait import optimizing
 
-        typed.to_write(self.json)
-        request = dataclasses.replace(self, model=self.model or commands.searched_model())
-        search = commands.search(request, typed.box(self.over), self.sampling | self.options)
-        return commands.optimized(search, {"starts": self.starts, "iterations": self.iterations}, self.json)
+        for path in (self.json, self.checkpoint):
+            typed.to_write(path)
+        request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
+        search = optimizing.search(request, typed.box(self.over), self.sampling | self.options)
+        effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
+        wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
+        return optimizing.optimized(search, wanted | effort, self.json, self.report)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -82,68 +82,6 @@ def scan(
     print(data)
     _save(data, out)
     return DONE if COMPLETED_TEXT in ended else NOT_ALL
-
-
-class Search(NamedTuple):
-    """What `jaxgait optimize` looks for."""
-
-    model: Model
-    arguments: dict[str, Any]
-    """Of `jaxgait.optimize`."""
-
-
-def searched_model() -> str:
-    """The name of the model that brings a search of its own.
-
-    Raises:
-        ValueError: if there is none, or more than one.
-    """
-    names = [name for name in registry.models() if getattr(registry.model_class(name), "search", None)]
-    if len(names) != 1:
-        hint = f"these bring a search of their own: {', '.join(names)}" if names else "none brings one of its own"
-        raise ValueError(f"say which model to optimize; {hint}")
-    return names[0]
-
-
-def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mapping[str, Any]) -> Search:
-    """A search from what is given, and for the rest from what the model brings.
-
-    Raises:
-        ValueError: if it is not clear what to look for, or where.
-    """
-    own = dict(getattr(registry.model_class(request.model), "search", {}))
-    ready, given = own.pop("set", {}), {n: x for n, x in options.items() if x is not None}
-    goals = {n: getattr(request, n) for n in ("maximize", "minimize") if getattr(request, n) is not None}
-    if len(goals) == 2:
-        raise ValueError("give --maximize or --minimize, not both")
-    if goals:
-        own = {n: x for n, x in own.items() if n not in ("maximize", "minimize")}
-    if "duration" in given:
-        own.pop("strides", None)
-    arguments = {**own, **({"over": dict(box)} if box else {}), **goals, **given}
-    model = mechanism(request, ready)
-    if not {"maximize", "minimize"} & set(arguments):
-        raise ValueError(f"say what to optimize: --maximize or --minimize with one of {', '.join(known(model))}")
-    if "over" not in arguments:
-        raise ValueError(f"say what to vary: --over name=low:high with some of {', '.join(parameters(model))}")
-    typed.apart(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
-    fixed = typed.components(request.initial)
-    typed.starting(model, fixed)
-    return Search(model, {**arguments, "initial": fixed})
-
-
-def optimized(wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None) -> int:
-    """A search: what it found is shown, and written if there is a file for it."""
-    from jaxgait.optimization import optimize
-
-    found = optimize(wanted.model, **wanted.arguments, **effort)
-    print(f"best objective {found.objective:.6f} at " + ", ".join(f"{k}={v:.6g}" for k, v in found.best.items()))
-    for i, why in enumerate(found.why_stopped):
-        print(f"  start {i}: {why}")
-    if json is not None:
-        found.to_json(json)
-        print(f"wrote {json}")
-    return DONE
 
 
 def reproduce(experiments: Mapping[str, Any], folders: Mapping[str, pathlib.Path]) -> int:

@@ -2,7 +2,7 @@
 
 import types
 
-from jaxgait import commands
+from jaxgait import commands, optimizing
 from jaxgait.commands import possible_measures
 from jaxgait.registry import model
 
@@ -20,7 +20,7 @@ def test_a_setting_replaces_the_default_of_a_search():
 
 def test_the_search_that_a_model_brings_and_what_replaces_it():
     goals = {"maximize": None, "minimize": None}
-    own = commands.search(request(commands.searched_model(), **goals), {}, {"strides": None, "rtol": None})
+    own = optimizing.search(request(optimizing.searched_model(), **goals), {}, {"strides": None, "rtol": None})
     assert own.arguments == {
         "maximize": "rho",
         "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
@@ -29,7 +29,7 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
         "initial": {},
     }
     assert own.model.ground.steepness == 1e4
-    other = commands.search(
+    other = optimizing.search(
         request("knee", **goals | {"minimize": "peak_flexion"}, initial=("beta_1=0.3",)),
         {"damper.k": (1e4, 2e4)},
         {"duration": 2.0, "rtol": 1e-4},

@@ -169,8 +169,8 @@ def _map_caption(best: Any) -> str:
     reached = int((last > best.objective - REACHED).sum())
     return (
         f"Correlation (its colours end at 0.93), peak flexion and period over k and c/k; grey: folded. Red: gradient "
-        f"searches from {last.size} starts (circles) to where they stand after {best.history.sizes['iteration']} steps "
-        f"(stars); {reached} of them end within {REACHED:g} of the best rho found, the others have not settled."
+        f"searches from {last.size} starts (circles) to where they end after at most {best.history.sizes['iteration'] - 1} "
+        f"evaluations (stars); {reached} of them end within {REACHED:g} of the best rho found, the others as said below."
     )
 
 

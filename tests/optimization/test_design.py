@@ -50,7 +50,7 @@ def test_gradients_are_those_of_finite_differences(found):
 def test_history_is_written(found, tmp_path):
     found.to_json(tmp_path / "best.json")
     record = json.loads((tmp_path / "best.json").read_text())
-    assert set(record) == {"start", "best", "objective", "history", "why_stopped"}
+    assert {"start", "best", "objective", "history", "why_stopped"} <= set(record)
     assert len(record["why_stopped"]) == 3 and len(record["start"]["mass"]) == 3
 
 

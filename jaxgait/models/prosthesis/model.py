@@ -166,6 +166,7 @@ class Prosthesis(Model):
         "set": {"ground.steepness": 1e4},
         "strides": 12,
         "rtol": 1e-5,
+        "show": ("knee_angle", "measured_knee_angle"),
     }
     variables: ClassVar[Mapping[str, Variable]] = {
         "theta_b": Variable("rad", "angle of the posterior link BC"),

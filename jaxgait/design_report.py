@@ -1,0 +1,169 @@
+"""The report of a search for design parameters: pictures, and one HTML page that holds them all."""
+
+from __future__ import annotations
+
+import base64
+import html
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from jaxgait.model import Model
+from jaxgait.optimization.evaluate import Differences
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.space import Space
+from jaxgait.parameters import get_parameter, parameter_info
+from jaxgait.plot import designs
+from jaxgait.plot.style import save
+from jaxgait.report import machine
+from jaxgait.run import state_variables
+from jaxgait.solve.simulate import simulate
+
+__all__ = ["write"]
+
+CHECKED = 4
+"""Starts at which slopes are checked against differences of walks."""
+_SPAN = ("strides", "duration", "samples")
+_STEPS = ("scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events", "precision")
+_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
+border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child {{ text-align: left }}
+</style></head><body>
+"""
+
+
+def write(
+    folder: pathlib.Path, model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str] = ()
+) -> pathlib.Path:
+    """Writes the pictures as PNG files and the page `report.html` into a folder.
+
+    Args:
+        folder: is made if it does not exist.
+        model: before the search.
+        arguments: of `jaxgait.optimize`.
+        found: its result.
+        shown: outputs to draw before and after; the first two scalar states if none.
+
+    Returns:
+        The path of the page.
+    """
+    sign = 1.0 if "maximize" in arguments else -1.0
+    drawn = [
+        ("paths", designs.paths(found, arguments["over"]), _PATHS),
+        ("convergence", designs.convergence(found, sign), "Distance of each start from the best of all."),
+    ]
+    if found.local is not None:
+        drawn.append(("room", designs.room(found), "How exactly the parameters must be made."))
+        drawn.append(("slopes", *_slopes(model, arguments, found)))
+    drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = [_figure(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
+    page = folder / "report.html"
+    page.write_text(_page(model, arguments, found, figures))
+    return page
+
+
+_PATHS = (
+    "Every evaluation, by its objective. Circles: starts. Small stars: where they ended. Red star: the best. Crosses: "
+    "runs that failed or gaits that are not stable."
+)
+
+
+def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
+    """Slopes at the first starts beside differences of whole runs."""
+    space = Space(model, arguments["over"])
+    goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))  # type: ignore[arg-type]
+    run = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
+    fixed = {f"initial.{name}": value for name, value in (arguments.get("initial") or {}).items()}
+    first = found.history.isel(start=slice(0, CHECKED), iteration=0)
+    points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
+    checked = Differences(model, space, goal, run, fixed)(np.arange(len(points)), points).slopes[:, 0]
+    exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
+    apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
+    worst = f"largest disagreement: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no run there"
+    caption = f"Slopes at the first starts beside central differences of whole runs, per box; {worst}."
+    if "gait" in found.gradient:
+        caption += " Where walks do not settle into the gait within the run, the two need not agree."
+    return designs.slopes(space.names, exact, checked), caption
+
+
+def _before_after(model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str]) -> Figure:
+    options = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
+    fixed = arguments.get("initial") or {}
+    runs = []
+    for one in (model, found.model):
+        start = None
+        if fixed:
+            from jaxgait.arguments import starting
+
+            start = starting(one, fixed)
+        runs.append(simulate(one, initial_state=start, progress=False, **options))
+    names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]
+    return designs.before_and_after(runs[0], runs[1], names)
+
+
+def _figure(path: pathlib.Path, caption: str) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    text = html.escape(caption)
+    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+
+
+def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str]) -> str:
+    goal = "maximize" if "maximize" in arguments else "minimize"
+    name, kind = arguments[goal], type(model).__name__
+    title = f"{kind}: {goal} {name if isinstance(name, str) else getattr(name, 'name', 'an objective')}"
+    paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
+    if found.local is not None:
+        paragraphs.append(_firmness(found.local))
+    parts = [f"<h1>{html.escape(title)}</h1>", *(f"<p>{html.escape(text)}</p>" for text in paragraphs)]
+    parts += [_parameters(model, arguments, found), _limits(found), *figures, _starts(found)]
+    return _HEAD.format(title=html.escape(title)) + "\n".join(parts) + f"<p>Machine: {machine()}.</p></body></html>\n"
+
+
+def _firmness(local: Local) -> str:
+    held = ", ".join(f"{name} ({gain:.3g} per unit)" for name, gain in local.multipliers.items())
+    text = f"A slope of {local.slope:.2e} per box is left" + (f"; held by {held}" if held else "") + ". "
+    ratio = abs(local.curvature[-1] / local.curvature[0]) if local.curvature[0] else float("inf")
+    if len(local.curvature) > 1:
+        text += f"Across the ridge the objective bends {ratio:.3g} times as much as along it. "
+    return text + f"Slopes around the optimum agree with differences of values within {local.difference:.1%}."
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{html.escape(x)}</{tag}>" for x in row) + "</tr>"
+    return f"<table>{cells(head, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"
+
+
+def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> str:
+    rows = []
+    for name, best in found.best.items():
+        info, (low, high) = parameter_info(model, name), arguments["over"][name]
+        row = [name, f"{float(get_parameter(model, name)):.6g}", f"{best:.6g}", info.unit, f"{low:g} to {high:g}"]
+        if found.local is not None:
+            down, up = found.local.room[name]
+            row.append(f"-{down:.3g} to +{up:.3g}")
+        rows.append(row)
+    head = ["parameter", "before", "best", "unit", "bounds"]
+    return _table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
+
+
+def _limits(found: Optimum) -> str:
+    if not found.limits:
+        return ""
+    return _table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
+
+
+def _starts(found: Optimum) -> str:
+    ends, names = found.ends, list(found.best)
+    rows = [
+        [str(i), *(f"{ends[n].values[i]:.6g}" for n in names), f"{ends.objective.values[i]:.7g}"]
+        + [str(int(ends.evaluations[i])), why]
+        for i, why in enumerate(found.why_stopped)
+    ]
+    return "<h2>Starts</h2>" + _table(["start", *names, "objective", "evaluations", "why it stopped"], rows)

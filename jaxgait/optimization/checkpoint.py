@@ -1,0 +1,107 @@
+"""What a search has evaluated, in a file: the same search goes through it again without a run, and continues.
+
+Every evaluation is one line of JSON, whose numbers come back to the last bit. The methods of the libraries are
+deterministic: given the same answers they ask the same questions.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxgait.optimization.evaluate import Evaluated
+
+__all__ = ["Checkpoint", "Row"]
+
+
+class Row(NamedTuple):
+    """One evaluation."""
+
+    who: int
+    """The start that asked."""
+    x: np.ndarray
+    """The point in the unit box, (n,)."""
+    found: Evaluated
+    """Without a leading axis."""
+    memory: Any = None
+    """What the evaluator remembers of this start, as lists."""
+
+
+class Checkpoint:
+    """The evaluations that are known, by start and point; new ones are added to the file, if there is one."""
+
+    def __init__(self, path: pathlib.Path | str | None, fingerprint: dict[str, Any]):
+        """Reads what is there.
+
+        Raises:
+            ValueError: if it is of another search, saying what differs, or no checkpoint at all.
+        """
+        self._path, self._known, self._memories = None if path is None else pathlib.Path(path), {}, {}
+        self._file: Any = None
+        self._head = json.loads(json.dumps(fingerprint))
+        if self._path is not None and self._path.exists() and self._path.stat().st_size:
+            self._read(self._path)
+
+    def _read(self, path: pathlib.Path) -> None:
+        lines = path.read_text().splitlines(keepends=True)
+        try:
+            head = json.loads(lines[0])
+            rows = [json.loads(line) for line in lines[1:] if line.endswith("\n")]  # the last one may be cut off
+        except ValueError as error:
+            raise ValueError(f"{path} is no checkpoint of a search: {error}") from error
+        if not isinstance(head, dict) or head.keys() != self._head.keys():
+            raise ValueError(f"{path} is no checkpoint of a search: give another file")
+        differs = [name for name in head if head[name] != self._head[name]]
+        if differs:
+            raise ValueError(
+                f"{path} is the checkpoint of another search: {', '.join(differs)} differ; give another file"
+            )
+        for row in rows:
+            self._keep(_row(row))
+
+    def __enter__(self) -> Checkpoint:
+        if self._path is not None:
+            whole = [json.dumps(self._head) + "\n", *(_line(row) for row in self._known.values())]
+            self._path.write_text("".join(whole))
+            self._file = self._path.open("a")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def take(self, who: int, x: np.ndarray) -> Row | None:
+        """What is known at a point that a start asks for."""
+        return self._known.get((who, x.tobytes()))
+
+    def add(self, row: Row) -> Row:
+        """Keeps a new evaluation."""
+        self._known[row.who, row.x.tobytes()] = row
+        if self._file is not None:
+            self._file.write(_line(row))
+            self._file.flush()
+        return row
+
+    def memories(self) -> dict[int, Any]:
+        """What the evaluator remembered of each start at the end of the file; once."""
+        found, self._memories = self._memories, {}
+        return found
+
+    def _keep(self, row: Row) -> None:
+        self._known[row.who, row.x.tobytes()] = row
+        if row.memory is not None:
+            self._memories[row.who] = row.memory
+
+
+def _line(row: Row) -> str:
+    found = [np.asarray(field).tolist() for field in row.found]
+    return json.dumps([row.who, row.x.tolist(), found, row.memory]) + "\n"
+
+
+def _row(line: list[Any]) -> Row:
+    who, x, (values, slopes, status, multiplier), memory = line
+    found = Evaluated(np.array(values), np.array(slopes), np.int32(status), np.float64(multiplier))
+    return Row(who, np.array(x), found, memory)

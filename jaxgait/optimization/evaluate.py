@@ -1,0 +1,165 @@
+"""Objective and limits with their derivatives at many points at once: the ensembles that a search asks for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgait.ensembles.driver import make_plan
+from jaxgait.ensembles.members import constant, zipped
+from jaxgait.ensembles.plan import LANES, Plan
+from jaxgait.ensembles.workers import run_blocks
+from jaxgait.measure import Observe
+from jaxgait.model import Model
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.outcome import Outcome
+from jaxgait.parameters import ImplausibleValue
+
+__all__ = ["Differences", "Evaluated", "Evaluator", "Program", "Transient"]
+
+STEP = 1e-3
+"""Step of central differences, as a fraction of the box."""
+
+
+class Evaluated(NamedTuple):
+    """What is found at some points, with a leading axis over them, or at one."""
+
+    values: Float[np.ndarray, "*b values"]
+    """Objective, then what is limited, each in its unit; NaN where the run failed."""
+    slopes: Float[np.ndarray, "*b values n"]
+    """Their derivatives by the coordinates of the unit box; NaN where not asked for."""
+    status: Int[Any, "*b"]
+    """How the runs ended, codes of `jaxgait.outcome`."""
+    multiplier: Float[Any, "*b"]
+    """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
+
+    @property
+    def fine(self) -> Any:
+        """Where a search may step to: the run completed, and all numbers are finite."""
+        values, slopes = np.isfinite(self.values).all(axis=-1), np.isfinite(self.slopes).all(axis=(-2, -1))
+        return (self.status == Outcome.COMPLETED) & values & slopes
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """A way to a gradient; `name` says which in words."""
+
+    name: str
+
+    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """Values and derivatives at points of the unit box, asked for by the searches `who`."""
+        ...
+
+
+class Program:
+    """Runs of one model that differ in some named numbers, in batches of one width, so that one program is compiled."""
+
+    def __init__(
+        self, model: Model, observe: Observe, gradient: tuple[str, ...], options: Mapping[str, Any], fixed: Mapping
+    ):
+        """`options` are those of `jaxgait.ensemble`; `fixed` are components of the initial state by name."""
+        self._model, self._observe, self._gradient, self._fixed = model, observe, gradient, dict(fixed)
+        self._options, self._plan = dict(options), None
+        self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
+
+    def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Results by name, each with the members as leading axis."""
+        members = constant(zipped(columns), self._fixed)
+        plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
+        parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
+        return {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
+
+    def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
+        """Checked once, with the first members: the bounds hold for all."""
+        if self._plan is None:
+            first = constant(zipped({name: x[:1] for name, x in columns.items()}), self._fixed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were looked at before
+                self._plan = _planned(self._model, first, self._observe, self._gradient, self._options)
+        return self._plan
+
+    def _lanes(self, members: int) -> int:
+        """Members per batch: one width on CPUs; elsewhere all of them, in few sizes."""
+        if self._options.get("batch"):
+            return self._options["batch"]
+        return LANES if jax.default_backend() == "cpu" else 1 << max(members - 1, LANES - 1).bit_length()
+
+
+def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, ...], options: Mapping) -> Plan:
+    """The plan of an ensemble from the arguments of `jaxgait.ensemble`."""
+    given = dict(options)
+    take = lambda *names: {name: given.pop(name, None) for name in names}
+    sampling = take("strides", "duration", "samples")
+    steps = take("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
+    job = {"observe": observe, "trajectories": False, "gradient": gradient, "devices": given.pop("devices", 1)}
+    return make_plan(
+        model,
+        members,
+        sampling=sampling,
+        job=job,
+        options=steps,
+        scheme=given.pop("scheme", None),
+        variables=None,
+        retry=given.pop("retry", False),
+        precision=given.pop("precision", "float64"),
+        batch=given.pop("batch", None) or LANES,
+        workers=None,
+    )
+
+
+class Transient:
+    """Exact derivatives through whole runs from the model's initial state; forward mode for few parameters."""
+
+    name = "through the whole run"
+
+    def __init__(self, model: Model, space: Space, goal: Goal, options: Mapping[str, Any], fixed: Mapping[str, Any]):
+        self._program = Program(model, goal, tuple(space.names), options, fixed)
+        self._space, self._goal = space, goal
+
+    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+        """See `Evaluator`."""
+        found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
+        values = np.stack([found[name] for name in self._goal.names], axis=1)
+        slopes = np.stack([found[f"{name}_gradient"] for name in self._goal.names], axis=1) * self._space.width
+        return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
+
+
+class Differences:
+    """Central differences of whole runs: a check of exact derivatives, and the way for schemes that have none."""
+
+    def __init__(
+        self,
+        model: Model,
+        space: Space,
+        goal: Goal,
+        options: Mapping[str, Any],
+        fixed: Mapping[str, Any],
+        step: float = STEP,
+    ):
+        self._program = Program(model, goal, (), options, fixed)
+        self._space, self._goal, self._step = space, goal, step
+        self.name = f"by central differences over {step:g} of the box"
+
+    def values(self, x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
+        """Values (b, values) and statuses alone."""
+        found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
+        return np.stack([found[name] for name in self._goal.names], axis=1), found["status"]
+
+    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+        """See `Evaluator`; one-sided at the walls of the box."""
+        b, n = x.shape
+        moved = np.clip(x[:, None, None] + self._step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)
+        everywhere = np.concatenate([x[:, None], moved.reshape(b, 2 * n, n)], axis=1)
+        values, status = self.values(everywhere.reshape(-1, n))
+        values = values.reshape(b, 2 * n + 1, -1)
+        apart = np.diagonal(moved[:, :, 1] - moved[:, :, 0], axis1=1, axis2=2)
+        around = values[:, 1:].reshape(b, n, 2, -1)
+        slopes = np.swapaxes((around[:, :, 1] - around[:, :, 0]) / apart[..., None], 1, 2)
+        return Evaluated(values[:, 0], slopes, status.reshape(b, -1)[:, 0], np.full(b, np.nan))

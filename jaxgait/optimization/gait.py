@@ -1,0 +1,255 @@
+"""Objective and limits of the periodic gait itself, and their exact derivatives by the implicit function theorem.
+
+A gait that repeats every stride is a fixed point ``z = P(theta, z)`` of the stride's map, whose derivative by the design
+is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of one stride
+therefore has the derivative ``f_theta + f_z dz``, and no transient is differentiated. The gait need not be stable: across
+a subharmonic range the objective of the period-one gait stays smooth, where that of a walk that strays from it does not.
+
+Along a search the last gait, moved along its tangent, is the next guess: two strides are enough for most steps. An
+adaptive solver makes the stride's map smooth only to its tolerance, so that Newton's method is stopped there and the
+last step is taken to first order, in the point and in the objective.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from jaxgait import precision
+from jaxgait.ensembles.batch import member_of
+from jaxgait.ensembles.plan import LANES, default_workers
+from jaxgait.model import Model
+from jaxgait.native import kept, looped
+from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.outcome import Outcome
+from jaxgait.roots import CONVERGED, Root, Rule, many
+from jaxgait.run import Run, Sampling
+from jaxgait.solve.smooth import ASSURED, Smooth
+
+__all__ = ["PeriodicGait", "StrideMap"]
+
+TANGENTS = 3
+"""Derivatives that one lane carries: the largest number for which the knee's stride is one kernel."""
+SETTLE = 5
+"""Strides from the model's own start to the first guess."""
+NOISE = 100.0
+"""Residual at which a gait is found, in units of the solver's relative tolerance: the map is no smoother than that."""
+NEWTON = 10
+"""Most strides of one search for a gait."""
+
+
+@dataclass(frozen=True)
+class StrideMap:
+    """One stride with what is read off it; hashable, so that it compiles once."""
+
+    scheme: Smooth
+    sampling: Sampling
+    goal: Goal
+    names: tuple[str, ...]
+
+    def __call__(self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"]) -> tuple[Array, Array]:
+        """The state one stride later followed by what is observed (NaN after an early end), and the status.
+
+        Args:
+            model: the mechanism.
+            theta: the parameters `names` in their units.
+            z: the state at the beginning, leaf by leaf.
+        """
+        changed, y0 = member_of(model, dict(zip(self.names, theta, strict=True)))
+        y0 = ravel_pytree(y0)[1](z)
+        trajectory = self.scheme.run(changed, self.sampling, y0, watch=self.goal.watch)
+        observed = self.goal(Run(changed, trajectory, self.sampling))
+        end = ravel_pytree(trajectory.y_end)[0]
+        found = jnp.concatenate([end, jnp.stack([observed[name] for name in self.goal.names])])
+        return jnp.where(trajectory.status == Outcome.COMPLETED, found, jnp.nan), trajectory.status
+
+
+class Linear(NamedTuple):
+    """Strides of some members with their derivatives by (unit box, point)."""
+
+    next: Float[np.ndarray, "b m"]
+    observed: Float[np.ndarray, "b values"]
+    slopes: Float[np.ndarray, "b m+values n+m"]
+    status: np.ndarray
+
+
+class Strides:
+    """Strides of many members, in lanes of one width; compiled at the first call.
+
+    A member's derivatives are spread over lanes that carry `TANGENTS` each: a program with all of them would be too
+    long for one kernel.
+    """
+
+    def __init__(self, model: Model, space: Space, stride: StrideMap):
+        with precision.use("float64"):
+            self._model, self._box = precision.cast((model, (jnp.asarray(space.low), jnp.asarray(space.width))))
+        self._program = _lanes(stride)
+        self.count = 0
+
+    def __call__(self, x: Float[np.ndarray, "b n"], z: Float[np.ndarray, "b m"], *, slopes: bool = True) -> Linear:
+        """One stride of each member from its point; without `slopes` those are zero."""
+        (b, n), m = x.shape, z.shape[1]
+        groups = -(-(n + m) // TANGENTS) if slopes else 1
+        directions = np.zeros((groups * TANGENTS, n + m))
+        if slopes:
+            directions[: n + m] = np.eye(n + m)
+        directions = directions.reshape(groups, TANGENTS, n + m)
+        where = np.repeat(np.concatenate([x, z], axis=1), groups, axis=0)
+        value, slope, status = self._lanes(where, np.tile(directions, (b, 1, 1)))
+        value, status = value.reshape(b, groups, -1)[:, 0], status.reshape(b, groups)[:, 0]
+        columns = np.swapaxes(slope.reshape(b, groups, -1, TANGENTS), 1, 2).reshape(b, value.shape[1], -1)
+        self.count += b
+        return Linear(value[:, :m], value[:, m:], columns[:, :, : n + m], status)
+
+    def _lanes(self, where: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Values, derivatives along the lanes' own directions and statuses, `LANES` at a time."""
+        size = len(where)
+        padded = np.resize(np.arange(size), -(-size // LANES) * LANES).reshape(-1, LANES)
+        with ThreadPoolExecutor(default_workers(1), thread_name_prefix="jaxgait") as pool:
+            found = list(pool.map(lambda i: self._block(where[i], directions[i]), padded))
+        return tuple(np.concatenate(parts)[:size] for parts in zip(*found, strict=True))
+
+    def _block(self, where: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, ...]:
+        with precision.use("float64"):
+            found = self._program(self._model, self._box, jnp.asarray(where), jnp.asarray(directions))
+        return tuple(np.asarray(x) for x in found)
+
+
+@functools.lru_cache
+def _lanes(stride: StrideMap) -> Any:
+    """The program of some lanes, compiled once for every stride; from (model, box, points, directions)."""
+
+    def lane(model: Any, box: tuple[Array, Array], x: Array, directions: Array) -> tuple[Array, Array, Array]:
+        (low, width), n = box, box[0].shape[0]
+
+        def along(steps: Array) -> tuple[Array, tuple[Array, Array]]:
+            moved = x + steps @ directions
+            value, status = stride(model, low + moved[:n] * width, moved[n:])
+            return value, (value, status)
+
+        slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS, x.dtype))
+        return value, slope, status
+
+    def lanes(model: Any, box: tuple[Array, Array], x: Array, directions: Array) -> tuple[Array, Array, Array]:
+        return jax.vmap(looped(lambda v: lane(model, box, *v), assured=ASSURED))((x, directions))
+
+    return kept(lanes, assured=ASSURED)
+
+
+class _Known(NamedTuple):
+    """A gait that was found, for the next guess."""
+
+    x: np.ndarray
+    z: np.ndarray
+    rate: np.ndarray
+    """Derivative of the point by the unit box, (m, n)."""
+
+
+class PeriodicGait:
+    """Exact derivatives of the period-one gait of a driven model, stable or not."""
+
+    name = "through the periodic gait (implicit differentiation)"
+
+    def __init__(self, model: Model, space: Space, goal: Goal, scheme: Smooth, samples: int | None):
+        sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
+        self.strides = Strides(model, space, StrideMap(scheme, sampling, goal, tuple(space.names)))
+        self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)
+        self._known: dict[int, _Known] = {}
+        self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
+
+    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+        """See `jaxgait.optimization.evaluate.Evaluator`."""
+        known = np.array([int(i) in self._known for i in who])
+        root, step, linear = self._solved(x, self._guesses(who, x, known))
+        lost = np.flatnonzero(known & (root.status != CONVERGED))
+        if lost.size:  # too long a step for the tangent: from the model's own start again
+            again = self._solved(x[lost], self._settled(x[lost]))
+            for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
+                for whole, part in zip(fields, new, strict=True):
+                    whole[lost] = part
+        return self._evaluated(who, x, root, step, linear)
+
+    def found(self, x: Float[np.ndarray, "b n"]) -> bool:
+        """Whether there is a gait at one of some points; what is found is not solved for again."""
+        return bool(self(np.arange(len(x)), x).fine.any())
+
+    def memory(self, who: int) -> Any:
+        """The last gait of a search, as lists."""
+        known = self._known.get(who)
+        return None if known is None else [field.tolist() for field in known]
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """Takes over the gaits of searches that are continued."""
+        self._known |= {who: _Known(*map(np.array, memory)) for who, memory in memories.items()}
+
+    def _solved(self, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
+        """Gaits by Newton's method, the last steps to them, and the strides from which those were taken."""
+        n, at, last = x.shape[1], guess.copy(), {}
+
+        def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = self.strides(x[which], z)
+            at[which] = z
+            last.update({int(lane): Linear(*(field[i] for field in found)) for i, lane in enumerate(which)})
+            return found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
+
+        root = many(open_end, guess, self._rule, NEWTON)
+        linear = Linear(*(np.stack(field) for field in zip(*(last[i] for i in range(len(x))), strict=True)))
+        return root, root.x - at, linear
+
+    def _evaluated(self, who: np.ndarray, x: np.ndarray, root: Root, step: np.ndarray, linear: Linear) -> Evaluated:
+        """Values and slopes at the gaits, one Newton step beyond the strides that were run."""
+        n, m = x.shape[1], step.shape[1]
+        found = (root.status == CONVERGED)[:, None, None]
+        blank = np.where(found, 1.0, np.nan)
+        slopes = np.where(found, linear.slopes, 0.0)
+        turn, by_point = slopes[:, :m, n:], slopes[:, m:, n:]
+        rate = np.linalg.solve(np.eye(m) - turn, slopes[:, :m, :n])
+        values = linear.observed + (by_point @ np.where(found[..., 0], step, 0.0)[..., None])[..., 0]
+        for i in np.flatnonzero(found):
+            self._known[int(who[i])] = _Known(x[i], root.x[i], rate[i])
+        early = np.where(linear.status == Outcome.COMPLETED, Outcome.NOT_CONVERGED, linear.status)
+        return Evaluated(
+            values * blank[..., 0],
+            (slopes[:, m:, :n] + by_point @ rate) * blank,
+            np.where(found[:, 0, 0], int(Outcome.COMPLETED), early).astype(np.int32),
+            np.abs(np.linalg.eigvals(turn)).max(axis=1) * blank[:, 0, 0],
+        )
+
+    def _guesses(self, who: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """The last gait of each search moved along its tangent; where there is none, some strides from the start."""
+        guess = np.zeros((len(x), self._size))
+        for lane in np.flatnonzero(known):
+            last = self._known[int(who[lane])]
+            guess[lane] = last.z + last.rate @ (x[lane] - last.x)
+        if not known.all():
+            guess[~known] = self._settled(x[~known])
+        return guess
+
+    def _settled(self, x: np.ndarray) -> np.ndarray:
+        """Where each member is after some strides; its own start where it does not get there."""
+        z = self._starts(x)
+        for _ in range(SETTLE):
+            after = self.strides(x, z, slopes=False).next
+            z = np.where(np.isfinite(after).all(axis=1)[:, None], after, z)
+        return z
+
+    def _starts(self, x: np.ndarray) -> np.ndarray:
+        """The models' own initial states, leaf by leaf."""
+
+        def start(theta: Array) -> Array:
+            values = dict(zip(self._space.names, theta, strict=True))
+            return ravel_pytree(member_of(self._model, values)[1])[0]
+
+        with precision.use("float64"):
+            return np.asarray(jax.jit(jax.vmap(start))(jnp.asarray(self._space.physical(x))))

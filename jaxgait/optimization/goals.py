@@ -1,0 +1,183 @@
+"""What a search is after: an objective and limits, by the name of a measure or as functions of a run.
+
+subject_to=["peak_flexion >= 60", "peak_force <= 2e3"]
+subject_to=[at_least(lambda run: run["knee_angle"].min(), -0.1)]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.measure import Measure, Measures, observer
+from jaxgait.model import Model
+from jaxgait.optimization.space import real
+from jaxgait.run import Run
+
+__all__ = ["Goal", "Limit", "Objective", "at_least", "at_most", "limit"]
+
+Objective: TypeAlias = Callable[[Run], Any] | Measure | str
+"""A measure, its name, or a function of a run."""
+
+_LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A measure that must not fall below a value, or not rise above it."""
+
+    what: Objective
+    value: float
+    """In the unit of the measure."""
+    at_least: bool = True
+
+    @property
+    def sign(self) -> float:
+        """The slack, which must not be negative, is this times (measure - value)."""
+        return 1.0 if self.at_least else -1.0
+
+    @property
+    def scale(self) -> float:
+        """Size in the measure's unit by which slacks are compared: that of the value, 1 for a value of zero."""
+        return abs(self.value) or 1.0
+
+    def __str__(self) -> str:
+        what = self.what if isinstance(self.what, str) else getattr(self.what, "name", "a function of the run")
+        return f"{what} {'>=' if self.at_least else '<='} {self.value:g}"
+
+
+def at_least(what: Objective, value: float | int) -> Limit:
+    """The limit ``what >= value``, the value in the unit of the measure.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for a value that is no finite number.
+    """
+    return Limit(what, real(value, "the value of a limit"))
+
+
+def at_most(what: Objective, value: float | int) -> Limit:
+    """The limit ``what <= value``, the value in the unit of the measure.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for a value that is no finite number.
+    """
+    return Limit(what, real(value, "the value of a limit"), at_least=False)
+
+
+def limit(given: Limit | str) -> Limit:
+    """A limit from a text such as "peak_flexion >= 60", or as it is.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(given, Limit):
+        return given
+    found = _LIMIT.fullmatch(given) if isinstance(given, str) else None
+    try:
+        value = float(found[3]) if found else float("nan")
+    except ValueError:
+        value = float("nan")
+    if not found or not np.isfinite(value):
+        raise ValueError(
+            f"a limit is a text such as 'peak_flexion >= 60', or made by at_least or at_most, got {given!r}"
+        )
+    return Limit(found[1], value, found[2] == ">=")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Objective and limits as one function to observe with; equal for equal ones, so that programs are reused."""
+
+    measures: tuple[Callable[[Run], Any], ...]
+    """The objective, then what is limited."""
+    limits: tuple[Limit, ...]
+
+    @classmethod
+    def of(cls, model: Model, objective: Objective, limits: Sequence[Limit | str] = ()) -> Goal:
+        """Finds measures by their names.
+
+        Raises:
+            jaxgait.measure.MeasureError: for a name that the model does not bring.
+            ValueError: for a limit that is none.
+        """
+        chosen = tuple(limit(one) for one in limits)
+        return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
+
+    def __call__(self, run: Run) -> dict[str, Array]:
+        """The objective as "objective", and what is limited as "limited_0", ..."""
+        first, *others = (_one_number(measure(run)) for measure in self.measures)
+        return {"objective": first, **{f"limited_{i}": x for i, x in enumerate(others)}}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of what is observed."""
+        return ("objective", *(f"limited_{i}" for i in range(len(self.limits))))
+
+    @property
+    def watch(self) -> tuple[str, ...]:
+        """Outputs whose extremes the measures read."""
+        watched = (w for m in self.measures for w in getattr(m, "watch", ()))
+        return tuple(dict.fromkeys(watched))
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Of objective and limited measures; empty for functions, whose unit nobody states."""
+        return tuple(getattr(m, "unit", "") for m in self.measures)
+
+    @property
+    def strides(self) -> int | None:
+        """Whole strides that the measures need of a run; None for functions, of which that is not known."""
+        if not all(isinstance(m, Measure) for m in self.measures):
+            return None
+        return max(cast(Measure, m).strides for m in self.measures)
+
+    def slack(self, values: Float[np.ndarray, "*b values"]) -> Float[np.ndarray, "*b limits"]:
+        """What is left of the limits, relative to their `scale` (no dimension); negative where one is exceeded."""
+        signs, at = self._signs(), np.array([one.value for one in self.limits])
+        return signs * (values[..., 1:] - at)
+
+    def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b limits n"]:
+        """Derivatives of `slack`."""
+        return self._signs()[:, None] * slopes[..., 1:, :]
+
+    def _signs(self) -> np.ndarray:
+        return np.array([one.sign / one.scale for one in self.limits])
+
+
+def _found(model: Model, what: Objective) -> Callable[[Run], Any]:
+    if isinstance(what, str | Measure):
+        return cast(Measures, observer(model, what)).members[0]
+    if not callable(what):
+        raise TypeError(f"a limit needs a measure, its name, or a function of a run, got {what!r}")
+    return what
+
+
+def as_observable(model: Model, objective: Objective) -> Goal:
+    """The objective as an `observe` function with the result `objective`.
+
+    Raises:
+        jaxgait.measure.MeasureError: for a name that the model does not bring.
+    """
+    return Goal.of(model, objective)
+
+
+def _one_number(value: Any) -> Array:
+    """An objective or what is limited, if it is one.
+
+    Raises:
+        ValueError: for anything but one real number.
+    """
+    if not isinstance(value, float | np.floating | np.ndarray | jax.Array) or np.ndim(value) != 0:
+        what = f"an array of the shape {np.shape(value)}" if np.ndim(value) else f"{type(value).__name__}"
+        raise ValueError(f"the objective must be one real number of a run, got {what}")
+    number = jnp.asarray(value)
+    if not jnp.issubdtype(number.dtype, jnp.floating):
+        raise ValueError(f"the objective must be one real number of a run, got {number.dtype}: it has no gradient")
+    return number

@@ -1,0 +1,312 @@
+"""Methods of search, all from libraries, each as a function that asks for points of the unit box until it is content.
+
+| method | of | for |
+|---|---|---|
+| SLSQP | SciPy | smooth objectives, with or without limits: the default |
+| L-BFGS-B | SciPy | smooth objectives without limits, many parameters |
+| trust-constr | SciPy | smooth objectives with limits; safer and slower than SLSQP |
+| adam | optax | noisy objectives with a gradient |
+| COBYQA, Nelder-Mead | SciPy | no gradient: noise, chaos, schemes without derivatives |
+| CMA-ES | cma | no gradient, many local optima; a population at a time |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import scipy.optimize
+from jaxtyping import Float
+
+from jaxgait import precision
+from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.together import Ask
+
+__all__ = ["EDGE", "FAILED", "GRADIENT_FREE", "KEPT", "LIMITED", "METHODS", "SERIAL", "Ended", "Scaled", "Settings"]
+
+FIRST_STEP = 0.1
+"""Length of the first step as a fraction of the box: the objective is scaled so that its slope asks for that."""
+PENALTY = 10.0
+"""How much worse than the worst so far a failed run counts, in the scaled objective: its step is rejected."""
+RESTARTS = 3
+"""How often a search that stops on a slope begins anew from there: rejected steps look like convergence."""
+STEEP = 100.0
+"""What counts as a slope: a first step along it promises this many times the tolerance."""
+STUCK = 4
+"""Runs that fail one after the other: the step has then been shortened a thousandfold, and the search ends."""
+ROUNDING = 1e-9
+"""A point that is nearer to a wall of the unit box lies on it."""
+KEPT = 1e-8
+"""How far a limit may be exceeded at the end, relative to its value."""
+STILL = 1e-4
+"""Fraction of the box within which three steps of Adam count as none."""
+RESTORING = 6
+"""Newton steps on the limits that are still exceeded at the end."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a method is told."""
+
+    sign: float
+    """1 to maximise, -1 to minimise."""
+    goal: Goal
+    iterations: int
+    tolerance: float
+    """Relative change of the objective at which a search stops."""
+    learning_rate: float
+    seed: int
+
+
+class Ended(NamedTuple):
+    """Where a search ended and what its library says."""
+
+    x: Float[np.ndarray, " n"]
+    converged: bool
+    message: str
+
+
+class Stuck(Exception):
+    """One run after the other failed: there is no way on from the best point so far."""
+
+
+class Scaled:
+    """One search's objective, to be minimised, and slacks, both of order one; failed runs are steps to be rejected."""
+
+    def __init__(self, ask: Ask, settings: Settings):
+        self._ask, self._settings, self._known = ask, settings, {}
+        self._good: Evaluated | None = None
+        self._failed = 0
+        self.best = np.zeros(0)
+
+    def begin(self, x0: np.ndarray) -> bool:
+        """Scales by the slope at a point; whether the run there is of any use."""
+        first = self._asked(x0)
+        if not first.fine[0]:
+            return False
+        slope = float(np.linalg.norm(projected(x0, -self._settings.sign * first.slopes[0, 0])))
+        size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
+        # Derivative-free methods ask for no slope, and flat starts have none.
+        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
+        self.tolerance = abs(self.scale) * self._settings.tolerance * size
+        self._good, self._worst = first, self.scale * first.values[0, 0]
+        self.best, self._least, self._failed = x0, self._worst, 0
+        return True
+
+    def steep(self, x: np.ndarray) -> bool:
+        """Whether the objective still has a slope that the bounds do not stop (not asked where limits may)."""
+        found = self._asked(x)
+        if not found.fine[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
+            return False
+        slope = np.linalg.norm(projected(x, self.scale * found.slopes[0, 0]))
+        return bool(FIRST_STEP * slope > STEEP * self.tolerance)
+
+    def _asked(self, x: np.ndarray) -> Evaluated:
+        """The answer at a point, asked once."""
+        x = inside(x)
+        key = x.tobytes()
+        if key not in self._known:
+            self._known[key] = self._ask(x[None])
+        return self._known[key]
+
+    def _usable(self, x: np.ndarray) -> tuple[Evaluated, bool]:
+        """What is found at a point; where the run failed, at the last one where it did not."""
+        found = self._asked(x)
+        if not found.fine[0]:
+            assert self._good is not None
+            return self._good, False
+        value = self.scale * found.values[0, 0]
+        self._good, self._worst, self._failed = found, max(self._worst, value), 0
+        if value <= self._least and self._kept(found):
+            self.best, self._least = inside(x), value
+        return found, True
+
+    def _kept(self, found: Evaluated) -> bool:
+        goal = self._settings.goal
+        return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
+
+    def value(self, x: np.ndarray) -> float:
+        """The objective, to be minimised."""
+        found, fine = self._usable(x)
+        if fine:
+            return float(self.scale * found.values[0, 0])
+        self._failed += 1
+        if self._failed >= STUCK:
+            raise Stuck
+        return float(self._worst + PENALTY)
+
+    def slope(self, x: np.ndarray) -> np.ndarray:
+        """Its derivative."""
+        return self.scale * self._usable(x)[0].slopes[0, 0]
+
+    def slack(self, x: np.ndarray) -> np.ndarray:
+        """What is left of the limits."""
+        return self._settings.goal.slack(self._usable(x)[0].values)[0]
+
+    def slack_slopes(self, x: np.ndarray) -> np.ndarray:
+        """Its derivative."""
+        return self._settings.goal.slack_slopes(self._usable(x)[0].slopes)[0]
+
+
+def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
+    """A point of the unit box, on its wall where it is beyond it or nearer than rounding."""
+    return np.where(x < ROUNDING, 0.0, np.where(x > 1.0 - ROUNDING, 1.0, x))
+
+
+def projected(x: np.ndarray, downhill: np.ndarray) -> np.ndarray:
+    """A slope to be gone down, in the unit box, without the components that lead out of it at this point."""
+    return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
+
+
+def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], Ended]:
+    """A method of `scipy.optimize.minimize`."""
+
+    def once(at: Scaled, x0: np.ndarray, settings: Settings) -> Any:
+        limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of steps that a library takes back; how it ended is in its message
+            return scipy.optimize.minimize(
+                at.value,
+                x0,
+                method=name,
+                jac=None if name in GRADIENT_FREE else at.slope,
+                bounds=scipy.optimize.Bounds(np.zeros(len(x0)), np.ones(len(x0)), keep_feasible=True),
+                options={key: value(settings, at, len(x0)) for key, value in options.items()},
+                **limited,
+            )
+
+    def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+        at = Scaled(ask, settings)
+        if not at.begin(x0):
+            return Ended(x0, False, FAILED)
+        x, ended = x0, Ended(x0, False, "")
+        for _ in range(1 + RESTARTS):
+            before = at.value(x)
+            try:
+                found = once(at, x, settings)
+                ended = Ended(inside(found.x), bool(found.success), str(found.message))
+            except Stuck:
+                ended = Ended(at.best, True, EDGE)
+            gained = before - at.value(ended.x) > STEEP * at.tolerance
+            x = ended.x
+            if name in GRADIENT_FREE or not (gained and ended.converged and at.steep(x) and at.begin(x)):
+                break
+        return ended._replace(x=_restored(at, ended.x, settings))
+
+    return search
+
+
+def _restored(at: Scaled, x: np.ndarray, settings: Settings) -> np.ndarray:
+    """The nearest point that keeps the limits, by Newton's method on those that are exceeded."""
+    margin = 0.1 * KEPT
+    for _ in range(RESTORING if settings.goal.limits else 0):
+        slack = at.slack(x)
+        exceeded = np.flatnonzero(slack < 0.0)
+        if not exceeded.size or slack.min() >= -KEPT:
+            break
+        slopes = at.slack_slopes(x)[exceeded]
+        free = np.ones(len(x), bool)
+        for _ in range(len(x)):  # what would leave the box stays on its wall
+            step = np.zeros(len(x))
+            step[free] = np.linalg.lstsq(slopes[:, free], margin - slack[exceeded], rcond=None)[0]
+            out = free & ((x + step < 0.0) | (x + step > 1.0))
+            if not out.any() or out.sum() == free.sum():
+                break
+            free &= ~out
+        x, margin = inside(x + step), 3.0 * margin
+    return x
+
+
+def _constraints(name: str, at: _Scaled) -> Any:
+    if name == "SLSQP":
+        return {"type": "ineq", "fun": at.slack, "jac": at.slack_slopes}
+    slope = {} if name in GRADIENT_FREE else {"jac": at.slack_slopes}
+    return scipy.optimize.NonlinearConstraint(at.slack, 0.0, np.inf, **slope)
+
+
+def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+    """Adam whose first step is `learning_rate` of the box and falls to a tenth of that along a cosine.
+
+    A failed run steps back half way to the last good point.
+    """
+    decay = optax.cosine_decay_schedule(settings.learning_rate, settings.iterations, alpha=0.1)
+    optimizer, x, good, recent = optax.adam(decay, b1=0.7, b2=0.9), x0, x0, [x0]
+    with _optax():
+        state: Any = optimizer.init(jnp.asarray(x0))
+    for _ in range(settings.iterations):
+        found = ask(x[None])
+        fine = bool(found.fine[0])
+        good = x if fine else good
+        uphill = settings.sign * found.slopes[0, 0] if fine else np.zeros(len(x))
+        with _optax():
+            step, state = optimizer.update(jnp.asarray(-uphill), state)
+        x = np.clip(x + np.asarray(step), 0.0, 1.0) if fine else 0.5 * (x + good)
+        recent = [*recent[-3:], x]
+        if len(recent) == 4 and np.ptp(recent, axis=0).max() < STILL:
+            return Ended(good, fine, "settled" if fine else "no run near its start succeeded")
+    return Ended(good, False, "the last iteration was reached")
+
+
+@contextlib.contextmanager
+def _optax() -> Iterator[None]:
+    """Float64 for the search itself; optax's own step count needs JAX's usual promotion of integers."""
+    with precision.use("float64"), jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+    """CMA-ES of the package `cma`; a population is one batch."""
+    cma = _library("cma")
+    options = {"bounds": [0.0, 1.0], "seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
+    evolution = cma.CMAEvolutionStrategy(x0, FIRST_STEP, options | {"tolfun": settings.tolerance * STEEP})
+    while not evolution.stop():
+        points = evolution.ask()
+        found = ask(np.array(points))
+        cost = -settings.sign * found.values[:, 0]
+        short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
+        worst = np.nanmax(np.where(found.fine, cost, np.nan)) if found.fine.any() else 0.0
+        evolution.tell(points, np.where(found.fine, cost + PENALTY * short, worst + PENALTY).tolist())
+    reasons = ", ".join(evolution.stop())
+    return Ended(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
+
+
+def _library(name: str) -> Any:
+    """A library that only some searches need.
+
+    Raises:
+        ModuleNotFoundError: saying how to get it.
+    """
+    try:
+        return __import__(name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"this search needs the package {name}: pip install {name}") from error
+
+
+_iterations = lambda settings, at, n: settings.iterations
+_evaluations = lambda settings, at, n: settings.iterations * (n + 1)
+_tolerance = lambda settings, at, n: at.tolerance
+
+EDGE = "runs fail, or gaits lose their stability, further along the slope"
+FAILED = "the run at its start failed"
+GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
+LIMITED = ("SLSQP", "trust-constr", "COBYQA", "CMA-ES")
+SERIAL = ("COBYQA",)
+"""Methods that hold a lock of their library while they wait for an answer: their starts cannot go side by side."""
+METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
+    "SLSQP": _scipy("SLSQP", maxiter=_iterations, ftol=_tolerance),
+    "L-BFGS-B": _scipy("L-BFGS-B", maxiter=_iterations, ftol=_tolerance),
+    "trust-constr": _scipy("trust-constr", maxiter=_iterations, gtol=lambda s, at, n: 10 * at.tolerance),
+    "adam": _adam,
+    "COBYQA": _scipy("COBYQA", maxfev=_evaluations, initial_tr_radius=lambda *_: FIRST_STEP),
+    "Nelder-Mead": _scipy("Nelder-Mead", maxfev=_evaluations, fatol=_tolerance, xatol=lambda *_: 1e-4),
+    "CMA-ES": _cma,
+}
+"""From a function to ask with, a starting point and settings to where the search ended."""

@@ -1,0 +1,214 @@
+"""What a search found, and how firm it is: multipliers, curvature along and across the ridge, room around the optimum."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.optimize import nnls
+
+from jaxgait.model import Model
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+
+__all__ = ["Local", "Optimum", "around", "balance"]
+
+LOSS = 1e-3
+"""Loss for which the room around an optimum is given, relative to the objective."""
+NEAR = 0.02
+"""Step of the differences of slopes for the Hessian, as a fraction of the box."""
+ACTIVE = 1e-6
+"""A limit with less slack than this, relative to its value, can hold an optimum."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """The objective around the best point, from differences of exact slopes."""
+
+    slope: float
+    """Norm of the slope that neither bounds nor limits hold, in units of the objective per box."""
+    active: tuple[str, ...]
+    """Bounds and limits on which the optimum lies."""
+    multipliers: dict[str, float]
+    """How much better the objective would be per unit by which each of them is loosened."""
+    hessian: xr.DataArray
+    """Second derivatives of the objective (with limits: of the Lagrangian) in the parameters' units."""
+    curvature: Float[np.ndarray, " n"]
+    """Its eigenvalues in the unit box, the flattest direction (the ridge) first."""
+    directions: Float[np.ndarray, "n n"]
+    """Their directions in the unit box, as rows."""
+    loss: float
+    """Loss of objective for which the rooms are given, in its unit."""
+    room: dict[str, tuple[float, float]]
+    """How far each parameter alone may move down and up for that loss, in its unit, as far as the box goes."""
+    ridge: dict[str, float]
+    """How far it may move for that loss if all others that are free follow; infinity where nothing is lost."""
+    difference: float
+    """Largest disagreement of slopes and differences of values around the optimum, relative to the slopes there."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What a search found."""
+
+    model: Model
+    """The model with the best parameters."""
+    start: dict[str, list[float]]
+    """Where the starts began, by parameter."""
+    best: dict[str, float]
+    objective: float
+    """The objective at the best point."""
+    why_stopped: list[str]
+    """One sentence per start."""
+    history: xr.Dataset
+    """Parameters, objective, limits, slopes and status over (`start`, `iteration`); a start that has stopped stays where it
+    ended."""
+    method: str = ""
+    gradient: str = ""
+    """Which gradient was used, in words."""
+    ends: xr.Dataset = field(default_factory=xr.Dataset)
+    """Over `start`: where each ended, and the evaluations that it took."""
+    limits: dict[str, float] = field(default_factory=dict)
+    """What is left of each limit at the best point, in its unit."""
+    local: Local | None = None
+    """None if it was not asked for, or the slopes around the best point are not known."""
+
+    def to_json(self, path: pathlib.Path | str) -> None:
+        """Writes start, best, objective, history and why_stopped, and what else there is to say of the optimum."""
+        columns = {str(k): plain(v.values) for k, v in self.history.data_vars.items()}
+        record: dict[str, Any] = {"start": self.start, "best": self.best, "objective": self.objective}
+        record |= {"history": columns, "why_stopped": self.why_stopped, "method": self.method}
+        record |= {"gradient": self.gradient, "limits": self.limits}
+        record["ends"] = {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}
+        record["local"] = None if self.local is None else _record(self.local)
+        pathlib.Path(path).write_text(json.dumps(record, indent=1) + "\n")
+
+
+def plain(values: np.ndarray) -> list[Any]:
+    """Lists for JSON, with None where there is no finite number."""
+    masked = np.asarray(values).astype(object)
+    masked[~np.isfinite(np.asarray(values).astype(float))] = None
+    return masked.tolist()
+
+
+def _record(local: Local) -> dict[str, Any]:
+    arrays = {"hessian": local.hessian.values, "curvature": local.curvature, "directions": local.directions}
+    rooms = {name: plain(np.array(pair)) for name, pair in local.room.items()}
+    ridge = {name: x if np.isfinite(x) else None for name, x in local.ridge.items()}
+    numbers = {"slope": local.slope, "loss": local.loss}
+    words = {"active": list(local.active), "multipliers": local.multipliers}
+    return numbers | words | {k: plain(v) for k, v in arrays.items()} | {"room": rooms, "ridge": ridge}
+
+
+def balance(
+    space: Space, goal: Goal, sign: float, x: np.ndarray, values: np.ndarray, slopes: np.ndarray
+) -> tuple[float, dict[str, float]]:
+    """The slope that nothing holds at a point, and the multipliers of the bounds and limits that hold the rest.
+
+    Args:
+        space: the box.
+        goal: the limits.
+        sign: 1 to maximise, -1 to minimise.
+        x: the point in the unit box, (n,).
+        values: objective and what is limited, (1 + limits,).
+        slopes: their derivatives by the unit box, (1 + limits, n).
+
+    Returns:
+        Norm of what is left, in units of the objective per box, and the multipliers: gain of objective per unit by
+        which a bound or a limit is loosened, by "name = value" or the text of the limit.
+    """
+    scales = np.array([one.scale for one in goal.limits])
+    near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
+    normals = goal.slack_slopes(slopes)[near] * scales[near, None] if goal.limits else np.zeros((0, len(x)))
+    low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
+    names = [str(one) for one, is_near in zip(goal.limits, near, strict=True) if is_near]
+    names += [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= 0.0]
+    names += [f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0]
+    pushing, holding = sign * slopes[0], np.concatenate([normals, low, high])
+    if not names:
+        return float(np.linalg.norm(pushing)), {}
+    forces, left = nnls(holding.T, -pushing)
+    widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
+    return float(left), dict(zip(names, (forces / widths).tolist(), strict=True))
+
+
+def around(
+    evaluate: Evaluator, space: Space, goal: Goal, sign: float, who: int, x: np.ndarray, found: Evaluated
+) -> Local | None:
+    """The objective around a point, from slopes at two points along each parameter; one batch.
+
+    Args:
+        evaluate: gives the slopes.
+        space: the box.
+        goal: objective and limits.
+        sign: 1 to maximise, -1 to minimise.
+        who: the search that found the point.
+        x: the point in the unit box, (n,).
+        found: what is known there.
+
+    Returns:
+        None where a run around the point failed.
+    """
+    n = len(x)
+    points = np.clip(x + NEAR * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
+    beside = evaluate(np.full(2 * n, who), points)
+    if not beside.fine.all():
+        return None
+    slope, multipliers = balance(space, goal, sign, x, found.values[0], found.slopes[0])
+    forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.limits])
+    weights = np.concatenate([[1.0], sign * forces])
+    lagrangian = np.einsum("v,bvn->bn", weights, beside.slopes)
+    apart = np.diagonal(points[n:] - points[:n])
+    hessian = (lagrangian[n:] - lagrangian[:n]) / apart[:, None]
+    hessian = 0.5 * (hessian + hessian.T)
+    differences = (beside.values[n:, 0] - beside.values[:n, 0]) / apart
+    means = 0.5 * np.diagonal(beside.slopes[n:, 0] + beside.slopes[:n, 0])
+    size = np.linalg.norm([beside.slopes[:, 0].max(), beside.slopes[:, 0].min()]) or 1.0
+    curvature, directions = np.linalg.eigh(hessian)
+    order, loss = np.argsort(np.abs(curvature)), LOSS * abs(float(found.values[0, 0]))
+    named = {"parameter": space.names, "by": space.names}
+    physical = hessian / np.outer(space.width, space.width)
+    free = (x > 0.0) & (x < 1.0)
+    return Local(
+        slope,
+        tuple(name for name, force in multipliers.items() if force > 0.0),
+        multipliers,
+        xr.DataArray(physical, named, ("parameter", "by")),
+        curvature[order],
+        directions.T[order],
+        loss,
+        _rooms(space, sign, x, found.slopes[0, 0], hessian, loss),
+        _along_ridge(space, -sign * hessian, free, loss),
+        float(np.abs(differences - means).max() / size),
+    )
+
+
+def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian: np.ndarray, loss: float) -> dict:
+    """For each parameter alone, where the parabola through the point has lost so much, down and up."""
+    rooms = {}
+    for i, name in enumerate(space.names):
+        falls, bend = -sign * slope[i], max(-sign * hessian[i, i], 0.0)
+        ways = []
+        for way, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
+            rate = max(way * falls, 0.0)  # on a wall the slope leads inwards to a loss; elsewhere it is noise
+            reach = 2.0 * loss / (rate + np.sqrt(rate**2 + 2.0 * bend * loss)) if rate or bend else np.inf
+            ways.append(float(min(reach, wall) * space.width[i]))
+        rooms[name] = (ways[0], ways[1])
+    return rooms
+
+
+def _along_ridge(space: Space, bend: np.ndarray, free: np.ndarray, loss: float) -> dict[str, float]:
+    """How far each free parameter may move if the others follow: from the inverse of the free part of the Hessian."""
+    ridge = dict.fromkeys(space.names, 0.0)
+    inside = bend[np.ix_(free, free)]
+    if not free.any():
+        return ridge
+    concave = np.linalg.eigvalsh(inside).min() > 0.0
+    spread = np.sqrt(2.0 * loss * np.diagonal(np.linalg.inv(inside))) if concave else np.full(free.sum(), np.inf)
+    return ridge | dict(zip(np.array(space.names)[free].tolist(), (spread * space.width[free]).tolist(), strict=True))

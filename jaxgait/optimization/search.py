@@ -1,0 +1,290 @@
+"""The driver of a search: what its starts ask for is evaluated together, recorded, kept in a file, and summed up."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from tqdm import tqdm
+
+from jaxgait import outcome
+from jaxgait.model import Model
+from jaxgait.optimization.checkpoint import Checkpoint, Row
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.methods import EDGE, FAILED, GRADIENT_FREE, KEPT, METHODS, SERIAL, STEEP, Ended, Settings
+from jaxgait.optimization.optimum import Optimum, around, balance
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.together import Ask, together
+from jaxgait.outcome import NoResult, Outcome
+from jaxgait.parameters import parameter_info, with_parameters
+
+__all__ = ["UNSTABLE", "Search"]
+
+UNSTABLE = int(Outcome.NO_RETURN)
+"""The status of a gait that is found but not stable: a walk does not return to it."""
+_STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped)"
+
+
+class Search:
+    """All starts of one search."""
+
+    def __init__(
+        self,
+        model: Model,
+        space: Space,
+        evaluate: Evaluator,
+        method: str,
+        settings: Settings,
+        stability: float,
+        checkpoint: pathlib.Path | str | None,
+    ):
+        self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
+        self._settings, self._stability = settings, stability
+        self._file = checkpoint
+        self._rows: list[list[Row]] = []
+        self._stable: list[bool] = []
+
+    def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
+        """Searches from the points `x` of the unit box, to the end.
+
+        Raises:
+            jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
+        """
+        self._rows, self._stable = [[] for _ in x], [False] * len(x)
+        search = METHODS[self._method]
+        lanes = [lambda ask, x0=x0: search(ask, x0, self._settings) for x0 in x]
+        with Checkpoint(self._file, self._fingerprint(x)) as self._known:
+            with tqdm(desc="optimize", unit="run", disable=None if progress is None else not progress) as self._bar:
+                ended = self._run(lanes)
+        return self._summed_up(x, ended)
+
+    def _run(self, lanes: Sequence[Callable[[Ask], Ended]]) -> list[Ended]:
+        """Side by side, or one after the other where the library holds a lock while it searches."""
+        if self._method not in SERIAL:
+            return together(lanes, self._answer)
+        one = lambda i: lambda who, questions: self._answer([i], questions)
+        return [together([lane], one(i))[0] for i, lane in enumerate(lanes)]
+
+    def _fingerprint(self, x: np.ndarray) -> dict[str, Any]:
+        """What the evaluations of a search depend on, as far as it can be written down."""
+        s = self._settings
+        numbers = {"iterations": s.iterations, "tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}
+        space = {"names": self._space.names, "low": self._space.low.tolist(), "high": self._space.high.tolist()}
+        words = {"model": repr(self._model), "method": self._method, "gradient": self._evaluate.name}
+        measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
+        limits = [str(one) for one in s.goal.limits]
+        return {**words, **numbers, **space, "measures": measures, "limits": limits, "starts": x.tolist()}
+
+    # --- evaluations --------------------------------------------------------------------------------------------------
+
+    def _answer(self, who: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
+        """Answers the questions of one round, from the file as far as they are known there."""
+        lanes, points = np.repeat(who, [len(q) for q in questions]), np.concatenate(questions)
+        rows: list[Row | None] = [self._known.take(int(i), x) for i, x in zip(lanes, points, strict=True)]
+        new = np.array([row is None for row in rows])
+        if new.any():
+            recall = getattr(self._evaluate, "recall", None)
+            if recall is not None:
+                recall(self._known.memories())
+            found = self._evaluate(lanes[new], points[new])
+            memory = getattr(self._evaluate, "memory", lambda i: None)
+            for k, i in enumerate(np.flatnonzero(new)):
+                one = Evaluated(*(field[k] for field in found))
+                rows[i] = self._known.add(Row(int(lanes[i]), points[i], one, memory(int(lanes[i]))))
+        for row in rows:
+            assert row is not None
+            self._rows[row.who].append(self._judged(row))
+        self._bar.update(len(rows))
+        self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(who)} starts go on")
+        answers = iter([self._rows[row.who][-1].found for row in rows if row is not None])
+        if any(len(q) > 1 for q in questions):
+            answers = iter(self._populations(lanes, rows))
+        return [_stacked([next(answers) for _ in q]) for q in questions]
+
+    def _populations(self, lanes: np.ndarray, rows: Sequence[Any]) -> list[Evaluated]:
+        """What was found at each point, where a start asked for several at once."""
+        back: dict[int, list[Row]] = {}
+        for i in set(lanes.tolist()):
+            back[i] = self._rows[i][-int((lanes == i).sum()) :]
+        return [back[row.who].pop(0).found for row in rows]
+
+    def _judged(self, row: Row) -> Row:
+        """A gait that is not stable counts as failed once its start has seen a stable one."""
+        found = row.found
+        unstable = bool(found.multiplier >= self._stability)
+        stable = self._stable[row.who] = self._stable[row.who] or bool(found.fine and not unstable)
+        if not (unstable and stable):
+            return row
+        return row._replace(found=found._replace(status=np.int32(UNSTABLE)))
+
+    def _best_so_far(self) -> float:
+        sign = self._settings.sign
+        return (
+            max((float(sign * r.found.values[0]) for rows in self._rows for r in rows if r.found.fine), default=np.nan)
+            * sign
+        )
+
+    # --- what came of it ----------------------------------------------------------------------------------------------
+
+    def _allowed(self, row: Row) -> bool:
+        """Whether a point may be the result."""
+        found, goal = row.found, self._settings.goal
+        kept = not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
+        return bool(found.fine) and kept and not found.multiplier >= self._stability
+
+    def _summed_up(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
+        sign, goal, space = self._settings.sign, self._settings.goal, self._space
+        best = max(
+            (row for rows in self._rows for row in rows if self._allowed(row)),
+            key=lambda row: sign * row.found.values[0],
+            default=None,
+        )
+        if best is None:
+            raise self._nothing()
+        ends = [self._end(i, end) for i, end in enumerate(ended)]
+        named = space.named(best.x)
+        scales = np.array([one.scale for one in goal.limits])
+        left = goal.slack(best.found.values) * scales if goal.limits else np.zeros(0)
+        local = None
+        if self._method not in GRADIENT_FREE:
+            local = around(self._evaluate, space, goal, sign, best.who, best.x, _stacked([best.found]))
+        return Optimum(
+            with_parameters(self._model, named),
+            {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
+            named,
+            float(best.found.values[0]),
+            [self._why(i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
+            self._history(ends),
+            self._method,
+            self._evaluate.name,
+            self._ends(ends),
+            dict(zip(map(str, goal.limits), left.tolist(), strict=True)),
+            local,
+        )
+
+    def _nothing(self) -> NoResult:
+        """Why there is no result."""
+        rows = [row for rows in self._rows for row in rows]
+        fine = [row for row in rows if row.found.fine]
+        goal = self._settings.goal
+        if not fine:
+            codes = sorted({int(row.found.status) for row in rows})
+            why = "; ".join(outcome.sentence(self._model, c) for c in codes if c) or "the objective is not finite"
+            return NoResult(f"every trajectory of every start failed ({why}): try other bounds")
+        if goal.limits and all(goal.slack(row.found.values).min() < -KEPT for row in fine):
+            nearest = max(fine, key=lambda row: goal.slack(row.found.values).min())
+            worst = int(np.argmin(goal.slack(nearest.found.values)))
+            reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
+            return NoResult(
+                f"no start came within the limits: nearest to {goal.limits[worst]} was {reached}; loosen it, widen the "
+                "bounds, or take more starts"
+            )
+        least = min(float(row.found.multiplier) for row in fine)
+        return NoResult(
+            f"no stable gait was found from any start (smallest multiplier {least:.3g}): take more starts or other "
+            "bounds; gradient='run' with method='COBYQA' searches among walks that do not repeat"
+        )
+
+    def _end(self, i: int, end: Ended) -> Row:
+        """The last evaluation of a start at the point where it ended; its best one if that failed."""
+        rows = self._rows[i]
+        there = [row for row in rows if np.array_equal(row.x, end.x) and row.found.fine]
+        sign = self._settings.sign
+        fine = [row for row in rows if row.found.fine]
+        return (there or sorted(fine, key=lambda row: sign * row.found.values[0]) or rows)[-1]
+
+    def _slope(self, row: Row) -> float:
+        """What neither bounds nor limits hold of the slope, in units of the objective per box."""
+        if not row.found.fine:
+            return float("nan")
+        goal, sign = self._settings.goal, self._settings.sign
+        return balance(self._space, goal, sign, row.x, row.found.values, row.found.slopes)[0]
+
+    def _why(self, i: int, end: Ended, row: Row) -> str:
+        """One sentence on how a start ended."""
+        found, settings, goal = row.found, self._settings, self._settings.goal
+        if end.message == FAILED or not found.fine:
+            code = int(self._rows[i][0].found.status)
+            said = "is no stable gait" if code == UNSTABLE else f"failed: {outcome.sentence(self._model, code)}"
+            return f"the run at its start {said}" if code else "the objective or its slope is not finite at its start"
+        if goal.limits and goal.slack(found.values).min() < -KEPT:
+            worst = int(np.argmin(goal.slack(found.values)))
+            return f"ended outside its limits: {goal.limits[worst]}, reached {float(found.values[1 + worst]):.6g}"
+        if found.multiplier >= self._stability:
+            return f"ended on a gait that is not stable (multiplier {float(found.multiplier):.3g}): no walk stays on it"
+        at = self._walls(row.x)
+        if self._method in GRADIENT_FREE or self._method == "adam":
+            return end.message + at
+        slope, size = self._slope(row), abs(float(found.values[0]))
+        flat = 0.1 * slope <= 10 * STEEP * settings.tolerance * max(size, 0.1 * slope)
+        if end.converged and flat:
+            return f"converged{at}: a slope of {slope:.1e} per box is left"
+        left = f", though a slope of {slope:.1e} per box is left"
+        if end.message == EDGE:
+            return f"ended at an edge{at}{left}: {EDGE}"
+        if end.converged:
+            return f"found no better point{at}{left}"
+        return f"stopped{at}: {end.message}"
+
+    def _walls(self, x: np.ndarray) -> str:
+        space = self._space
+        on = [f"{n} = {space.low[k]:g}" for k, n in enumerate(space.names) if x[k] <= 0.0]
+        on += [f"{n} = {space.high[k]:g}" for k, n in enumerate(space.names) if x[k] >= 1.0]
+        return f" on the bound {' and '.join(on)}" if on else ""
+
+    # --- labelled -----------------------------------------------------------------------------------------------------
+
+    def _history(self, ends: Sequence[Row]) -> xr.Dataset:
+        """All evaluations of all starts; a start that has stopped stays where it ended, with the status -1."""
+        longest, space, goal = 1 + max(map(len, self._rows)), self._space, self._settings.goal
+        filled = [rows + [end] * (longest - len(rows)) for rows, end in zip(self._rows, ends, strict=True)]
+        grid = lambda get: np.array([[get(row) for row in rows] for rows in filled])
+        dims, alive = ("start", "iteration"), np.array([len(rows) for rows in self._rows])[:, None] > np.arange(longest)
+        points, values = grid(lambda row: row.x), grid(lambda row: row.found.values)
+        slopes = grid(lambda row: row.found.slopes[0]) / space.width
+        status = np.where(alive, grid(lambda row: row.found.status), -1)
+        data: dict[str, Any] = {
+            "objective": (dims, values[..., 0], _labels("1", "objective, in its own unit")),
+            "status": (dims, status, _labels("1", _STATUS)),
+        }
+        for k, name in enumerate(space.names):
+            info = parameter_info(self._model, name)
+            data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))
+            label = _labels(f"per {info.unit}", f"slope of the objective over {name}")
+            data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
+        for k, one in enumerate(goal.limits):
+            data[f"limit_{k}"] = (dims, values[..., 1 + k], _labels(goal.units[1 + k] or "1", f"limited: {one}"))
+        multiplier = grid(lambda row: row.found.multiplier)
+        if np.isfinite(multiplier).any():
+            data["multiplier"] = (dims, multiplier, _labels("1", "modulus of the largest Floquet multiplier"))
+        return xr.Dataset(data)
+
+    def _ends(self, rows: Sequence[Row]) -> xr.Dataset:
+        """Where each start ended."""
+        space, dims = self._space, ("start",)
+        data: dict[str, Any] = {}
+        for k, name in enumerate(space.names):
+            info = parameter_info(self._model, name)
+            values = np.array([space.physical(row.x)[k] for row in rows])
+            data[name] = (dims, values, _labels(info.unit, info.doc))
+        numbers = {
+            "objective": ([float(row.found.values[0]) for row in rows], "objective, in its own unit"),
+            "slope": ([self._slope(row) for row in rows], "slope left, in units of the objective per box"),
+            "multiplier": ([float(row.found.multiplier) for row in rows], "modulus of the largest Floquet multiplier"),
+            "evaluations": ([len(r) for r in self._rows], "runs that were evaluated"),
+            "failed": ([sum(not r.found.fine for r in rows_) for rows_ in self._rows], "runs among them that failed"),
+        }
+        return xr.Dataset(data | {n: (dims, np.array(v), _labels("1", label)) for n, (v, label) in numbers.items()})
+
+
+def _labels(unit: str, long_name: str) -> dict[str, str]:
+    return {"units": unit, "long_name": long_name}
+
+
+def _stacked(found: Sequence[Evaluated]) -> Evaluated:
+    """Single evaluations with a leading axis over them."""
+    return Evaluated(*(np.stack(field) for field in zip(*found, strict=True)))

@@ -1,0 +1,115 @@
+"""The box that a search may use, and the map between it and the unit box in which it moves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from jaxgait import checks
+from jaxgait.ensembles.members import shape_of
+from jaxgait.model import Model
+from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+
+__all__ = ["Box", "Space", "real"]
+
+Box: TypeAlias = Mapping[str, tuple[float, float]]
+"""Bounds (low, high) by dotted parameter name, each in the parameter's unit."""
+Starts: TypeAlias = int | Sequence[Mapping[str, float]]
+
+_OFF_THE_WALLS = 0.1
+"""Share of the box that Sobol points keep from each wall, where a gradient can be cut off."""
+
+
+class Space:
+    """Bounds of some parameters of a model; points are vectors in the unit box."""
+
+    def __init__(self, model: Model, over: Box):
+        if not (isinstance(over, Mapping) and over):
+            raise ParameterError(f"optimize needs at least one parameter in `over`, a dict of bounds, got {over!r}")
+        bounds = [_bounds(model, name, pair) for name, pair in over.items()]
+        self.names = list(over)
+        self.units = [parameter_info(model, name).unit for name in over]
+        self.low, self.high = (np.array([b[i] for b in bounds]) for i in (0, 1))
+        with_parameters(model, self.named(np.zeros(len(over)))).validate()
+        with_parameters(model, self.named(np.ones(len(over)))).validate()
+
+    @property
+    def width(self) -> Float[np.ndarray, " n"]:
+        """Widths of the box in the parameters' units."""
+        return self.high - self.low
+
+    def physical(self, x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
+        """Points of the unit box in the parameters' units."""
+        return self.low + x * self.width
+
+    def named(self, x: Float[np.ndarray, " n"]) -> dict[str, float]:
+        """One point of the unit box as parameters by name, in their units."""
+        return dict(zip(self.names, map(float, self.physical(x)), strict=True))
+
+    def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
+        """Starting points: the model's own values if they lie in the bounds, then Sobol points, or those given.
+
+        Raises:
+            ValueError: for an impossible count.
+            ParameterError: for points that are none, or lie outside the bounds.
+        """
+        if isinstance(starts, Sequence) and not isinstance(starts, str):
+            return self._given(starts)
+        starts = checks.count("starts", starts)
+        own = np.array([float(parameter_info(model, name).value) for name in self.names])
+        own = (own - self.low) / self.width
+        points = qmc.Sobol(len(self.names), rng=seed).random(1 << max(starts - 1, 1).bit_length())
+        points = _OFF_THE_WALLS + (1.0 - 2.0 * _OFF_THE_WALLS) * points
+        return np.vstack([own, points])[:starts] if ((own >= 0) & (own <= 1)).all() else points[:starts]
+
+    def _given(self, starts: Sequence[Mapping[str, float]]) -> np.ndarray:
+        if not starts:
+            raise ParameterError("starts is empty: give a number, or at least one point")
+        for start in starts:
+            if not (isinstance(start, Mapping) and set(start) == set(self.names)):
+                raise ParameterError(f"each start must be a dict of {', '.join(self.names)}, got {start!r}")
+        given = np.array([[real(start[name], f"the start of {name}") for name in self.names] for start in starts])
+        x = (given - self.low) / self.width
+        outside = np.argwhere((x < 0) | (x > 1))
+        if outside.size:
+            i, j = outside[0]
+            span = f"{self.low[j]:g} to {self.high[j]:g}"
+            raise ParameterError(f"the start {given[i, j]:g} of {self.names[j]} lies outside the bounds {span}")
+        return x
+
+
+def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
+    """The bounds of one parameter."""
+    info = parameter_info(model, name)
+    if shape_of(model, name) != ():
+        raise ParameterError(
+            f"{name!r} is an array of the shape {shape_of(model, name)}: a search varies single numbers"
+        )
+    wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
+    try:
+        low, high = (real(x, f"a bound of {name}") for x in pair)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(wanted) from error
+    if isinstance(pair, str) or not low < high:
+        raise ParameterError(wanted)
+    return low, high
+
+
+def real(value: Any, label: str) -> float:
+    """One finite real number.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    try:
+        number = math.nan if isinstance(value, str | bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"{label} must be a finite number, got {value!r}")
+    return number

@@ -1,0 +1,97 @@
+"""Searches of a library side by side: every one in a thread of its own, their questions answered in batches.
+
+A library's search asks for one point (or one population) at a time and waits for the answer. Here all searches that
+still go on ask, then all are answered at once, so that sixty searches cost sixty lanes of one ensemble and not sixty
+solves one after the other; those that have finished no longer ask. One search runs at a time, in a fixed order: what
+comes out does not depend on the threads.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+__all__ = ["Answer", "Ask", "together"]
+
+T = TypeVar("T")
+Ask: TypeAlias = Callable[[np.ndarray], Any]
+"""Called by a search with points, shape (p, n); returns what is found there."""
+Answer: TypeAlias = Callable[[Sequence[int], Sequence[np.ndarray]], Sequence[Any]]
+"""From the numbers of the searches that ask and the points of each to the answer to each."""
+
+
+class _Abandoned(BaseException):
+    """Ends a search whose answer will not come."""
+
+
+class _Thread:
+    """One search: it runs only while the driver waits for what it asks next."""
+
+    def __init__(self, search: Callable[[Ask], Any]):
+        self._in, self._out = queue.SimpleQueue(), queue.SimpleQueue()
+        self.question: np.ndarray | None = None
+        self.result: Any = None
+        self._thread = threading.Thread(target=self._run, args=(search,), daemon=True)
+
+    def _run(self, search: Callable[[Ask], Any]) -> None:
+        try:
+            self._out.put((None, search(self._ask), None))
+        except _Abandoned:
+            self._out.put((None, None, None))
+        except BaseException as error:
+            self._out.put((None, None, error))
+
+    def _ask(self, points: np.ndarray) -> Any:
+        self._out.put((np.array(points, dtype=float), None, None))
+        answer = self._in.get()
+        if isinstance(answer, _Abandoned):
+            raise answer
+        return answer
+
+    def begin(self) -> None:
+        """Runs until it asks for the first time."""
+        self._thread.start()
+        self._wait()
+
+    def go_on(self, answer: Any) -> None:
+        """Answers, and runs until it asks again or ends."""
+        self._in.put(answer)
+        self._wait()
+
+    def _wait(self) -> None:
+        self.question, self.result, error = self._out.get()
+        if self.question is None:
+            self._thread.join()
+        if error is not None:
+            raise error
+
+    def abandon(self) -> None:
+        """Ends it if it waits for an answer."""
+        if self.question is not None:
+            self._in.put(_Abandoned())
+            self._thread.join()
+
+
+def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
+    """Runs searches side by side and returns their results.
+
+    Args:
+        searches: each is given a function to ask with, and returns its result.
+        answer: answers all questions of one round; what it raises ends all searches and is raised here.
+    """
+    threads = [_Thread(search) for search in searches]
+    try:
+        for thread in threads:
+            thread.begin()
+        while asking := [i for i, thread in enumerate(threads) if thread.question is not None]:
+            questions = [threads[i].question for i in asking]
+            for i, found in zip(asking, answer(asking, questions), strict=True):  # type: ignore[arg-type]
+                threads[i].go_on(found)
+        return [thread.result for thread in threads]
+    finally:
+        for thread in threads:
+            thread.abandon()

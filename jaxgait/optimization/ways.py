@@ -1,0 +1,115 @@
+"""Which way to a gradient: of the periodic gait, through the whole run, by differences, or none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait import checks
+from jaxgait.model import Model
+from jaxgait.optimization.evaluate import Differences, Evaluated, Evaluator, Transient
+from jaxgait.optimization.gait import PeriodicGait
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.run import state_variables
+from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.smooth import Smooth
+
+__all__ = ["way"]
+
+_WAYS = ("auto", "gait", "run", "differences")
+_OF_RUNS = ("strides", "duration")
+_OF_SMOOTH = ("solver", "rtol", "atol", "max_step", "max_steps")
+_TAKEN = {*_OF_RUNS, *_OF_SMOOTH, "samples", "scheme", "precision", "retry", "batch", "workers"}
+
+
+class Values:
+    """Values alone, for methods without gradients."""
+
+    name = "none: values alone"
+
+    def __init__(self, differences: Differences):
+        self._values = differences.values
+
+    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+        """See `jaxgait.optimization.evaluate.Evaluator`; slopes are zero."""
+        values, status = self._values(x)
+        return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))
+
+
+def way(
+    model: Model,
+    space: Space,
+    goal: Goal,
+    wanted: str | None,
+    run: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    starts: Float[np.ndarray, "starts n"],
+) -> Evaluator:
+    """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
+
+    Args:
+        model: the mechanism.
+        space: the box.
+        goal: objective and limits.
+        wanted: see `jaxgait.optimize`; None: values alone.
+        run: options of `jaxgait.ensemble`.
+        fixed: components of the initial state by name.
+        starts: where the searches begin: whether there is a gait is found out there.
+
+    Raises:
+        ValueError: for an unknown way, and for a gait where there can be none.
+    """
+    if wanted is None:
+        return Values(Differences(model, space, goal, run, fixed))
+    checks.one_of("gradient", wanted, _WAYS)
+    if wanted == "differences":
+        return Differences(model, space, goal, run, fixed)
+    if wanted == "run":
+        return Transient(model, space, goal, run, fixed)
+    hindered = _hindered(model, goal, run, fixed, by_name=wanted == "gait")
+    if wanted == "gait" and hindered:
+        raise ValueError(f"there is no gradient of a periodic gait here: {hindered}; take gradient='run'")
+    if hindered:
+        return Transient(model, space, goal, run, fixed)
+    gait = _gait(model, space, goal, run)
+    if wanted == "gait" or gait.found(starts):
+        return gait
+    through = Transient(model, space, goal, run, fixed)
+    through.name += ", since no periodic gait was found from any start"
+    return through
+
+
+def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Mapping[str, Any], by_name: bool) -> str:
+    """Why there can be no periodic gait to differentiate; empty if there can."""
+    if model.period is None:
+        return f"{type(model).__name__} is not driven with a period"
+    if fixed:
+        return "a component of the initial state is given, and a gait does not remember it"
+    if run.get("duration") is not None:
+        return "duration is given, and a gait lasts one stride"
+    if not by_name and goal.strides is None:
+        return "of functions of a run it is not known whether one stride is enough"
+    if (goal.strides or 0) > 1:
+        return f"the measures need {goal.strides} strides, and a gait has one"
+    unknown = sorted(name for name, value in run.items() if value is not None and name not in _TAKEN)
+    if unknown or run.get("precision", "float64") != "float64":
+        return f"{unknown[0] if unknown else 'precision'} is an option of ensembles"
+    if not isinstance(_scheme(model, run), Smooth):
+        return f"{type(model).__name__} does not move smoothly"
+    if any(leaf.ndim for leaf in state_variables(jax.eval_shape(model.initial_state)).values()):
+        return f"the state of {type(model).__name__} has arrays"
+    return ""
+
+
+def _scheme(model: Model, run: Mapping[str, Any]) -> Any:
+    options: dict[str, Any] = {name: run.get(name) for name in _OF_SMOOTH}
+    return scheme_for(model, run.get("scheme"), precision="float64", **options).in_mode("forward")
+
+
+def _gait(model: Model, space: Space, goal: Goal, run: Mapping[str, Any]) -> PeriodicGait:
+    return PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"))

@@ -1,0 +1,108 @@
+"""What `jaxgait optimize` does: a search from what is given and what the model brings, its result as text and files."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from jaxgait import arguments as typed
+from jaxgait import registry
+from jaxgait.commands import mechanism
+from jaxgait.console import DONE
+from jaxgait.measure import known
+from jaxgait.model import Model
+from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.parameters import parameter_info, parameters
+
+
+class Search(NamedTuple):
+    """What `jaxgait optimize` looks for."""
+
+    model: Model
+    arguments: dict[str, Any]
+    """Of `jaxgait.optimize`."""
+    show: tuple[str, ...] = ()
+    """Outputs that a report draws before and after."""
+
+
+def searched_model() -> str:
+    """The name of the model that brings a search of its own.
+
+    Raises:
+        ValueError: if there is none, or more than one.
+    """
+    names = [name for name in registry.models() if getattr(registry.model_class(name), "search", None)]
+    if len(names) != 1:
+        hint = f"these bring a search of their own: {', '.join(names)}" if names else "none brings one of its own"
+        raise ValueError(f"say which model to optimize; {hint}")
+    return names[0]
+
+
+def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mapping[str, Any]) -> Search:
+    """A search from what is given, and for the rest from what the model brings.
+
+    Raises:
+        ValueError: if it is not clear what to look for, or where.
+    """
+    own = dict(getattr(registry.model_class(request.model), "search", {}))
+    ready, show, given = own.pop("set", {}), own.pop("show", ()), {n: x for n, x in options.items() if x is not None}
+    goals = {n: getattr(request, n) for n in ("maximize", "minimize") if getattr(request, n) is not None}
+    if len(goals) == 2:
+        raise ValueError("give --maximize or --minimize, not both")
+    if goals:
+        own = {n: x for n, x in own.items() if n not in ("maximize", "minimize")}
+    if "duration" in given:
+        own.pop("strides", None)
+    arguments = {**own, **({"over": dict(box)} if box else {}), **goals, **given}
+    model = mechanism(request, ready)
+    if not {"maximize", "minimize"} & set(arguments):
+        raise ValueError(f"say what to optimize: --maximize or --minimize with one of {', '.join(known(model))}")
+    if "over" not in arguments:
+        raise ValueError(f"say what to vary: --over name=low:high with some of {', '.join(parameters(model))}")
+    typed.apart(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
+    fixed = typed.components(request.initial)
+    typed.starting(model, fixed)
+    return Search(model, {**arguments, "initial": fixed}, show)
+
+
+def optimized(
+    wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None, report: pathlib.Path | None = None
+) -> int:
+    """A search: what it found is shown, and written if there are a file and a folder for it."""
+    from jaxgait.optimization import optimize
+
+    if report is not None:
+        typed.folder_to_write(report)
+    arguments = {**wanted.arguments, **effort}
+    found = optimize(wanted.model, **arguments)
+    print("\n".join(description(found)))
+    if json is not None:
+        found.to_json(json)
+        print(f"wrote {json}")
+    if report is not None:
+        from jaxgait.design_report import write
+
+        page = write(report, wanted.model, arguments, found, wanted.show)
+        print(f"wrote {page}")
+    return DONE
+
+
+def description(found: Optimum) -> Iterator[str]:
+    """A result in lines for people."""
+    units = {name: parameter_info(found.model, name).unit for name in found.best}
+    best = ", ".join(f"{k}={v:.6g} {units[k]}" for k, v in found.best.items())
+    yield f"best objective {found.objective:.6f} at {best}"
+    yield f"  by {found.method}; gradient: {found.gradient}"
+    yield from (f"  limit {text}: {left:.4g} left" for text, left in found.limits.items())
+    if found.local is not None:
+        yield from _local(found.local, units)
+    for i, why in enumerate(found.why_stopped):
+        yield f"  start {i}: {why}"
+
+
+def _local(local: Local, units: Mapping[str, str]) -> Iterator[str]:
+    for name, gain in local.multipliers.items():
+        yield f"  {name} holds it: {gain:.3g} of objective per unit"
+    for name, (down, up) in local.room.items():
+        yield f"  {name} alone may move by -{down:.3g} to +{up:.3g} {units[name]} for a loss of {local.loss:.2g}"

@@ -1,0 +1,164 @@
+"""Pictures of a search for design parameters: paths, convergence, room around the optimum, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from jaxgait.optimization.optimum import Optimum
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
+
+__all__ = ["before_and_after", "convergence", "paths", "room", "slopes"]
+
+_LEAST = 1e-12
+
+
+def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]]) -> Figure:
+    """Where every start began, what it looked at and where it ended; over one parameter, or every pair of up to four.
+
+    Args:
+        found: result of a search.
+        bounds: of the box, by name.
+    """
+    names = list(found.best)[:4]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(names[0], None)]
+    with style():
+        columns = min(len(pairs), 3)
+        rows = -(-len(pairs) // columns)
+        figure, axes = plt.subplots(rows, columns, figsize=(5.2 * columns, 4.2 * rows), squeeze=False)
+        for ax in axes.flat[len(pairs) :]:
+            ax.set_visible(False)
+        for ax, (a, b) in zip(axes.flat, pairs, strict=False):
+            points = _path(ax, found, a, b)
+            _span(ax, bounds, a, b)
+            ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
+            ax.set_ylabel("objective" if b is None else axis_label(b, found.history[b].attrs["units"]))
+        if points is not None:
+            figure.colorbar(points, ax=axes, label="objective")
+    return figure
+
+
+def _path(ax: Axes, found: Optimum, a: str, b: str | None):
+    """Evaluated points by their objective (failed ones as crosses), paths, starts and ends."""
+    history = found.history
+    y = history["objective"] if b is None else history[b]
+    fine, done = (history.status == 0).values, (history.status == -1).values
+    for i in range(history.sizes["start"]):
+        kept = fine[i] | done[i]
+        ax.plot(history[a].values[i][kept], y.values[i][kept], "-", color=GREY, lw=0.7, alpha=0.7, zorder=1)
+    failed = ~(fine | done)
+    ax.plot(history[a].values[failed], y.values[failed], "x", color=RED, ms=4, alpha=0.6, zorder=2)
+    colour = history["objective"].values[fine]
+    low = np.nanquantile(colour, 0.1) if colour.size else 0.0
+    points = ax.scatter(history[a].values[fine], y.values[fine], c=colour, s=12, vmin=low, zorder=3)
+    ax.plot(history[a].values[:, 0], y.values[:, 0], "o", color=BLUE, mfc="white", ms=6, zorder=4)
+    ax.plot(history[a].values[:, -1], y.values[:, -1], "*", color=ORANGE, mec="black", ms=10, zorder=5)
+    best = found.objective if b is None else found.best[b]
+    ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=17, zorder=6)
+    return None if b is None else points
+
+
+def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | None) -> None:
+    for name, set_limits in ((a, ax.set_xlim), (b, ax.set_ylim)):
+        if name is not None:
+            low, high = bounds[name]
+            set_limits(low - 0.03 * (high - low), high + 0.03 * (high - low))
+
+
+def convergence(found: Optimum, sign: float) -> Figure:
+    """How far the best of each start is from the best of all, over its evaluations.
+
+    Args:
+        found: result of a search.
+        sign: 1 if the objective was maximised, -1 if it was minimised.
+    """
+    history = found.history
+    values = np.where(history.status.values == 0, sign * history.objective.values, -np.inf)
+    gap = sign * found.objective - np.maximum.accumulate(values, axis=1)
+    with style():
+        figure, ax = plt.subplots(figsize=(6.4, 4.0))
+        for one, status in zip(gap, history.status.values, strict=True):
+            seen = np.flatnonzero(np.isfinite(one) & (status != -1))
+            ax.semilogy(1 + seen, np.maximum(one[seen], _LEAST), lw=1.0, color=BLUE, alpha=0.6)
+            if seen.size:
+                ax.semilogy(1 + seen[-1], max(one[seen[-1]], _LEAST), "*", color=ORANGE, mec="black", ms=9)
+        ax.set(xlabel="evaluations of a start", ylabel="best so far, from the best of all starts")
+        ax.set_title(f"{found.method}, gradient {found.gradient}", loc="left", fontsize=8)
+    return figure
+
+
+def room(found: Optimum) -> Figure:
+    """How far each parameter may move from the optimum for a small loss, alone and with the others following.
+
+    Raises:
+        ValueError: if nothing is known around the optimum.
+    """
+    if found.local is None:
+        raise ValueError("nothing is known around this optimum: it was found without slopes, or runs beside it failed")
+    local, names = found.local, list(found.best)
+    with style():
+        figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.6 * len(names)))
+        for i, name in enumerate(names):
+            size = abs(found.best[name]) or 1.0
+            down, up = (100.0 * x / size for x in local.room[name])
+            follows = 100.0 * local.ridge[name] / size
+            if np.isfinite(follows) and follows > 0.0:
+                ax.barh(i, 2 * follows, left=-follows, height=0.3, color=GREY, alpha=0.4)
+            ax.barh(i, down + up, left=-down, height=0.6, color=BLUE, alpha=0.8)
+        ax.axvline(0.0, color="black", lw=1)
+        ax.set_yticks(range(len(names)), names)
+        ax.set_xlabel("change (% of the optimum)")
+        ax.set_title(
+            f"Room for a loss of {local.loss:.2g}: blue, each alone within the box; grey, if the others follow",
+            loc="left",
+            fontsize=8,
+        )
+    return figure
+
+
+def slopes(
+    names: Sequence[str], exact: Float[np.ndarray, "points n"], differences: Float[np.ndarray, "points n"]
+) -> Figure:
+    """Slopes of the search beside central differences, in units of the objective per box.
+
+    Args:
+        names: of the parameters.
+        exact: slopes at some points.
+        differences: the same by differences of values.
+    """
+    with style():
+        figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names) + 0.6, 3.4), squeeze=False)
+        for ax, name, x, y in zip(axes[0], names, differences.T, exact.T, strict=True):
+            both = np.concatenate([x, y])[np.isfinite(np.concatenate([x, y]))]
+            if both.size:
+                ends = np.array([both.min(), both.max()])
+                ax.plot(ends, ends, "-", color=GREY, lw=1)
+            ax.plot(x, y, "o", color=BLUE, ms=6, mfc="none")
+            ax.set(xlabel="central difference of walks", ylabel="slope of the search", title=name)
+    return figure
+
+
+def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[str]) -> Figure:
+    """Time histories of the model as it was and with the best parameters.
+
+    Args:
+        before: result of `simulate`.
+        after: the same with the best parameters.
+        variables: which.
+    """
+    with style():
+        figure, axes = plt.subplots(len(variables), 1, figsize=(7.2, 2.2 * len(variables) + 0.6), squeeze=False)
+        for ax, name in zip(axes[:, 0], variables, strict=True):
+            ax.plot(before.time, before[name], color=GREY, lw=1.2, label="before")
+            ax.plot(after.time, after[name], color=BLUE, lw=1.2, label="after")
+            ax.set_ylabel(axis_label(name, after[name].attrs.get("units")))
+            ax.set_title(after[name].attrs.get("long_name", ""), loc="left", fontsize=8)
+        axes[0, 0].legend(ncols=2, loc="upper right")
+        axes[-1, 0].set_xlabel(axis_label("time", "s"))
+    return figure

@@ -1,0 +1,168 @@
+"""The search: optima known in closed form, limits, gaits against runs, what cannot be had, and what is kept in a file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxgait.models.bungee import Bungee
+from jaxgait.optimization import at_least, at_most, optimize
+from jaxgait.outcome import NoResult
+from tests.optimization.oscillator import Oscillator, amplitude
+
+BOX = {"k": (0.3, 2.5), "c": (0.2, 1.5)}
+QUICK = {"progress": False}
+
+
+@pytest.fixture(scope="module")
+def held():
+    """Least excursion at a given power: on a limit and on a bound."""
+    return optimize(
+        Oscillator(), maximize="power", over=BOX, subject_to=["excursion <= 1.25"], starts=3, tolerance=1e-9, **QUICK
+    )
+
+
+def test_the_gait_is_the_default_and_its_optimum_is_exact(held):
+    """Power is half the amplitude squared (driven at 1 rad/s): greatest where the excursion is at its limit."""
+    assert "periodic gait" in held.gradient and held.method == "SLSQP"
+    assert held.objective == pytest.approx(0.5 * 1.25**2, rel=1e-6)
+    assert amplitude(**held.best) == pytest.approx(1.25, rel=1e-6)
+    assert -1.25e-8 <= held.limits["excursion <= 1.25"] < 1e-6
+    assert held.history.multiplier.values[0, 0] == pytest.approx(np.exp(-np.pi * 0.6), rel=1e-5)
+
+
+def test_what_holds_an_optimum_is_said(held):
+    """Power = excursion^2 / 2: the limit's multiplier is the excursion."""
+    assert held.local.active == ("excursion <= 1.25",)
+    assert held.local.multipliers["excursion <= 1.25"] == pytest.approx(1.25, rel=1e-4)
+    assert held.local.slope < 1e-5 and held.local.difference < 1e-2
+    assert all("converged" in why for why in held.why_stopped)
+
+
+def test_an_optimum_on_a_bound_its_curvature_and_its_room():
+    """The amplitude is largest at k = 1 and on the bound of c, where d A / dc = -1 / c^2 and d2 A / dk2 = -1 / c^3."""
+    found = optimize(Oscillator(), maximize="excursion", over=BOX, starts=2, tolerance=1e-10, gradient="gait", **QUICK)
+    assert found.best["k"] == pytest.approx(1.0, abs=1e-4) and found.best["c"] == 0.2
+    assert found.local.active == ("c = 0.2",)
+    assert found.local.multipliers["c = 0.2"] == pytest.approx(25.0, rel=1e-3)
+    assert float(found.local.hessian.sel(parameter="k", by="k")) == pytest.approx(-125.0, rel=0.1)
+    down, up = found.local.room["k"]
+    assert down == pytest.approx(np.sqrt(2e-3 * 5.0 / 125.0), rel=0.1) and up == pytest.approx(down, rel=1e-3)
+    assert found.local.room["c"] == (0.0, pytest.approx(2e-4, rel=0.05))
+    assert found.ends.evaluations.max() <= 25
+
+
+@pytest.mark.parametrize("way", ["gait", "run", "differences"])
+def test_three_gradients_agree(way):
+    """d A / dk = -(k - 1) A^3; a run of six strides has settled to 1e-5."""
+    start = [{"k": 1.5, "c": 1.2}]
+    found = optimize(
+        Oscillator(), maximize="excursion", over=BOX, starts=start, strides=6, iterations=1, gradient=way, **QUICK
+    )
+    slope = found.history["objective_gradient[k]"].values[0, 0]
+    assert slope == pytest.approx(-0.5 * amplitude(1.5, 1.2) ** 3, rel=1e-4)
+
+
+def test_a_gait_that_no_walk_stays_on_is_no_optimum():
+    """Without damping the gait is found but not stable; the optimum is where it becomes so."""
+    found = optimize(
+        Oscillator(),
+        maximize="excursion",
+        over={"c": (-0.3, 0.5)},
+        starts=[{"c": 0.4}, {"c": -0.2}],
+        stability=0.9,
+        **QUICK,
+    )
+    assert found.best["c"] > -np.log(0.9) / np.pi - 1e-6
+    assert "not stable" in found.why_stopped[1] or found.ends.multiplier[1] < 0.9
+    with pytest.raises(NoResult, match=r"no stable gait was found from any start \(smallest multiplier"):
+        optimize(Oscillator(), maximize="excursion", over={"c": (-0.3, -0.1)}, starts=2, **QUICK)
+
+
+def test_limits_are_met_where_they_bind():
+    limits = [at_least("clearance", 1.0)]
+    found = optimize(
+        Bungee(), minimize="peak_rope_force", over={"stiffness": (15.0, 60.0)}, subject_to=limits, duration=20, **QUICK
+    )
+    assert "whole run" in found.gradient
+    assert -1e-8 <= found.limits["clearance >= 1"] < 1e-5
+    assert found.local.active == ("clearance >= 1",)
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead"])
+def test_every_method_finds_the_way(method):
+    found = optimize(
+        Oscillator(),
+        maximize="excursion",
+        over={"k": (0.3, 2.5)},
+        method=method,
+        starts=2,
+        iterations=40,
+        strides=4,
+        **QUICK,
+    )
+    assert found.method == method and found.best["k"] == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_search_is_continued_from_its_file(tmp_path):
+    file = tmp_path / "search.jsonl"
+    request = {"maximize": "excursion", "over": BOX, "starts": 2, "checkpoint": file, **QUICK}
+    whole = optimize(Oscillator(), **request)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[: len(lines) // 2]) + lines[-1][:20])  # killed while it wrote
+    again = optimize(Oscillator(), **request)
+    assert again.best == whole.best and again.history.equals(whole.history)
+    assert file.read_text().splitlines()[0] == lines[0].rstrip("\n")
+    with pytest.raises(ValueError, match="checkpoint of another search: seed"):
+        optimize(Oscillator(), **request, seed=1)
+    file.write_text("{}\n")
+    with pytest.raises(ValueError, match="no checkpoint of a search"):
+        optimize(Oscillator(), **request)
+
+
+def test_the_record_has_all_that_is_known(held, tmp_path):
+    held.to_json(tmp_path / "found.json")
+    record = json.loads((tmp_path / "found.json").read_text())
+    assert record["local"]["active"] == ["excursion <= 1.25"] and record["method"] == "SLSQP"
+    assert len(record["ends"]["k"]) == 3 and set(record["limits"]) == {"excursion <= 1.25"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"subject_to": ["excursion 2"]}, "a limit is a text such as 'peak_flexion >= 60'"),
+        ({"subject_to": ["excursion >= much"]}, "a limit is a text such as"),
+        ({"subject_to": ["excurson >= 2"]}, "has no measure 'excurson': did you mean 'excursion'"),
+        ({"method": "newton"}, "method must be 'auto' or 'SLSQP'"),
+        ({"method": "adam", "subject_to": ["power >= 0"]}, "adam knows of no limits"),
+        ({"gradient": "adjoint"}, "gradient must be 'auto' or 'gait'"),
+        (
+            {"gradient": "gait", "maximize": "late"},
+            "the measures need 3 strides, and a gait has one; take gradient='run'",
+        ),
+        ({"gradient": "gait", "initial": {"x": 1.0}}, "a component of the initial state is given"),
+        ({"stability": 0.0}, "stability must be a positive number"),
+    ],
+)
+def test_impossible_requests_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        optimize(Oscillator(), **{"maximize": "excursion", "over": BOX, **QUICK, **changes})
+
+
+def test_limits_that_cannot_be_met_are_named():
+    with pytest.raises(NoResult, match="no start came within the limits: nearest to excursion >= 9 was"):
+        optimize(
+            Oscillator(),
+            maximize="power",
+            over=BOX,
+            subject_to=[at_least("excursion", 9.0)],
+            starts=1,
+            iterations=5,
+            **QUICK,
+        )
+
+
+def test_limits_read_as_they_are_written():
+    assert str(at_most("excursion", 2)) == "excursion <= 2" and at_most("excursion", -4.0).scale == 4.0
+    with pytest.raises(ValueError, match="the value of a limit must be a finite number"):
+        at_least("excursion", float("nan"))

@@ -1,0 +1,51 @@
+"""`jaxgait optimize`: limits, what it prints, its report."""
+
+import json
+
+import pytest
+
+from jaxgait import cli
+
+ROPE = "optimize bungee --minimize peak_rope_force --over stiffness=15:60 --duration 20 --starts 2"
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rope")
+    cli.main([*ROPE.split(), "--subject-to", "clearance>=1", "--json", f"{folder}/b.json", "--report", f"{folder}/r"])
+    return folder
+
+
+def test_a_search_under_limits_writes_its_record(done):
+    record = json.loads((done / "b.json").read_text())
+    assert {"start", "best", "objective", "history", "why_stopped"} <= record.keys()
+    assert abs(record["limits"]["clearance >= 1"]) < 1e-5 and record["local"]["active"] == ["clearance >= 1"]
+
+
+def test_the_report_is_one_page_that_needs_no_other_file(done):
+    page = (done / "r" / "report.html").read_text()
+    pictures = sorted(path.name for path in (done / "r").glob("*.png"))
+    assert pictures == ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
+    assert page.count("data:image/png;base64,") == 5 and 'src="data' in page and "clearance &gt;= 1" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--subject-to clearence>=1", "has no measure 'clearence': did you mean 'clearance'"),
+        ("--subject-to clearance", "a limit is a text such as"),
+        ("--method adam --subject-to clearance>=1", "adam knows of no limits"),
+        ("--gradient gait", "Bungee is not driven with a period"),
+        ("--report /proc/nowhere", "cannot write to /proc/nowhere"),
+    ],
+)
+def test_bad_requests_are_one_line(options, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*ROPE.split(), *options.split()])
+    assert ended.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_no_start_within_the_limits_is_no_fault_of_the_request(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*ROPE.split(), "--iterations", "2", "--subject-to", "clearance>=90"])
+    assert ended.value.code == 1 and "no start came within the limits" in capsys.readouterr().err
