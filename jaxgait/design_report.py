@@ -27,6 +27,8 @@ __all__ = ["write"]
 
 CHECKED = 4
 """Starts at which slopes are checked against differences of walks."""
+SHOWN = 2.0
+"""Strides at the end of a run that are drawn before and after."""
 _SPAN = ("strides", "duration", "samples")
 _STEPS = ("scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events", "precision")
 _HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -78,7 +80,7 @@ _PATHS = (
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
     """Slopes at the first starts beside differences of whole runs."""
     space = Space(model, arguments["over"])
-    goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))  # type: ignore[arg-type]
+    goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
     run = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
     fixed = {f"initial.{name}": value for name, value in (arguments.get("initial") or {}).items()}
     first = found.history.isel(start=slice(0, CHECKED), iteration=0)
@@ -103,7 +105,9 @@ def _before_after(model: Model, arguments: Mapping[str, Any], found: Optimum, sh
             from jaxgait.arguments import starting
 
             start = starting(one, fixed)
-        runs.append(simulate(one, initial_state=start, progress=False, **options))
+        run = simulate(one, initial_state=start, progress=False, **options)
+        last = 0.0 if one.period is None else float(run.time[-1]) - SHOWN * float(one.period)
+        runs.append(run.sel(time=slice(last, None)))
     names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]
     return designs.before_and_after(runs[0], runs[1], names)
 
@@ -162,8 +166,13 @@ def _limits(found: Optimum) -> str:
 def _starts(found: Optimum) -> str:
     ends, names = found.ends, list(found.best)
     rows = [
-        [str(i), *(f"{ends[n].values[i]:.6g}" for n in names), f"{ends.objective.values[i]:.7g}"]
-        + [str(int(ends.evaluations[i])), why]
+        [
+            str(i),
+            *(f"{ends[n].values[i]:.6g}" for n in names),
+            f"{ends.objective.values[i]:.7g}",
+            str(int(ends.evaluations[i])),
+            why,
+        ]
         for i, why in enumerate(found.why_stopped)
     ]
     return "<h2>Starts</h2>" + _table(["start", *names, "objective", "evaluations", "why it stopped"], rows)

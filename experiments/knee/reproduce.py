@@ -168,9 +168,10 @@ def _map_caption(best: Any) -> str:
     last = best.history.objective.isel(iteration=-1).values
     reached = int((last > best.objective - REACHED).sum())
     return (
-        f"Correlation (its colours end at 0.93), peak flexion and period over k and c/k; grey: folded. Red: gradient "
-        f"searches from {last.size} starts (circles) to where they end after at most {best.history.sizes['iteration'] - 1} "
-        f"evaluations (stars); {reached} of them end within {REACHED:g} of the best rho found, the others as said below."
+        "Correlation (its colours end at 0.93), peak flexion and period over k and c/k; grey: folded. Red: gradient "
+        f"searches from {last.size} starts (circles) to where they end after at most "
+        f"{best.history.sizes['iteration'] - 1} evaluations (stars); {reached} of them end within {REACHED:g} of the "
+        "best rho found, the others as said below."
     )
 
 

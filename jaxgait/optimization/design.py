@@ -1,8 +1,8 @@
 """Search for design parameters: many starts side by side in a box, under limits, every trajectory with a status.
 
-Parameters are scaled to the unit box of their bounds. Each start is one search of a library (`methods`); what they ask
-for is evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). A failed run is a step
-to be rejected, and never an optimum.
+Parameters are scaled to the unit box of their bounds. Each start is one search of a library (`methods`); what they
+ask for is evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). A failed run is
+a step to be rejected, and never an optimum.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ def optimize(
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
             their value.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP.
-        gradient: "gait", of the periodic gait, by implicit differentiation; "run", through the whole run; "differences",
-            central ones of whole runs. "auto" takes the gait where the model is driven, all measures are content with
-            one stride and the gait is found from at least one start; otherwise the run. The result says which.
+        gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the whole run;
+            "differences": central ones of whole runs. "auto" takes the gait where the model is driven, all measures
+            are content with one stride, and the gait is found from at least one start; otherwise the run. The result
+            says which.
         initial: components of the initial state that differ from the model's own, by name.
         starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
         iterations: at most so many steps; derivative-free methods evaluate as often for each parameter, and once more.
@@ -71,8 +72,8 @@ def optimize(
         stability: modulus of the largest Floquet multiplier from which on a gait counts as failed, since no walk stays
             on it. It may be exceeded on the way from a start where it is.
         seed: of the Sobol points.
-        checkpoint: a file to which every evaluation is added; the same call on an existing file takes them from there and
-            continues.
+        checkpoint: a file to which every evaluation is added; the same call on an existing file takes them from there
+            and continues.
         progress: show a progress bar; None: only on a terminal.
         run: what `jaxgait.ensemble` takes: strides, duration, rtol, precision, ...
 

@@ -1,9 +1,10 @@
 """Objective and limits of the periodic gait itself, and their exact derivatives by the implicit function theorem.
 
-A gait that repeats every stride is a fixed point ``z = P(theta, z)`` of the stride's map, whose derivative by the design
-is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of one stride
-therefore has the derivative ``f_theta + f_z dz``, and no transient is differentiated. The gait need not be stable: across
-a subharmonic range the objective of the period-one gait stays smooth, where that of a walk that strays from it does not.
+A gait that repeats every stride is a fixed point ``z = P(theta, z)`` of the stride's map, whose derivative by the
+design is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of one
+stride therefore has the derivative ``f_theta + f_z dz``, and no transient is differentiated. The gait need not be
+stable: across a subharmonic range the objective of the period-one gait stays smooth, where that of a walk that strays
+from it does not.
 
 Along a search the last gait, moved along its tangent, is the next guess: two strides are enough for most steps. An
 adaptive solver makes the stride's map smooth only to its tolerance, so that Newton's method is stopped there and the
@@ -210,7 +211,7 @@ class PeriodicGait:
     def _evaluated(self, who: np.ndarray, x: np.ndarray, root: Root, step: np.ndarray, linear: Linear) -> Evaluated:
         """Values and slopes at the gaits, one Newton step beyond the strides that were run."""
         n, m = x.shape[1], step.shape[1]
-        found = (root.status == CONVERGED)[:, None, None]
+        found = np.asarray(root.status == CONVERGED)[:, None, None]
         blank = np.where(found, 1.0, np.nan)
         slopes = np.where(found, linear.slopes, 0.0)
         turn, by_point = slopes[:, :m, n:], slopes[:, m:, n:]

@@ -178,7 +178,7 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], E
                 x0,
                 method=name,
                 jac=None if name in GRADIENT_FREE else at.slope,
-                bounds=scipy.optimize.Bounds(np.zeros(len(x0)), np.ones(len(x0)), keep_feasible=True),
+                bounds=[(0.0, 1.0)] * len(x0),
                 options={key: value(settings, at, len(x0)) for key, value in options.items()},
                 **limited,
             )
@@ -225,7 +225,7 @@ def _restored(at: Scaled, x: np.ndarray, settings: Settings) -> np.ndarray:
     return x
 
 
-def _constraints(name: str, at: _Scaled) -> Any:
+def _constraints(name: str, at: Scaled) -> Any:
     if name == "SLSQP":
         return {"type": "ineq", "fun": at.slack, "jac": at.slack_slopes}
     slope = {} if name in GRADIENT_FREE else {"jac": at.slack_slopes}

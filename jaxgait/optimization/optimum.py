@@ -1,4 +1,4 @@
-"""What a search found, and how firm it is: multipliers, curvature along and across the ridge, room around the optimum."""
+"""What a search found, and how firm it is: multipliers, curvature along and across the ridge, room around it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOSS = 1e-3
 """Loss for which the room around an optimum is given, relative to the objective."""
 NEAR = 0.02
 """Step of the differences of slopes for the Hessian, as a fraction of the box."""
-ACTIVE = 1e-6
+ACTIVE = 1e-5
 """A limit with less slack than this, relative to its value, can hold an optimum."""
 
 
@@ -67,8 +67,10 @@ class Optimum:
     why_stopped: list[str]
     """One sentence per start."""
     history: xr.Dataset
-    """Parameters, objective, limits, slopes and status over (`start`, `iteration`); a start that has stopped stays where it
-    ended."""
+    """Parameters, objective, limits, slopes and status over (`start`, `iteration`).
+
+    A start that has stopped stays where it ended.
+    """
     method: str = ""
     gradient: str = ""
     """Which gradient was used, in words."""

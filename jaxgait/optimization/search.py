@@ -15,7 +15,18 @@ from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
-from jaxgait.optimization.methods import EDGE, FAILED, GRADIENT_FREE, KEPT, METHODS, SERIAL, STEEP, Ended, Settings
+from jaxgait.optimization.methods import (
+    EDGE,
+    FAILED,
+    FIRST_STEP,
+    GRADIENT_FREE,
+    KEPT,
+    METHODS,
+    SERIAL,
+    STEEP,
+    Ended,
+    Settings,
+)
 from jaxgait.optimization.optimum import Optimum, around, balance
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
@@ -57,9 +68,12 @@ class Search:
         self._rows, self._stable = [[] for _ in x], [False] * len(x)
         search = METHODS[self._method]
         lanes = [lambda ask, x0=x0: search(ask, x0, self._settings) for x0 in x]
-        with Checkpoint(self._file, self._fingerprint(x)) as self._known:
-            with tqdm(desc="optimize", unit="run", disable=None if progress is None else not progress) as self._bar:
-                ended = self._run(lanes)
+        shown = None if progress is None else not progress
+        with (
+            Checkpoint(self._file, self._fingerprint(x)) as self._known,
+            tqdm(desc="optimize", unit="run", disable=shown) as self._bar,
+        ):
+            ended = self._run(lanes)
         return self._summed_up(x, ended)
 
     def _run(self, lanes: Sequence[Callable[[Ask], Ended]]) -> list[Ended]:
@@ -206,11 +220,9 @@ class Search:
 
     def _why(self, i: int, end: Ended, row: Row) -> str:
         """One sentence on how a start ended."""
-        found, settings, goal = row.found, self._settings, self._settings.goal
+        found, goal = row.found, self._settings.goal
         if end.message == FAILED or not found.fine:
-            code = int(self._rows[i][0].found.status)
-            said = "is no stable gait" if code == UNSTABLE else f"failed: {outcome.sentence(self._model, code)}"
-            return f"the run at its start {said}" if code else "the objective or its slope is not finite at its start"
+            return self._failed(int(self._rows[i][0].found.status))
         if goal.limits and goal.slack(found.values).min() < -KEPT:
             worst = int(np.argmin(goal.slack(found.values)))
             return f"ended outside its limits: {goal.limits[worst]}, reached {float(found.values[1 + worst]):.6g}"
@@ -219,16 +231,24 @@ class Search:
         at = self._walls(row.x)
         if self._method in GRADIENT_FREE or self._method == "adam":
             return end.message + at
-        slope, size = self._slope(row), abs(float(found.values[0]))
-        flat = 0.1 * slope <= 10 * STEEP * settings.tolerance * max(size, 0.1 * slope)
-        if end.converged and flat:
-            return f"converged{at}: a slope of {slope:.1e} per box is left"
+        return self._content(end, at, self._slope(row), abs(float(found.values[0])))
+
+    def _failed(self, status: int) -> str:
+        """Why a start did not get anywhere."""
+        if not status:
+            return "the objective or its slope is not finite at its start"
+        said = "is no stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
+        return f"the run at its start {said}"
+
+    def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
+        """With what slope a start that is a possible result ended."""
         left = f", though a slope of {slope:.1e} per box is left"
         if end.message == EDGE:
             return f"ended at an edge{at}{left}: {EDGE}"
-        if end.converged:
-            return f"found no better point{at}{left}"
-        return f"stopped{at}: {end.message}"
+        if not end.converged:
+            return f"stopped{at}: {end.message}"
+        flat = FIRST_STEP * slope <= 10 * STEEP * self._settings.tolerance * max(size, FIRST_STEP * slope)
+        return f"converged{at}: a slope of {slope:.1e} per box is left" if flat else f"found no better point{at}{left}"
 
     def _walls(self, x: np.ndarray) -> str:
         space = self._space
@@ -251,6 +271,12 @@ class Search:
             "objective": (dims, values[..., 0], _labels("1", "objective, in its own unit")),
             "status": (dims, status, _labels("1", _STATUS)),
         }
+        allowed = grid(self._allowed).astype(np.int32)
+        data["allowed"] = (
+            dims,
+            allowed,
+            _labels("1", "whether it may be the result: completed, stable, within limits"),
+        )
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
             data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))

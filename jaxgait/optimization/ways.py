@@ -86,24 +86,24 @@ def way(
 
 def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Mapping[str, Any], by_name: bool) -> str:
     """Why there can be no periodic gait to differentiate; empty if there can."""
-    if model.period is None:
-        return f"{type(model).__name__} is not driven with a period"
-    if fixed:
-        return "a component of the initial state is given, and a gait does not remember it"
-    if run.get("duration") is not None:
-        return "duration is given, and a gait lasts one stride"
-    if not by_name and goal.strides is None:
-        return "of functions of a run it is not known whether one stride is enough"
-    if (goal.strides or 0) > 1:
-        return f"the measures need {goal.strides} strides, and a gait has one"
     unknown = sorted(name for name, value in run.items() if value is not None and name not in _TAKEN)
-    if unknown or run.get("precision", "float64") != "float64":
-        return f"{unknown[0] if unknown else 'precision'} is an option of ensembles"
+    kind = type(model).__name__
+    reasons = {
+        f"{kind} is not driven with a period": model.period is None,
+        "a component of the initial state is given, and a gait does not remember it": bool(fixed),
+        "duration is given, and a gait lasts one stride": run.get("duration") is not None,
+        "of functions of a run it is not known whether one stride is enough": not by_name and goal.strides is None,
+        f"the measures need {goal.strides} strides, and a gait has one": (goal.strides or 0) > 1,
+        f"{', '.join(unknown)} belongs to ensembles": bool(unknown),
+        "precision must be float64": run.get("precision", "float64") != "float64",
+    }
+    found = [reason for reason, holds in reasons.items() if holds]
+    if found:
+        return found[0]
     if not isinstance(_scheme(model, run), Smooth):
-        return f"{type(model).__name__} does not move smoothly"
-    if any(leaf.ndim for leaf in state_variables(jax.eval_shape(model.initial_state)).values()):
-        return f"the state of {type(model).__name__} has arrays"
-    return ""
+        return f"{kind} does not move smoothly"
+    state = state_variables(jax.eval_shape(model.initial_state))
+    return f"the state of {kind} has arrays" if any(leaf.ndim for leaf in state.values()) else ""
 
 
 def _scheme(model: Model, run: Mapping[str, Any]) -> Any:

@@ -16,7 +16,10 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
 __all__ = ["before_and_after", "convergence", "paths", "room", "slopes"]
 
-_LEAST = 1e-12
+_LEAST = 1e-9
+"""Smallest distance from the best that is drawn, relative to the objective."""
+_WIDEST = 100.0
+"""Largest change in percent that is drawn."""
 
 
 def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]]) -> Figure:
@@ -79,22 +82,23 @@ def convergence(found: Optimum, sign: float) -> Figure:
         sign: 1 if the objective was maximised, -1 if it was minimised.
     """
     history = found.history
-    values = np.where(history.status.values == 0, sign * history.objective.values, -np.inf)
+    values = np.where(history.allowed.values == 1, sign * history.objective.values, -np.inf)
     gap = sign * found.objective - np.maximum.accumulate(values, axis=1)
+    least = _LEAST * (abs(found.objective) or 1.0)
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 4.0))
         for one, status in zip(gap, history.status.values, strict=True):
             seen = np.flatnonzero(np.isfinite(one) & (status != -1))
-            ax.semilogy(1 + seen, np.maximum(one[seen], _LEAST), lw=1.0, color=BLUE, alpha=0.6)
+            ax.semilogy(1 + seen, np.maximum(one[seen], least), lw=1.0, color=BLUE, alpha=0.6)
             if seen.size:
-                ax.semilogy(1 + seen[-1], max(one[seen[-1]], _LEAST), "*", color=ORANGE, mec="black", ms=9)
-        ax.set(xlabel="evaluations of a start", ylabel="best so far, from the best of all starts")
+                ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
+        ax.set(xlabel="evaluations of a start", ylabel="objective lost to the best of all starts")
         ax.set_title(f"{found.method}, gradient {found.gradient}", loc="left", fontsize=8)
     return figure
 
 
 def room(found: Optimum) -> Figure:
-    """How far each parameter may move from the optimum for a small loss, alone and with the others following.
+    """How far each parameter may move for a small loss, alone and with the others following; up to 100 %.
 
     Raises:
         ValueError: if nothing is known around the optimum.
@@ -107,8 +111,8 @@ def room(found: Optimum) -> Figure:
         for i, name in enumerate(names):
             size = abs(found.best[name]) or 1.0
             down, up = (100.0 * x / size for x in local.room[name])
-            follows = 100.0 * local.ridge[name] / size
-            if np.isfinite(follows) and follows > 0.0:
+            follows = min(100.0 * local.ridge[name] / size, _WIDEST)
+            if follows > 0.0:
                 ax.barh(i, 2 * follows, left=-follows, height=0.3, color=GREY, alpha=0.4)
             ax.barh(i, down + up, left=-down, height=0.6, color=BLUE, alpha=0.8)
         ax.axvline(0.0, color="black", lw=1)
@@ -152,13 +156,25 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
         after: the same with the best parameters.
         variables: which.
     """
+    panels: dict[str, list[str]] = {}
+    for name in variables:
+        panels.setdefault(str(after[name].attrs.get("units")), []).append(name)
     with style():
-        figure, axes = plt.subplots(len(variables), 1, figsize=(7.2, 2.2 * len(variables) + 0.6), squeeze=False)
-        for ax, name in zip(axes[:, 0], variables, strict=True):
-            ax.plot(before.time, before[name], color=GREY, lw=1.2, label="before")
-            ax.plot(after.time, after[name], color=BLUE, lw=1.2, label="after")
-            ax.set_ylabel(axis_label(name, after[name].attrs.get("units")))
-            ax.set_title(after[name].attrs.get("long_name", ""), loc="left", fontsize=8)
-        axes[0, 0].legend(ncols=2, loc="upper right")
+        figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, 3.0 * len(panels) + 0.4), squeeze=False)
+        for ax, (unit, names) in zip(axes[:, 0], panels.items(), strict=True):
+            for name in names:
+                _compared(ax, before, after, name, alone=len(names) == 1)
+            ax.set_ylabel(axis_label(after[names[0]].attrs.get("long_name", names[0]), unit))
+            ax.legend(ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
         axes[-1, 0].set_xlabel(axis_label("time", "s"))
     return figure
+
+
+def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, alone: bool) -> None:
+    """One variable before and after; what is the same in both, such as a measured curve, once."""
+    told = "" if alone else f"{name}, "
+    if np.array_equal(before[name], after[name], equal_nan=True):
+        ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=name)
+        return
+    ax.plot(before.time, before[name], color=ORANGE, lw=1.2, label=f"{told}before")
+    ax.plot(after.time, after[name], color=BLUE, lw=1.2, label=f"{told}after")

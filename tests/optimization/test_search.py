@@ -1,4 +1,4 @@
-"""The search: optima known in closed form, limits, gaits against runs, what cannot be had, and what is kept in a file."""
+"""The search: optima known in closed form, limits, gaits against runs, what cannot be had, what is kept in a file."""
 
 import json
 
@@ -82,7 +82,12 @@ def test_a_gait_that_no_walk_stays_on_is_no_optimum():
 def test_limits_are_met_where_they_bind():
     limits = [at_least("clearance", 1.0)]
     found = optimize(
-        Bungee(), minimize="peak_rope_force", over={"stiffness": (15.0, 60.0)}, subject_to=limits, duration=20, **QUICK
+        Bungee(),
+        minimize="peak_rope_force",
+        over={"stiffness": (15.0, 60.0)},
+        subject_to=limits,
+        duration=20.0,
+        **QUICK,
     )
     assert "whole run" in found.gradient
     assert -1e-8 <= found.limits["clearance >= 1"] < 1e-5
