@@ -171,3 +171,20 @@ def test_limits_read_as_they_are_written():
     assert str(at_most("excursion", 2)) == "excursion <= 2" and at_most("excursion", -4.0).scale == 4.0
     with pytest.raises(ValueError, match="the value of a limit must be a finite number"):
         at_least("excursion", float("nan"))
+
+
+def test_a_population_is_one_batch():
+    """CMA-ES asks for a whole population at once; it ends near k = 1 on the bound of c."""
+    pytest.importorskip("cma")
+    found = optimize(
+        Oscillator(),
+        maximize="excursion",
+        over=BOX,
+        method="CMA-ES",
+        starts=[{"k": 1.5, "c": 1.0}],
+        iterations=25,
+        strides=4,
+        **QUICK,
+    )
+    assert found.best["k"] == pytest.approx(1.0, abs=0.05) and found.best["c"] < 0.25
+    assert found.local is None and "values alone" in found.gradient
