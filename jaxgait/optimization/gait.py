@@ -211,7 +211,7 @@ class PeriodicGait:
     def _evaluated(self, who: np.ndarray, x: np.ndarray, root: Root, step: np.ndarray, linear: Linear) -> Evaluated:
         """Values and slopes at the gaits, one Newton step beyond the strides that were run."""
         n, m = x.shape[1], step.shape[1]
-        found = np.asarray(root.status == CONVERGED)[:, None, None]
+        found = np.equal(root.status, CONVERGED).reshape(-1, 1, 1)
         blank = np.where(found, 1.0, np.nan)
         slopes = np.where(found, linear.slopes, 0.0)
         turn, by_point = slopes[:, :m, n:], slopes[:, m:, n:]

@@ -228,7 +228,7 @@ def _restored(at: Scaled, x: np.ndarray, settings: Settings) -> np.ndarray:
 def _constraints(name: str, at: Scaled) -> Any:
     if name == "SLSQP":
         return {"type": "ineq", "fun": at.slack, "jac": at.slack_slopes}
-    slope = {} if name in GRADIENT_FREE else {"jac": at.slack_slopes}
+    slope: dict[str, Any] = {} if name in GRADIENT_FREE else {"jac": at.slack_slopes}
     return scipy.optimize.NonlinearConstraint(at.slack, 0.0, np.inf, **slope)
 
 
