@@ -242,7 +242,7 @@ class PeriodicGait:
         z = self._starts(x)
         for _ in range(SETTLE):
             after = self.strides(x, z, slopes=False).next
-            z = np.where(np.isfinite(after).all(axis=1)[:, None], after, z)
+            z = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, z)
         return z
 
     def _starts(self, x: np.ndarray) -> np.ndarray:
