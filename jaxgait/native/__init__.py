@@ -16,6 +16,9 @@ GPUs every member is a thread of such a kernel.
     kernel      such a part as a loop over the members, in LLVM's language
     machine     its machine code
     disk        what was compiled, for the next process
+    identity    what a function is, so that its program is found there without tracing
+    facts, surroundings  what is told of code, and of what surrounds it
+    stored      programs, compiled or found
     calls       how XLA calls it
     primitives  what JAX's loops, branches and calls are made of, in all its versions
     checks      checks of numbers at run time that are left out
@@ -38,6 +41,7 @@ Nothing here knows of mechanics: no model and no solver knows of it.
 """
 
 from jaxgait.native.members import explain, looped
-from jaxgait.native.program import compiled, kept, native
+from jaxgait.native.program import native
+from jaxgait.native.stored import Program, compiled, general, kept, program_of
 
-__all__ = ["compiled", "explain", "kept", "looped", "native"]
+__all__ = ["Program", "compiled", "explain", "general", "kept", "looped", "native", "program_of"]

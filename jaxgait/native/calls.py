@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxgait.native import machine
+from jaxgait.native import disk, machine
 from jaxgait.native.kernel import Kernel, assembly
 
 SIZE = 0
@@ -37,7 +37,11 @@ METADATA = {"major": 24, "minor": 28, "traits": 32}
 EXECUTE = 3
 """The stage in which buffers are there."""
 
-_known: set[str] = set()
+PREFIX = "jaxgait_"
+"""Beginning of the names of kernels."""
+
+_known: dict[str, str] = {}
+"""Kernels that XLA knows, and the names of their machine code on disk."""
 _lock = threading.Lock()
 
 
@@ -129,13 +133,35 @@ def _field(name: str, structure: str, offset: int, type: str = "ptr") -> list[st
 
 def registered(text: str, optimised: bool = False) -> str:
     """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process."""
-    name = "jaxgait_" + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
+    name = PREFIX + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
     with _lock:
         if name not in _known:
-            found = machine.address(name, text.replace("KERNEL", name), optimised=optimised)
-            jax.ffi.register_ffi_target(name, _capsule(found), platform="cpu")
-            _known.add(name)
+            text = text.replace("KERNEL", name)
+            found = machine.address(name, text, optimised=optimised)
+            _register(name, found, machine.key(text, optimised))
     return name
+
+
+def stored_as(name: str) -> str:
+    """The name on disk of the machine code of a kernel that is known to XLA; it is there from now on."""
+    machine.keep(name, _known[name])
+    return _known[name]
+
+
+def restored(name: str, key: str) -> bool:
+    """Makes a kernel known to XLA from its machine code on disk; whether that is there."""
+    with _lock:
+        if name not in _known:
+            code = disk.load(key)
+            if code is None:
+                return False
+            _register(name, machine.linked(name, lambda: code), key)
+    return True
+
+
+def _register(name: str, address: int, key: str) -> None:
+    jax.ffi.register_ffi_target(name, _capsule(address), platform="cpu")
+    _known[name] = key
 
 
 def _capsule(address: int) -> Any:

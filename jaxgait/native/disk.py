@@ -1,9 +1,10 @@
 """Compiled programs and machine code on disk, so that the next process finds them.
 
 They lie in JAX's own cache folder (`jax_compilation_cache_dir`, or the environment variable JAX_COMPILATION_CACHE_DIR)
-where one is set, otherwise in a folder of the user's; JAXGAIT_CACHE names another folder, or is "off". Files are named
-by their content's origin: what was compiled, by which versions, for which processor. A file that is damaged is compiled
-anew, without a writable folder nothing is kept.
+where one is set, otherwise in a folder of the user's; JAXGAIT_CACHE names another folder, or is "off", and
+JAXGAIT_CACHE_GB says how many gigabytes they may take (2). Files are named by their content's origin: what was
+compiled, by which versions, for which processor. A file that is damaged is compiled anew, with a warning; without a
+writable folder nothing is kept.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
+import math
 import os
 import pathlib
 import sys
 import tempfile
+import warnings
 
 import jax
 import llvmlite.binding as llvm
 
-LARGEST = 2 * 2**30
-"""Bytes that are kept at most; files unused for longest go first."""
+LARGEST = 2_000_000_000
+"""Bytes that are kept at most unless JAXGAIT_CACHE_GB says otherwise."""
 
 _DIGEST = 32
+_FORMAT = "2"
+"""Another one for files that must not be read any more: earlier ones held programs without their machine code."""
 
 
 def folder() -> pathlib.Path | None:
@@ -63,7 +68,7 @@ def _origin() -> str:
     names = ("jax", "jaxlib", "llvmlite")
     versions = [f"{name} {importlib.metadata.version(name)}" for name in names]
     processor = (llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return "\n".join([*versions, *processor, str(sys.version_info[:2]), os.environ.get("XLA_FLAGS", ""), ""])
+    return "\n".join([_FORMAT, *versions, *processor, str(sys.version_info[:2]), os.environ.get("XLA_FLAGS", ""), ""])
 
 
 def load(name: str) -> bytes | None:
@@ -78,6 +83,7 @@ def load(name: str) -> bytes | None:
         return None
     data = content[_DIGEST:]
     if hashlib.sha256(data).digest() != content[:_DIGEST]:
+        warn(name, "it is damaged")
         forget(name)
         return None
     with contextlib.suppress(OSError):
@@ -110,11 +116,35 @@ def forget(name: str) -> None:
             os.unlink(where / name)
 
 
+@functools.cache
+def warn(name: str, reason: str) -> None:
+    """Says once of a file that it is of no use."""
+    warnings.warn(
+        f"jaxgait compiles again what lay in its cache as {name[:24]}: {reason}", RuntimeWarning, stacklevel=2
+    )
+
+
+def largest() -> int:
+    """Bytes that are kept at most; files unused for longest go first.
+
+    Raises:
+        ValueError: if JAXGAIT_CACHE_GB is no positive number.
+    """
+    chosen = os.environ.get("JAXGAIT_CACHE_GB", "")
+    try:
+        size = float(chosen) if chosen else LARGEST / 1e9
+    except ValueError:
+        size = math.nan
+    if not 0.0 < size < math.inf:
+        raise ValueError(f"JAXGAIT_CACHE_GB must be a positive number of gigabytes, such as 0.5, got {chosen!r}")
+    return int(size * 1e9)
+
+
 def _tidy(where: pathlib.Path) -> None:
-    """Deletes the files unused for longest, down to `LARGEST` bytes."""
+    """Deletes the files unused for longest, down to `largest()` bytes."""
     files = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in where.iterdir() if p.is_file()), reverse=True)
-    total = 0
+    total, most = 0, largest()
     for _, size, path in files:
         total += size
-        if total > LARGEST:
+        if total > most:
             path.unlink(missing_ok=True)

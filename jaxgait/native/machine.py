@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -17,6 +18,8 @@ from jaxgait.native import disk
 OPTIMISATION = 2
 
 _loaded: dict[str, Any] = {}
+_codes: dict[str, bytes] = {}
+"""Their object code, should the folder for it change, or lose it."""
 _lock = threading.Lock()
 
 
@@ -28,19 +31,36 @@ def address(name: str, text: str, *, optimised: bool = False) -> int:
         text: a module in LLVM's assembly language that defines it. It may call functions of the C library.
         optimised: whether LLVM's passes go over it first: they pay where there are loops.
     """
+    return linked(name, lambda: _object_code(text, optimised))
+
+
+def linked(name: str, code: Callable[[], bytes]) -> int:
+    """The address of a function of which there is object code, loaded at most once."""
     with _lock:
         if name not in _loaded:
-            library = llvm.JITLibraryBuilder().add_object_img(_object_code(text, optimised)).add_current_process()
+            _codes[name] = code()
+            library = llvm.JITLibraryBuilder().add_object_img(_codes[name]).add_current_process()
             _loaded[name] = library.export_symbol(name).link(_linker(), name)
         return _loaded[name][name]
 
 
+def key(text: str, optimised: bool = False) -> str:
+    """The name on disk of a module's object code."""
+    return disk.key("loops" if optimised else "kernel", text)
+
+
+def keep(name: str, key: str) -> None:
+    """Sees to it that the object code of a function that is loaded is on disk."""
+    if disk.load(key) is None:
+        disk.store(key, _codes[name])
+
+
 def _object_code(text: str, optimised: bool = False) -> bytes:
-    key = disk.key("loops" if optimised else "kernel", text)
-    code = disk.load(key)
+    name = key(text, optimised)
+    code = disk.load(name)
     if code is None:
         code = _compiled(text, optimised)
-        disk.store(key, code)
+        disk.store(name, code)
     return code
 
 

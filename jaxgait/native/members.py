@@ -24,6 +24,7 @@ from jax.interpreters import batching, mlir
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
 from jaxgait.native.code import Code, count, loops
+from jaxgait.native.identity import made_of
 from jaxgait.native.loops import assembly
 from jaxgait.native.primitives import Call, Scan, While, bind, read
 from jaxgait.native.reading import Unsupported, read_loop
@@ -47,7 +48,8 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
         assured: see `jaxgait.native.native`.
     """
-    return rewritten(function, lambda program, args: _evaluate(program, args, tuple(assured)), anywhere=True)
+    evaluate = lambda program, args: _evaluate(program, args, tuple(assured))
+    return made_of(rewritten(function, evaluate, anywhere=True), "looped", function, tuple(assured))
 
 
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -82,6 +83,12 @@ def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = (), re
     return reader.code
 
 
+@functools.cache
+def _name(dtype: np.dtype) -> str:
+    """The name of a type, which NumPy takes its time to spell."""
+    return str(dtype)
+
+
 def _number(x: Array) -> int:
     """The value of a single number."""
     return int(_small(x))
@@ -121,7 +128,7 @@ class Reader:
 
     def value(self, dtype: Any) -> int:
         """A new value."""
-        if str(dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)) not in TYPES:
+        if _name(np.dtype(dtype)) not in TYPES:
             raise Unsupported(f"values of type {dtype}")
         if len(self.code.dtypes) >= LONGEST:
             raise Unsupported(f"more than {LONGEST} values")
@@ -147,7 +154,7 @@ class Reader:
     def constant(self, x: Any, dtype: Any) -> int:
         """A number that is known."""
         number = np.asarray(x, dtype).reshape(())
-        return self._once(("constant", str(number.dtype), number.tobytes()), lambda: self._constant(number))
+        return self._once(("constant", number.dtype.str, number.tobytes()), lambda: self._constant(number))
 
     def _constant(self, number: np.ndarray) -> int:
         v = self.value(number.dtype)
@@ -193,7 +200,7 @@ class Reader:
             return simple
         kept = {k: params[k] for k in ("y", "rounding_method") if k in params}
         alike = tuple(sorted(inputs)) if name in COMMUTATIVE else tuple(inputs)
-        key = (name, str(np.dtype(dtype)), alike, *sorted((k, str(x)) for k, x in kept.items()))
+        key = (name, np.dtype(dtype).str, alike, *sorted((k, str(x)) for k, x in kept.items()))
         return self._once(key, lambda: self._compute(name, tuple(inputs), dtype, kept))
 
     def _compute(self, name: str, inputs: tuple[int, ...], dtype: Any, params: dict[str, Any]) -> int:

@@ -76,6 +76,7 @@ def test_counts_that_do_not_fit_are_unknown():
 
 @pytest.mark.parametrize("lost", ["scan", "while", "cond", "jit"])
 def test_what_is_unknown_is_left_to_xla(monkeypatch, lost):
+    monkeypatch.setenv("JAXGAIT_CACHE", "off")  # a program on disk is that of the files of this package
     monkeypatch.setitem(primitives.READERS, lost, lambda name, params: None)
     primitives.warn.cache_clear()
     with pytest.warns(RuntimeWarning, match=f"another form of '{lost}'"):

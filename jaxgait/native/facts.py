@@ -1,0 +1,95 @@
+"""What is told of code, which never changes: what it does, and the names that it uses.
+
+See `jaxgait.native.identity`.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple, no_type_check
+
+_BY_TEXT = ("__import__", "compile", "eval", "exec", "import_module")
+_BY_NAME = ("globals", "locals", "vars")
+_OUTSIDE = ("environ", "getenv", "input", "open", "read_bytes", "read_text")
+ELSEWHERE = frozenset([*_BY_TEXT, *_BY_NAME, *_OUTSIDE])
+"""Names by which code of a user's own may look at what is not told here."""
+
+
+class Facts(NamedTuple):
+    """What is told of code, which never changes."""
+
+    code: types.CodeType
+    digest: str
+    paths: tuple[tuple[str, ...], ...]
+    """Global names that it uses, each with the attributes that are taken of it at once."""
+    imports: tuple[tuple[str, int, str], ...]
+    """Modules that it imports when it runs, how many levels up, and what of them; "" is the module itself."""
+    elsewhere: bool
+    """Whether it uses names by which it may look elsewhere."""
+
+
+_told: dict[int, Facts] = {}
+
+
+@no_type_check
+def facts(code: types.CodeType) -> Facts:
+    """What is told of code, nested functions included."""
+    if id(code) not in _told:
+        codes = list(_codes(code))
+        steps = [list(dis.get_instructions(one)) for one in codes]
+        paths = sorted({path for one in steps for path in _paths(one)})
+        imports = tuple(x for one in steps for x in _imports(one))
+        elsewhere = any(ELSEWHERE.intersection(one.co_names) for one in codes)
+        digest = hashlib.sha256(repr([_text(one) for one in codes]).encode(errors="surrogatepass")).hexdigest()
+        _told[id(code)] = Facts(code, digest, tuple(paths), imports, elsewhere)
+    return _told[id(code)]
+
+
+@no_type_check
+def _text(code: types.CodeType) -> Any:
+    """Code as plain values, without what is nested in it and where it stands."""
+    constants = [_constant(x) for x in code.co_consts]
+    table = getattr(code, "co_exceptiontable", b"")
+    counts = (code.co_flags, code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_code, table, constants, names, counts
+
+
+@no_type_check
+def _constant(x: Any) -> Any:
+    if isinstance(x, types.CodeType):
+        return "code"
+    if isinstance(x, tuple):
+        return [_constant(one) for one in x]
+    return (type(x).__name__, sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x))
+
+
+@no_type_check
+def _paths(steps: list[dis.Instruction]) -> Iterator[tuple[str, ...]]:
+    path: list[str] = []
+    for step in steps:
+        if path and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            path.append(step.argval)
+            continue
+        if path:
+            yield tuple(path)
+        path = [step.argval] if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else []
+
+
+@no_type_check
+def _imports(steps: list[dis.Instruction]) -> Iterator[tuple[str, int, str]]:
+    for i, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level, names = steps[i - 2].argval, steps[i - 1].argval
+            yield from ((step.argval, level, name) for name in names or ("",))
+
+
+@no_type_check
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)

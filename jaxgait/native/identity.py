@@ -1,0 +1,438 @@
+"""What a function is, told without running it: two with the same identity trace to the same program.
+
+A program on disk that is to be found without tracing needs a name that holds everything it depends on. That is read off
+the objects in memory, which are what will run, wherever they were defined: bytecode and constants of functions, what
+they refer to by name, closures, defaults, classes with their methods and bases, instances by their state, arrays by
+their bytes. Code of this package counts by its files, too, and its compiler (this folder) as a whole; code of libraries
+by its files' sizes and times of change, by functions of others that were put into it, and by everything that is
+installed; then come JAX's settings and the environment variables that JAX and equinox read.
+
+Whatever cannot be told has no identity: such programs are traced. That is what has a state of its own (a lock, an open
+file, a generator, a traced value, a function with a cache), and in code of a user's own whatever may look elsewhere:
+`eval`, `open`, names worked out at run time, modules that are handed on as a whole, random numbers, the clock, any
+module of Python that is not known to be pure, any library that is not known to be.
+
+Not seen are data of libraries that a user changes from outside, such as a coefficient of one of diffrax's tables.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import enum
+import functools
+import hashlib
+import importlib
+import re
+import sys
+import threading
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, no_type_check
+
+import jax
+import jaxtyping
+import numpy as np
+from jax.core import Tracer
+
+from jaxgait.native.facts import facts
+from jaxgait.native.surroundings import (
+    LIBRARIES,
+    PACKAGE,
+    PURE,
+    ROOM,
+    Unidentified,
+    file_of,
+    foreign,
+    owner,
+    scanned,
+    settings,
+)
+
+__all__ = ["identity", "made_of"]
+
+MADE_OF = "__made_of__"
+"""An attribute of functions that keep books of their own: what decides what they do."""
+KEEPERS = frozenset([f"{ROOM}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
+"""Modules that keep and find programs, but make none."""
+
+_PLAIN = frozenset(
+    [type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice]
+)
+_BUILT_IN = (
+    *(types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType),
+    *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc),
+)
+_TYPING = ("typing", "types", "jaxtyping")
+_NO_PART = frozenset(["__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"])
+_CHECKING = jaxtyping.jaxtyped.__code__.co_filename
+"""Where functions come from that check the types of others, in tests."""
+_BOOKS = (ContextVar, threading.local, type(threading.Lock()), type(threading.RLock()))
+"""What this package keeps its books in, which decide no program."""
+
+T = Callable[..., Any]
+
+
+def made_of(function: T, *parts: Any) -> T:
+    """Notes what decides what a function does, of one that keeps books of its own."""
+    setattr(function, MADE_OF, parts)
+    return function
+
+
+def identity(*things: Any) -> str | None:
+    """A name for what some functions and values do, the same in every process in which they do the same.
+
+    Args:
+        things: functions, values, and pytrees of them; `jax.ShapeDtypeStruct` stands for an argument.
+
+    Returns:
+        Hexadecimal digits, None for what has no identity.
+    """
+    found = _Identity()
+    try:
+        found.add(things)
+    except Unidentified:
+        return None
+    return found.digest()
+
+
+@no_type_check  # (by tests: it makes a hundred thousand calls)
+class _Identity:
+    """A digest that grows; functions, classes and modules are numbered and written down once."""
+
+    def __init__(self) -> None:
+        self._tokens: list[str] = []
+        self._whose = "own"
+        self._numbers: dict[int, int] = {}
+        self._alive: list[Any] = []  # an address that is free again may be another thing's
+        self._waiting: deque[Any] = deque()
+        self._libraries: set[str] = set()
+
+    def add(self, thing: Any) -> None:
+        self._put("settings", *settings())
+        self._visit(thing)
+        self._work()
+        self._whose = "package"
+        for name in sorted(sys.modules):
+            if _in_room(name):
+                self._room(sys.modules[name])
+        for where, function in foreign():
+            self._put("put into", where)
+            self._visit(function)
+        self._work()
+
+    def _work(self) -> None:
+        while self._waiting:
+            one = self._waiting.popleft()
+            self._put("definition")
+            if isinstance(one, type):
+                self._class(one)
+            else:
+                self._function(one)
+
+    def digest(self) -> str:
+        for name in sorted(self._libraries):
+            self._put("library", name, scanned(name))
+        text = "".join([f"{len(token)}:{token}" for token in self._tokens])
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+    def _put(self, *tokens: str) -> None:
+        self._tokens += tokens
+
+    def _visit(self, x: Any) -> None:
+        if type(x) in _PLAIN:
+            self._put(type(x).__name__, repr(x))
+        elif isinstance(x, Tracer):
+            raise Unidentified(x)
+        elif isinstance(x, jax.ShapeDtypeStruct):
+            self._put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
+        elif isinstance(x, types.FunctionType) and x.__code__.co_filename == _CHECKING and hasattr(x, "__wrapped__"):
+            self._visit(x.__wrapped__)  # (the other one only checks its types)
+        elif isinstance(x, types.FunctionType | type) and not isinstance(x, types.GenericAlias):
+            self._known(x)
+            if self._new(x):
+                self._waiting.append(x)
+        elif isinstance(x, enum.Enum):
+            self._put("member", x.name)
+            self._visit(type(x))
+        elif isinstance(x, np.ndarray | np.generic | jax.Array):
+            self._array(x)
+        elif type(x) in (tuple, list, dict, set, frozenset, types.MappingProxyType):
+            self._container(x)
+        elif isinstance(x, _BUILT_IN):
+            self._built_in(x)
+        elif type(x).__module__ in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
+            self._put("typing", repr(x))
+        else:
+            self._object(x)
+
+    def _new(self, x: Any) -> bool:
+        """Writes down a reference; whether it is the first one."""
+        known = len(self._numbers)
+        number = self._numbers.setdefault(id(x), known)
+        self._alive.append(x)
+        self._put("reference", str(number))
+        return number == known
+
+    def _array(self, x: Any) -> None:
+        try:
+            data = np.asarray(x)
+        except Exception as error:  # random keys, arrays spread over machines
+            raise Unidentified(x) from error
+        if data.dtype.kind == "O":
+            raise Unidentified(x)
+        self._put("array", type(x).__name__, str(data.dtype), str(data.shape), str(getattr(x, "weak_type", False)))
+        self._put(hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest())
+
+    def _container(self, x: Any) -> None:
+        self._put(type(x).__name__, str(len(x)))
+        if isinstance(x, set | frozenset):
+            self._put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
+            return
+        for one in x.items() if isinstance(x, Mapping) else x:
+            self._visit(one)
+
+    def _apart(self, x: Any) -> str:
+        """The digest of something by itself, for where there is no order."""
+        inner = _Identity()
+        inner._whose = self._whose
+        inner._visit(x)
+        inner._work()
+        return inner.digest()
+
+    def _built_in(self, x: Any) -> None:
+        owner = getattr(x, "__self__", None)
+        module = getattr(x, "__module__", None) or getattr(getattr(x, "__objclass__", None), "__module__", "")
+        self._put("built in", module or "", getattr(x, "__qualname__", x.__name__))
+        self._known(types.SimpleNamespace(__module__=module))
+        self._library(module or "")
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            self._visit(owner)
+
+    def _object(self, x: Any) -> None:
+        """An instance: its class and its state, as for pickling, but by content."""
+        if not self._new(x):
+            return
+        for kind, parts in _PARTS.items():
+            if isinstance(x, kind):
+                self._container([type(x).__name__, *parts(x)])
+                return
+        if isinstance(x, types.ModuleType):
+            self._whole(x)
+        elif isinstance(x, types.CellType):
+            self._cell(x)
+        elif isinstance(x, types.CodeType):
+            self._code(x)
+        elif isinstance(x, _CACHED):
+            self._cached(x)
+        elif self._whose == "package" and isinstance(x, _BOOKS):
+            self._put("books", type(x).__qualname__)
+        elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
+            self._container([type(x), x.__wrapped__])
+        elif _plain_state(x):
+            self._container([type(x), {k: v for k, v in vars(x).items() if v is not x}])
+        else:
+            self._reduced(x)
+
+    def _reduced(self, x: Any) -> None:
+        if hasattr(x, "__wrapped__"):  # what JAX and functools make of a function
+            self._container([type(x), x.__wrapped__])
+            return
+        try:
+            reduced = x.__reduce_ex__(4)
+        except Exception as error:  # what cannot be pickled raises what it likes
+            raise Unidentified(x) from error
+        if isinstance(reduced, str):
+            self._container([type(x), reduced])
+            return
+        self._alive.append(reduced)
+        make, *parts = reduced
+        if make.__module__ == "copyreg":  # as pickling makes instances of any class
+            self._put("instance", make.__name__)
+        else:
+            self._visit(make)
+        for part in parts:
+            self._visit(list(part) if isinstance(part, Iterator) else part)
+
+    def _cell(self, cell: types.CellType) -> None:
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            self._put("empty")
+            return
+        self._visit(content)
+
+    def _function(self, x: types.FunctionType) -> None:
+        if hasattr(x, MADE_OF):
+            self._whose = "package"
+            self._visit(getattr(x, MADE_OF))
+            return
+        self._whose = owner(x.__code__.co_filename, x.__module__ or "")
+        self._put("function", self._whose, x.__module__ or "", x.__qualname__)
+        if self._whose == "package" and x.__module__ in KEEPERS:
+            return
+        self._code(x.__code__)
+        for cell in x.__closure__ or ():
+            self._cell(cell)
+        self._visit(x.__defaults__)
+        self._visit(x.__kwdefaults__)
+        if self._whose != "package":  # (whose functions have what decorators and test tools note on them)
+            self._visit({k: v for k, v in vars(x).items() if k not in _NO_PART})
+        if self._whose == "library":
+            self._library(x.__module__ or "")
+        else:
+            self._names(x)
+
+    def _code(self, code: types.CodeType) -> None:
+        self._put("code", facts(code).digest)
+
+    def _names(self, x: types.FunctionType) -> None:
+        """What a function refers to by name."""
+        told = facts(x.__code__)
+        if self._whose == "own" and told.elsewhere:
+            raise Unidentified(x)
+        for path in told.paths:
+            if path[0] in x.__globals__:
+                if _in_room(x.__module__) and _is_book(path[0], x.__globals__[path[0]]):
+                    continue
+                self._put("name", *path)
+                self._follow(x.__globals__[path[0]], path[1:])
+            elif not hasattr(builtins, path[0]):
+                self._put("missing", path[0])
+        for imported, level, name in told.imports:
+            self._put("import", imported, str(level), name)
+            self._follow(_import(x, imported, level), (name,) if name else ())
+
+    def _follow(self, value: Any, attributes: tuple[str, ...]) -> None:
+        """What an expression like `module.part.function` gives, as far as it goes through modules."""
+        library = False
+        while isinstance(value, types.ModuleType) and attributes:
+            library = self._look_into(value)
+            value, attributes = getattr(value, attributes[0], None), attributes[1:]
+        if library and owner(file_of(type(value).__module__), type(value).__module__) == "library":
+            self._part_of_library(value)
+        else:
+            self._visit(value)
+
+    def _part_of_library(self, x: Any) -> None:
+        """What a library holds under a name: functions, classes and numbers, or something that counts by its files."""
+        if hasattr(x, "__wrapped__"):
+            self._visit(x.__wrapped__)
+        elif isinstance(x, (types.FunctionType, type, np.ndarray, jax.Array, *_BUILT_IN)) or type(x) in _PLAIN:
+            self._visit(x)
+        else:
+            self._put("part of a library", type(x).__qualname__)
+
+    def _look_into(self, module: types.ModuleType) -> bool:
+        """Notes that a module's parts are used; whether it is a library's."""
+        self._known(types.SimpleNamespace(__module__=module.__name__))
+        library = owner(file_of(module.__name__), module.__name__) == "library"
+        if library:
+            self._library(module.__name__)
+        return library
+
+    def _whole(self, module: types.ModuleType) -> None:
+        """A module as a value: a library's counts by its files, of others everything may be used."""
+        self._put("module", module.__name__)
+        if not self._look_into(module):
+            for name, value in sorted(vars(module).items()):
+                if not name.startswith("__"):
+                    self._put("part", name)
+                    self._visit(value)
+
+    def _room(self, module: types.ModuleType) -> None:
+        """A module of the compiler: all that it defines, but for its books."""
+        for name, value in sorted(vars(module).items()):
+            if not (name.startswith("__") or isinstance(value, types.ModuleType) or _is_book(name, value)):
+                self._put("part", module.__name__, name)
+                self._visit(value)
+
+    def _cached(self, x: Any) -> None:
+        """A function with a cache, which may hold what was true before."""
+        if owner(x.__wrapped__.__code__.co_filename, x.__module__ or "") == "own":
+            raise Unidentified(x)
+        self._container([type(x), x.__wrapped__])
+
+    def _class(self, x: type) -> None:
+        whose = self._whose = owner(file_of(x.__module__), x.__module__)
+        self._put("class", whose, x.__module__, x.__qualname__)
+        if whose == "library":
+            self._library(x.__module__)
+            return
+        self._visit(type(x))
+        for base in x.__bases__:
+            self._visit(base)
+        for name, member in sorted(vars(x).items()):
+            hidden = name.startswith("__") and not _is_code(member) and name != "__dataclass_fields__"
+            if not (name in _NO_PART or name.startswith("_abc") or hidden):
+                self._put("member", name)
+                self._visit(member)
+
+    def _known(self, x: Any) -> None:
+        """Code of a user's own may refer to what it defines itself, and to libraries that are known."""
+        module = getattr(x, "__module__", None) or ""
+        top = module.partition(".")[0]
+        chance = "random" in module and top in ("numpy", "scipy")
+        library = owner(file_of(module), module) == "library"
+        if self._whose == "own" and library and (chance or top not in LIBRARIES | PURE):
+            raise Unidentified(x)
+
+    def _library(self, module: str) -> None:
+        top = module.partition(".")[0]
+        if top not in sys.stdlib_module_names and top not in ("", PACKAGE, "__main__"):
+            self._libraries.add(top)
+
+
+_OPTIONS = ("static_argnums", "static_argnames", "inline", "keep_unused")
+_FIELD = ("name", "default", "default_factory", "init", "kw_only", "metadata")
+_PARTS: dict[Any, Callable[[Any], list[Any]]] = {
+    property: lambda x: [x.fget, x.fset],
+    re.Pattern: lambda x: [x.pattern, x.flags],
+    weakref.ref: lambda x: [x()],
+    dataclasses.Field: lambda x: [getattr(x, name) for name in _FIELD],
+    functools.cached_property: lambda x: [x.func],
+    functools.partial: lambda x: [type(x), x.func, x.args, x.keywords],
+    types.MethodType | staticmethod | classmethod: lambda x: [x.__func__, getattr(x, "__self__", None)],
+    type(jax.jit(len)): lambda x: [x.__wrapped__, *(getattr(x._jit_info, name, None) for name in _OPTIONS)],
+}
+"""What counts of instances of some classes."""
+_CACHED = type(functools.cache(len))
+
+
+@no_type_check
+def _in_room(module: str | None) -> bool:
+    """Whether a module belongs to the compiler, but for what only keeps and finds its programs."""
+    return (module or "").startswith(ROOM + ".") and module not in KEEPERS
+
+
+@no_type_check
+def _is_book(name: str, value: Any) -> bool:
+    """Whether a module of the compiler keeps something there, which decides no program."""
+    defined = isinstance(value, types.FunctionType | type | tuple) or hasattr(value, "__wrapped__")
+    return name.startswith("_") and name.islower() and not defined
+
+
+@no_type_check
+def _is_code(member: Any) -> bool:
+    return isinstance(getattr(member, "__func__", member), types.FunctionType)
+
+
+@no_type_check
+def _plain_state(x: Any) -> bool:
+    """Whether an instance is what its dictionary holds."""
+    kind = type(x)
+    slots = any(vars(base).get("__slots__") for base in kind.__mro__)
+    own = any(getattr(kind, n, None) is not getattr(object, n, None) for n in ("__reduce_ex__", "__reduce__"))
+    python = kind.__flags__ & (1 << 9)  # made by a class statement
+    built_in = any(not base.__flags__ & (1 << 9) and base is not object for base in kind.__mro__)
+    return hasattr(x, "__dict__") and bool(python) and not slots and not own and not built_in
+
+
+def _import(x: types.FunctionType, name: str, level: int) -> types.ModuleType:
+    try:
+        return importlib.import_module("." * level + name, x.__globals__.get("__package__") or "")
+    except Exception as error:
+        raise Unidentified(x) from error

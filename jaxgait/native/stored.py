@@ -1,0 +1,289 @@
+"""Programs, compiled or found on disk.
+
+A program is kept under its text, and under the identity of its function (`jaxgait.native.identity`), by which the next
+process finds it without tracing. It is kept under the identity only if that says all: if the function has the same one
+after it was traced, has opened no file meanwhile, and was traced with none of JAX's own memory of earlier traces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import pickle
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
+
+from jaxgait.native import calls, disk
+from jaxgait.native.identity import identity, made_of
+from jaxgait.native.program import native
+from jaxgait.native.surroundings import opened
+
+HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
+"""Functions that a compiled program may call in another process, too: kernels, there by then, and XLA's own."""
+
+
+class Program:
+    """A function for arguments of given shapes: known from disk, or traced; compiled when it is first asked for."""
+
+    def __init__(self, results: Any, make: Callable[[], Callable[..., Any]], calls_python: bool = False) -> None:
+        self.results = _shapes(results)
+        """Shapes and dtypes of what it returns."""
+        self.calls_python = calls_python
+        """Whether it does, to raise an error for example: no other process finds it on disk."""
+        self._make: Callable[[], Callable[..., Any]] | None = make
+        self._made: Callable[..., Any] | None = None
+        self._lock = threading.Lock()
+
+    def compile(self) -> Callable[..., Any]:
+        """What is called with arguments of the same shapes and dtypes."""
+        with self._lock:
+            if self._made is None:
+                assert self._make is not None
+                self._made, self._make = self._make(), None  # what was traced is large
+            return self._made
+
+
+class Index(NamedTuple):
+    """What is found on disk under the identity of a function."""
+
+    program: str
+    """Name of the program there."""
+    kernels: dict[str, str]
+    """Names of the kernels that it calls, and their names on disk."""
+    results: Any
+    """Shapes and dtypes."""
+
+
+def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program:
+    """The program of a function, found on disk without tracing if an earlier process has left it there.
+
+    Args:
+        function: see `native`.
+        args: arguments, or their shapes.
+        assured: see `native`.
+        options: keyword arguments, likewise.
+    """
+    name = _name(function, (args, options), assured)
+    found = _recalled(name, (args, options))
+    return found if isinstance(found, Program) else _traced(function, (args, options), assured, name)
+
+
+def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
+    """The same, but None for a function that decides by the value of an argument.
+
+    Args:
+        function: see `native`.
+        args: arguments, or their shapes.
+        assured: see `native`.
+        options: keyword arguments, likewise.
+    """
+    name = _name(function, (args, options), assured)
+    found = _recalled(name, (args, options))
+    if found is not None:
+        return found if isinstance(found, Program) else None
+    try:
+        return _traced(function, (args, options), assured, name)
+    except jax.errors.ConcretizationTypeError:
+        if name is not None:
+            disk.store(name, pickle.dumps(BY_VALUE))
+        return None
+
+
+BY_VALUE = "decides by the value of an argument"
+"""What is on disk in place of an index, of a function without a program."""
+
+
+def recalled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
+    """The program of a function as an earlier process left it on disk, without tracing; None if there is none.
+
+    Args:
+        function: see `native`.
+        args: arguments, or their shapes.
+        assured: see `native`.
+        options: keyword arguments, likewise.
+    """
+    found = _recalled(_name(function, (args, options), assured), (args, options))
+    return found if isinstance(found, Program) else None
+
+
+def _recalled(name: str | None, given: Any) -> Program | str | None:
+    data = None if name is None else disk.load(name)
+    if name is None or data is None:
+        return None
+    try:  # whatever another machine, or version, left there
+        index = pickle.loads(data)
+        if index == BY_VALUE:
+            return index
+        stored = disk.load(index.program)
+        if stored is not None and all(calls.restored(*kernel) for kernel in index.kernels.items()):
+            structures = (jax.tree.structure(tree) for tree in (given, index.results))
+            program = _loaded(stored, *structures)
+            return Program(index.results, lambda: program)
+    except Exception as error:
+        disk.warn(name, repr(error))
+    disk.forget(name)
+    return None
+
+
+def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:
+    """The program of a function, traced here and now; the next process finds it under a name."""
+    args, options = given
+    with opened() as files, _afresh(name is not None):
+        lowered = jax.jit(native(function, assured=assured)).lower(*args, **options)
+    text = lowered.as_text()
+    others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
+    if others or not _storable(given):
+        return Program(lowered.out_info, lowered.compile, bool(others))
+    all_said = not files and name is not None and name == _name(function, given, assured)
+    return Program(lowered.out_info, functools.partial(_made, lowered, text, name if all_said else None))
+
+
+def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:
+    """Compiles a function for arguments of given shapes, with `native`, or takes it from disk.
+
+    Args:
+        function: of arrays and pytrees of arrays.
+        args: arguments, or their shapes.
+        assured: see `native`.
+        options: keyword arguments, likewise.
+
+    Returns:
+        The compiled program, to be called with arguments of the same shapes and dtypes.
+    """
+    return program_of(function, *args, assured=assured, **options).compile()
+
+
+def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
+    """The same function, compiled with `native` for every new structure of its arguments, or taken from disk.
+
+    Args:
+        function: see `native`; leaves of its arguments that are no arrays must be hashable.
+        assured: see `native`.
+    """
+    ours = native(function, assured=assured)
+    made: dict[Any, Callable[..., Any]] = {}
+    lock = threading.Lock()
+
+    def make(arrays: Any, rest: Any) -> Callable[..., Any]:
+        whole = lambda arrays: function(*eqx.combine(arrays, rest))
+        program = program_of(whole, arrays, assured=assured)
+        if not program.calls_python:
+            return program.compile()
+        plain = eqx.filter_jit(ours)  # equinox puts the errors that it may raise in words
+        return lambda arrays: plain(*eqx.combine(arrays, rest))
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        arrays, rest = eqx.partition(args, eqx.is_array)
+        leaves, structure = jax.tree.flatten(rest)
+        given = [(x.shape, x.dtype, getattr(x, "weak_type", False)) for x in jax.tree.leaves(arrays)]
+        where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+        key = (structure, jax.tree.structure(arrays), *leaves, *given, *where)
+        with lock:
+            if key not in made:
+                made[key] = make(arrays, rest)
+        return made[key](arrays)
+
+    return made_of(run, "kept", function, tuple(assured))
+
+
+_trace = jax.make_user_context(0) if hasattr(jax, "make_user_context") else None
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def _afresh(wanted: bool) -> Iterator[None]:
+    """Traces that know of no earlier ones: JAX remembers what a function was when it first saw it."""
+    if not wanted or _trace is None:
+        yield
+        return
+    with _trace(next(_numbers)):
+        yield
+
+
+def _storable(given: Any) -> bool:
+    """Whether a program for these arguments may be on disk: one for CPUs, with all arguments where programs run."""
+    arrays = [x for x in jax.tree.leaves(given) if isinstance(x, jax.Array)]
+    at_home = all(x.devices() == {jax.local_devices()[0]} for x in arrays)
+    return disk.folder() is not None and jax.default_backend() == "cpu" and at_home
+
+
+def _name(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> str | None:
+    """What a program is called on disk before it is traced; None if it cannot be there."""
+    if _trace is None or not _storable(given):
+        return None
+    told = identity(function, tuple(assured), jax.tree.map(_shape, given))
+    return None if told is None else disk.key("index", told)
+
+
+def _shape(x: Any) -> Any:
+    """What a program depends on of an argument."""
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) if isinstance(x, jax.Array) else x
+
+
+def _shapes(results: Any) -> Any:
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), results)
+
+
+def _made(lowered: jax.stages.Lowered, text: str, name: str | None) -> Callable[..., Any]:
+    """A traced program from disk, or compiled and stored."""
+    key = disk.key("program", text)
+    data, program = disk.load(key), None
+    if data is not None:
+        try:  # whatever another machine, or version, left there
+            program = _loaded(data, lowered.in_tree, lowered.out_tree)
+        except Exception as error:
+            disk.warn(key, repr(error))
+    if program is None:
+        program, whole = _compiled(lowered)
+        if not whole:
+            return program
+        try:
+            disk.store(key, serialize(program)[0])
+        except Exception:  # not every program can be written down
+            return program
+    if name is not None:
+        kernels = {kernel: calls.stored_as(kernel) for kernel in set(re.findall(rf"@({calls.PREFIX}\w+)", text))}
+        with contextlib.suppress(Exception):  # classes that no other process finds
+            disk.store(name, pickle.dumps(Index(key, kernels, _shapes(lowered.out_info))))
+    return program
+
+
+def _loaded(data: bytes, given: Any, results: Any) -> Callable[..., Any]:
+    """A program, from its serialised form and the structures of its arguments and results."""
+    return deserialize_and_load(data, given, results, execution_devices=jax.local_devices()[:1])
+
+
+def _compiled(lowered: jax.stages.Lowered) -> tuple[Any, bool]:
+    """A program compiled here and now, and whether it is: one from JAX's own cache lacks its code when written down."""
+    named: tuple[dict[str, str | bool], ...] = ({}, {"xla_embed_ir_in_executable": False})
+    for options in named:  # the default, by another name in that cache
+        before = _hits.count
+        program = lowered.compile(options or None)
+        if _hits.count == before:
+            return program, True
+    return program, False
+
+
+class _Hits(threading.local):
+    """How many programs this thread has found in JAX's own cache on disk."""
+
+    count = 0
+
+
+_hits = _Hits()
+
+
+def _count(event: str, **_: Any) -> None:
+    if event == "/jax/compilation_cache/cache_hits":
+        _hits.count += 1
+
+
+jax.monitoring.register_event_listener(_count)

@@ -1,0 +1,208 @@
+"""What surrounds a function whose identity is told: settings, libraries, files of this package, whose code is whose.
+
+See `jaxgait.native.identity`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pathlib
+import sys
+import threading
+import time
+import types
+from collections.abc import Iterator
+from typing import Any, no_type_check
+
+import jax
+
+from jaxgait.native import disk
+
+__all__ = [
+    "LIBRARIES",
+    "OUTSIDE",
+    "PURE",
+    "Unidentified",
+    "file_of",
+    "foreign",
+    "opened",
+    "owner",
+    "scanned",
+    "settings",
+]
+
+PURE = frozenset(
+    ["abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum"]
+)
+PURE |= {"fractions", "functools", "heapq", "itertools", "math", "numbers", "operator", "re", "statistics", "string"}
+PURE |= {"textwrap", "types", "typing", "warnings", "__future__"}
+"""Modules of Python whose functions do the same at all times."""
+LIBRARIES = frozenset(["diffrax", "equinox", "jax", "jaxlib", "jaxtyping", "lineax", "numpy", "optax", "optimistix"])
+LIBRARIES |= {"scipy", "typing_extensions"}
+"""Libraries that do the same at all times, but for random numbers of NumPy and SciPy."""
+OUTSIDE = ("open", "os.listdir", "os.scandir", "socket.connect", "subprocess.Popen")
+"""Events of Python by which a function may learn what is not told here."""
+
+ROOM = __name__.rpartition(".")[0]
+PACKAGE = __name__.partition(".")[0]
+_ROOT = pathlib.Path(__file__).parents[1]
+_IMPORTED = time.time_ns()
+_NOT_READ = ("cache", "log", "dump", "traceback", "explain", "pgle")
+"""Parts of the names of settings that change no program."""
+
+
+class Unidentified(Exception):
+    """Something of which cannot be told what it holds."""
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[list[str]]:
+    """Files that this thread opens meanwhile, but for those of libraries and of this package: they decide, too."""
+    _listen()
+    before, _watch.files = getattr(_watch, "files", None), []
+    try:
+        yield _watch.files
+    finally:
+        _watch.files = before
+
+
+_watch = threading.local()
+
+
+@functools.cache
+def _listen() -> None:
+    """Has Python tell of every file that is opened, once for the process: what listens cannot be taken away."""
+
+    def heard(event: str, arguments: tuple) -> None:
+        if event in OUTSIDE and (files := getattr(_watch, "files", None)) is not None:
+            _watch.files = None  # (what looks at it may open files)
+            files += _outside(event, arguments[0])
+            _watch.files = files
+
+    sys.addaudithook(heard)
+
+
+def _outside(event: str, what: Any) -> list[str]:
+    """What an event says that was looked at."""
+    if event == "open" and isinstance(what, int):  # numbered files have been opened before
+        return []
+    path = os.fsdecode(what) if isinstance(what, str | bytes | os.PathLike) else None
+    ours = path is not None and event in ("open", "os.listdir", "os.scandir") and not _counts(path)
+    return [] if ours else [str(what)]
+
+
+def _counts(path: str) -> bool:
+    """Whether an opened file may decide what a program is."""
+    if path.endswith((".py", ".pyc", ".so")) or path.startswith(str(_ROOT)) or _installed(path):
+        return False
+    caches = (disk.folder(), jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]
+    return not any(path.startswith(str(folder)) for folder in caches if folder)
+
+
+@no_type_check
+def owner(file: str, module: str) -> str:
+    """Whose code it is: of this "package", of a "library", or a user's "own"."""
+    if module.partition(".")[0] == PACKAGE and file.startswith(str(_ROOT)):
+        return "package"
+    if file.startswith("<frozen") or module.partition(".")[0] in sys.stdlib_module_names:
+        return "library"
+    return "library" if _installed(file) else "own"
+
+
+@no_type_check
+def file_of(module: str) -> str:
+    """Where a module is; those of compiled libraries may be known to their package only."""
+    while module:
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file:
+            return file
+        module = module.rpartition(".")[0]
+    return ""
+
+
+@no_type_check
+@functools.cache
+def _installed(file: str) -> bool:
+    standard = os.path.dirname(os.__file__)
+    return bool({"site-packages", "dist-packages"} & set(pathlib.PurePath(file).parts)) or file.startswith(standard)
+
+
+def settings() -> list[str]:
+    """What else decides how a program is traced."""
+    names = sorted(n for n in jax.config.values if not any(part in n for part in _NOT_READ))
+    chosen = [f"{n}={getattr(jax.config, n)}" for n in names if hasattr(jax.config, n)]
+    variables = [f"{n}={x}" for n, x in sorted(os.environ.items()) if n.startswith(("EQX_", "JAXTYPING_"))]
+    devices = [str(d) for d in jax.local_devices()]
+    return [*chosen, *variables, *devices, sys.version, _package(), _environment(tuple(sys.path))]
+
+
+@functools.cache
+def _package() -> str:
+    """The files of this package, as they were when it was imported.
+
+    Raises:
+        Unidentified: if one has changed since.
+    """
+    found = hashlib.sha256()
+    for path in sorted(p for p in _ROOT.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+        if path.stat().st_mtime_ns > _IMPORTED:
+            raise Unidentified(path)
+        found.update(str(path.relative_to(_ROOT)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+_theirs: dict[int, types.FunctionType] = {}
+"""Functions in libraries that are their own, by address; held, so that no other function gets the address."""
+
+
+@no_type_check
+def foreign() -> Iterator[tuple[str, types.FunctionType]]:
+    """Functions of others in modules and classes of libraries: somebody has put them there."""
+    for name in sorted(n for n in sys.modules if n.partition(".")[0] in LIBRARIES):
+        for key, value in list(vars(sys.modules[name]).items()):
+            if type(value) is types.FunctionType:
+                if id(value) not in _theirs and _is_foreign(value):
+                    yield f"{name}.{key}", value
+            elif isinstance(value, type) and value.__module__ == name:
+                for part, held in list(vars(value).items()):
+                    kind = type(held)
+                    wrapped = kind in (classmethod, staticmethod, property)
+                    member = (held.fget if kind is property else held.__func__) if wrapped else held
+                    if type(member) is types.FunctionType and id(member) not in _theirs and _is_foreign(member):
+                        yield f"{name}.{key}.{part}", member
+
+
+@no_type_check
+def _is_foreign(x: types.FunctionType) -> bool:
+    file, top = x.__code__.co_filename, (x.__module__ or "").partition(".")[0]
+    if file.startswith("<"):  # written by libraries
+        foreign = top == "__main__"
+    else:
+        foreign = (top not in LIBRARIES and top not in sys.stdlib_module_names) or not _installed(file)
+    if not foreign:
+        _theirs[id(x)] = x
+    return foreign
+
+
+@functools.cache
+def _environment(path: tuple[str, ...]) -> str:
+    """What is installed, by name, version and time."""
+    folders = [p for p in path if pathlib.PurePath(p).name in ("site-packages", "dist-packages") and os.path.isdir(p)]
+    entries = [entry for folder in folders for entry in os.scandir(folder) if entry.name.endswith("-info")]
+    return "\n".join(sorted(f"{e.name} {e.stat().st_mtime_ns}" for e in entries))
+
+
+@functools.cache
+def scanned(library: str) -> str:
+    """Sizes and times of change of a library's files."""
+    file = getattr(sys.modules.get(library), "__file__", None)
+    if file is None:
+        return ""
+    path = pathlib.Path(file)
+    folder = path.parent if path.name.startswith("__init__.") else None
+    found = [str(path)] if folder is None else [os.path.join(d, f) for d, _, files in os.walk(folder) for f in files]
+    stats = [(name, os.stat(name)) for name in found if not name.endswith((".pyc", ".h", ".txt"))]
+    return "\n".join(sorted(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in stats))

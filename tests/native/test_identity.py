@@ -1,0 +1,445 @@
+"""What is told of a function: the same in every process, another one for whatever could change its program."""
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
+from jaxgait.models import Bungee
+from jaxgait.native import arrays, calls, compiled, disk, identity, surroundings
+from jaxgait.native.identity import identity as told
+from jaxgait.native.stored import recalled
+from jaxgait.native.surroundings import opened
+
+X = jnp.linspace(0.1, 2.0, 16)
+
+MODULE = '''
+"""A user's file."""
+import functools
+import os
+import time
+from datetime import datetime
+import numpy as np
+import jax.numpy as jnp
+import {name}_law as law
+
+FACTOR, UNUSED = 2.0, 1.0
+TABLE = np.arange(3.0)
+NAMES = {{"a": 1}}
+
+
+def helper(x, power=2):
+    return FACTOR * x**power
+
+
+class Base:
+    offset = 1.0
+
+    def shift(self, x):
+        return x + self.offset
+
+
+class Spring(Base):
+    def __init__(self, k):
+        self.k = k
+
+    def force(self, x):
+        return -self.k * self.shift(x)
+
+
+def vector_field(x):
+    def inner(y):
+        return helper(y) + TABLE[1]
+    return inner(x) + NAMES["a"]
+
+
+def closed(factor):
+    return lambda x: factor * jnp.sin(x)
+
+
+def by_module(x):
+    return law.friction(x)
+
+
+def late(x):
+    from {name}_law import friction
+    return friction(x)
+
+
+def spring(x, law=Spring(3.0)):
+    return law.force(x)
+
+
+def reads(x):
+    return x * float(open("nowhere").read())
+
+
+def clock(x):
+    return x * time.time()
+
+
+def looks_up(x):
+    return getattr(law, "friction")(x)
+
+
+def handed_on(module, x):
+    return module.friction(x)
+
+
+def hands_on(x):
+    return handed_on(law, x)
+
+
+@functools.cache
+def remembered():
+    return FACTOR
+
+
+def remembers(x):
+    return x * remembered()
+
+
+STEPS = (i for i in range(3))
+
+
+def uses_up(x):
+    return x * next(STEPS)
+
+
+def today(x):
+    return x * datetime.now().year
+
+
+def chance(x):
+    return x * np.random.rand()
+'''
+LAW = "def friction(x):\n    return 0.5 * x\n\n\ndef other(x):\n    return x\n"
+
+
+def user(folder, text=MODULE, law=LAW, name="told_here"):
+    """A user's module and another one that it imports."""
+    found = None
+    for module, content in ((f"{name}_law", law), (name, text.format(name=name))):
+        path = folder / f"{module}.py"
+        path.write_text(content)
+        spec = importlib.util.spec_from_file_location(module, path)
+        found = sys.modules[module] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+    return found
+
+
+FUNCTIONS = ("vector_field", "by_module", "late", "spring", "closed")
+
+
+def names(module):
+    found = {name: told(getattr(module, name)) for name in FUNCTIONS if name != "closed"}
+    return {**found, "closed": told(module.closed(2.0))}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ("UNUSED = 2.0, 1.0", "UNUSED = 2.0, 3.0", set()),
+        ('"""A user\'s file."""', "# A comment\n\n\n", set()),
+        ("FACTOR, UNUSED = 2.0", "FACTOR, UNUSED = 3.0", {"vector_field"}),
+        ("FACTOR, UNUSED = 2.0", "FACTOR, UNUSED = 2", {"vector_field"}),
+        ("FACTOR * x**power", "FACTOR + x**power", {"vector_field"}),
+        ("power=2", "power=3", {"vector_field"}),
+        ("np.arange(3.0)", "np.arange(4.0)", {"vector_field"}),
+        ('NAMES = {{"a": 1}}', 'NAMES = {{"a": 2}}', {"vector_field"}),
+        ("helper(y) + TABLE", "helper(y) - TABLE", {"vector_field"}),
+        ("offset = 1.0", "offset = 1.5", {"spring"}),
+        ("x + self.offset", "x - self.offset", {"spring"}),
+        ("-self.k *", "self.k *", {"spring"}),
+        ("Spring(3.0)", "Spring(4.0)", {"spring"}),
+        ("jnp.sin(x)", "jnp.cos(x)", {"closed"}),
+    ],
+)
+def test_what_decides_shows_and_nothing_else(tmp_path, before, after, changed):
+    old, new = names(user(tmp_path)), names(user(tmp_path, MODULE.replace(before, after)))
+    assert before in MODULE and None not in old.values()
+    assert {name for name in FUNCTIONS if old[name] != new[name]} == changed
+
+
+def test_a_module_that_is_used_counts_by_what_is_used_of_it(tmp_path):
+    old = names(user(tmp_path))
+    other, used = (
+        names(user(tmp_path, law=LAW.replace(*change))) for change in (("return x\n", "pass\n"), ("0.5", "0.6"))
+    )
+    assert old == other
+    assert {name for name in FUNCTIONS if old[name] != used[name]} == {"by_module", "late"}
+    for name in ("looks_up", "hands_on"):  # all of it may be used
+        laws = (LAW, LAW.replace("0.5", "0.6"), LAW.replace("return x\n", "pass\n"))
+        assert len({told(getattr(user(tmp_path, law=law), name)) for law in laws} - {None}) == 3
+
+
+def test_what_is_held_shows(tmp_path):
+    module = user(tmp_path)
+    assert told(module.closed(2.0)) == told(module.closed(2.0)) != told(module.closed(2.5))
+    assert told(module.closed(X)) == told(module.closed(X + 0.0)) != told(module.closed(X + 1e-15))
+    assert told(functools.partial(module.helper, power=2)) != told(functools.partial(module.helper, power=3))
+    assert told(jax.jit(module.closed(2.0))) != told(jax.jit(module.closed(3.0)))
+    assert told(module.Spring(1.0)) == told(module.Spring(1.0)) != told(module.Spring(2.0))
+    assert told({"b": 1, "a": 2}) != told({"b": 1, "a": 3}) and told({1, 2}) == told({2, 1}) != told({1, 3})
+    assert len({told(x) for x in (0.0, -0.0, 0, False, None, "0", (0.0,), [0.0])}) == 8
+    module.helper = module.closed(1.0)  # what runs counts, not what a file says
+    assert told(module.vector_field) != told(user(tmp_path).vector_field)
+
+
+@pytest.mark.parametrize("name", ["reads", "clock", "chance", "remembers", "uses_up", "today"])
+def test_what_looks_elsewhere_has_no_identity(tmp_path, name):
+    assert told(getattr(user(tmp_path), name)) is None
+
+
+def test_what_cannot_be_told_has_no_identity():
+    lock, key = threading.Lock(), jax.random.key(0)
+    assert told(lambda x: (x, lock)) is None and told(lambda x: (x, key)) is None
+    found = []
+    jax.make_jaxpr(lambda x: [found.append(told(lambda: x)), x][1])(1.0)
+    assert found == [None]  # (a traced value)
+
+
+def test_arguments_count_by_shape_and_settings_count():
+    shape = jax.ShapeDtypeStruct((3,), float)
+    assert told(shape) == told(jax.ShapeDtypeStruct((3,), float)) != told(jax.ShapeDtypeStruct((4,), float))
+    before = told(shape)
+    with jax.default_matmul_precision("highest"):
+        assert told(shape) != before
+    with jax.enable_x64(False):
+        assert told(shape) != before
+    assert told(shape) == before
+
+
+def test_libraries_and_what_is_installed_count(monkeypatch):
+    before = told(jnp.sin), told(X)
+    monkeypatch.setattr(identity, "scanned", lambda library: f"{library} 99")
+    assert told(jnp.sin) != before[0] and told(X) != before[1]
+    monkeypatch.setattr(surroundings, "_environment", lambda path: "another one")
+    assert told(X) != before[1]
+
+
+def tower(x):
+    for _ in range(10):
+        x = x * x - 0.5 * x + 0.1
+    return x
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def bungee(model):
+    return lambda x: model.vector_field(x, model.initial_state())
+
+
+def changed(monkeypatch, what, to):
+    """Whether the identity of a model's equations is another one where something is replaced."""
+    before = told(bungee(Bungee()))
+    with monkeypatch.context() as patch:
+        patch.setattr(what, to)
+        after = told(bungee(Bungee()))
+    assert before is not None and after is not None and told(bungee(Bungee())) == before
+    return before != after
+
+
+def test_what_is_replaced_in_this_package_or_in_libraries_shows(monkeypatch):
+    assert changed(monkeypatch, "jaxgait.models.bungee.model.Bungee.outputs", lambda self, t, y: {})
+    assert changed(monkeypatch, "jaxgait.mechanics.contact.UnilateralSpring.force", lambda self, *args: 0.0)
+    assert changed(monkeypatch, "diffrax._integrate.loop", lambda **options: None)
+    assert changed(monkeypatch, "diffrax.Tsit5.order", lambda self, terms: 3)
+    assert changed(monkeypatch, "jaxgait.native.reading.SMALL", 65)
+    assert changed(monkeypatch, "jaxgait.native.members.read_loop", lambda *args: None)
+    assert not changed(monkeypatch, "jaxgait.native.calls._known", {"kernel": "on disk"})
+    with monkeypatch.context() as patch:
+        before = told(X)
+        patch.setitem(arrays.RULES, "new", lambda *args: None)
+        assert told(X) not in (before, None)
+
+
+def test_models_count_by_type_and_shape_and_laws():
+    numbers = (70.0, jnp.float64(70.0), jnp.float32(70.0), np.float64(70.0))
+    models = [*(Bungee(mass=x) for x in numbers), Bungee(rope=UnilateralSpring()), Bungee(rope=KelvinVoigt())]
+    assert len({told(bungee(model)) for model in models} - {None}) == 6
+    masses = [jnp.zeros(shape) for shape in ((), (3,))]
+    assert len({told(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), m)) for m in masses} - {None}) == 2
+
+
+def test_a_file_of_this_package_that_changed_after_the_import_has_no_identity(monkeypatch):
+    monkeypatch.setattr(surroundings, "_IMPORTED", 0)
+    surroundings._package.cache_clear()
+    assert told(X) is None
+    surroundings._package.cache_clear()
+
+
+FACTOR = 2.0
+
+
+@jax.jit
+def scaled(x):
+    return FACTOR * x
+
+
+def body(carry, _):
+    return FACTOR * carry, None
+
+
+@pytest.mark.parametrize("inner", [scaled, lambda x: jax.lax.scan(body, x, length=3)[0]])
+def test_traces_are_new_after_a_change(folder, monkeypatch, inner):
+    """JAX remembers what functions were: under another identity that would be wrong, in other processes, too."""
+    function = lambda x: tower(0.1 * inner(x))
+    before = compiled(function, X)(X)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3.0)
+    ratio = inner(jnp.ones(())) * 0 + (1.5 if inner is scaled else 1.5**3)
+    function_after = compiled(function, X)(X)
+    np.testing.assert_allclose(function_after, tower(ratio * 0.1 * before_inner(X, inner)), rtol=1e-12)
+    assert recalled(function, X) is not None
+    monkeypatch.undo()
+    np.testing.assert_array_equal(compiled(function, X)(X), before)
+
+
+def before_inner(x, inner):
+    return (2.0 if inner is scaled else 8.0) * x
+
+
+def test_what_changes_its_surroundings_is_traced_each_time(folder):
+    seen = []
+    function = lambda x: tower(0.3 * x) + 0.0 * len([seen.append(1)])
+    for count in (1, 2):
+        compiled(function, X)
+        assert len(seen) == count and recalled(function, X) is None
+
+
+def test_files_that_are_read_meanwhile_are_told(tmp_path):
+    (tmp_path / "table.csv").write_text("1.0")
+    with opened() as files:
+        np.loadtxt(tmp_path / "table.csv")
+        importlib.util.find_spec("jaxgait.native")
+    assert files == [str(tmp_path / "table.csv")]
+
+
+RUN = """
+import json, sys
+import jax.numpy as jnp
+sys.path.insert(0, sys.argv[1])
+import told_there
+from jaxgait.native import stored
+made = []
+before = stored._traced
+stored._traced = lambda *args, **options: made.append(1) or before(*args, **options)
+x = jnp.linspace(0.1, 2.0, 16)
+results = [stored.compiled(f, x)(x).tolist() for f in (told_there.vector_field, told_there.spring, told_there.late)]
+print(json.dumps([len(made), results]))
+"""
+
+
+def test_a_second_process_traces_only_what_has_changed(tmp_path):
+    env = {**os.environ, "JAXGAIT_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(text, law=LAW):
+        (tmp_path / "told_there.py").write_text(text.format(name="told_there"))
+        (tmp_path / "told_there_law.py").write_text(law)
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, tmp_path], capture_output=True, text=True, env=env, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    first = run(MODULE)
+    changed = run(MODULE.replace("offset = 1.0", "offset = 2.0"), LAW.replace("0.5", "0.25"))
+    assert (first[0], changed[0]) == (3, 2) and changed[1][0] == first[1][0]
+    np.testing.assert_allclose(changed[1][1], np.array(first[1][1]) - 3.0, rtol=1e-6)
+    np.testing.assert_allclose(changed[1][2], np.array(first[1][2]) / 2.0, rtol=1e-6)
+
+
+DAMAGES = {
+    "cut": lambda whole: whole[:-7],
+    "changed": lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:],
+    "empty": lambda whole: b"",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"), [("index", "cut"), ("program", "changed"), ("kernel", "empty"), ("program", "gone")]
+)
+@pytest.mark.filterwarnings("ignore:jaxgait compiles again")
+def test_a_damaged_file_is_traced_or_compiled_anew(folder, kind, damage, monkeypatch):
+    factor = 2.0 + hash((kind, damage)) / 2**70  # a kernel of its own, compiled for this folder
+    function = lambda x: tower(factor * x)
+    expected = np.asarray(compiled(function, X)(X))
+    (path,) = folder.glob(f"{kind}-*")
+    path.write_bytes(DAMAGES.get(damage, bytes)(path.read_bytes()))
+    if damage == "gone":
+        path.unlink()
+    monkeypatch.setattr(calls, "_known", {})  # as in another process
+    assert recalled(function, X) is None
+    np.testing.assert_array_equal(compiled(function, X)(X), expected)
+    monkeypatch.setattr(calls, "_known", {})
+    assert recalled(function, X) is not None
+
+
+@pytest.mark.filterwarnings("ignore:jaxgait compiles again")
+def test_something_else_that_is_whole_is_traced_anew(folder):
+    expected = np.asarray(compiled(tower, X)(X))
+    for kind in ("index", "program"):
+        (path,) = folder.glob(f"{kind}-*")
+        disk.store(path.name, b"whole, but something else")
+        assert recalled(tower, X) is None
+        np.testing.assert_array_equal(compiled(tower, X)(X), expected)
+        assert recalled(tower, X) is not None
+
+
+def test_other_versions_and_processors_miss(folder, monkeypatch):
+    compiled(tower, X)
+    assert recalled(tower, X) is not None
+    for target, name in (("importlib.metadata.version", "99"), ("llvmlite.binding.get_host_cpu_name", "another")):
+        with monkeypatch.context() as patched:
+            patched.setattr(target, lambda *_, name=name: name)
+            disk._origin.cache_clear()
+            assert recalled(tower, X) is None
+        disk._origin.cache_clear()
+    assert recalled(tower, X) is not None
+    assert recalled(tower, X[:8]) is None and recalled(tower, X.astype(jnp.float32)) is None
+
+
+def test_a_program_that_read_a_file_is_not_recalled(folder, tmp_path):
+    (tmp_path / "factor.txt").write_text("3.0")
+    library = functools.partial(np.loadtxt, tmp_path / "factor.txt")
+    times = lambda x: tower(x) * float(library())
+    found = compiled(times, X)(X)
+    np.testing.assert_allclose(found, 3.0 * tower(X), rtol=1e-12)
+    assert recalled(times, X) is None and list(folder.glob("program-*")) and not list(folder.glob("index-*"))
+
+
+def test_what_jax_had_in_its_own_cache_is_stored_whole(folder, tmp_path):
+    """A program that JAX loads from its cache holds no code when it is written down."""
+    before = jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
+    factor = time.time_ns() / 2**62  # that JAX has not seen before: its folder is chosen once for a process
+    function = lambda x: jnp.sort(tower(factor * x))
+    try:
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        expected = np.asarray(compiled(function, X)(X))
+        stored = {path.name.partition("-")[0]: path for path in folder.iterdir()}
+        size = stored["program"].stat().st_size
+        for path in folder.iterdir():
+            path.unlink()
+        compiled(function, X)
+        (again,) = folder.glob("program-*")
+        assert again.stat().st_size > 0.9 * size
+        found = recalled(function, X)
+        np.testing.assert_array_equal(found.compile()(X), expected)
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before[0])
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", before[1])
