@@ -97,6 +97,8 @@ class Sampling:
     """Length in s of a run that is not counted in strides; None: the model's own duration."""
     interval: float | None = None
     """Time in s between samples, at the model's own parameters; None: not known."""
+    steps: tuple[int, int] | None = None
+    """Blocks of steps between samples, and steps per block, for schemes with steps of fixed length; None: not known."""
 
     @property
     def intervals(self) -> int:

@@ -8,14 +8,24 @@ works for any of them.
 from __future__ import annotations
 
 import abc
+import copy
 import dataclasses
-from typing import Any, ClassVar, Literal, NamedTuple
+import enum
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from jaxgait.model import Model, State
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 
-__all__ = ["Mode", "Retry", "Scheme"]
+__all__ = ["Mode", "Retry", "Scheme", "Settings", "with_numbers"]
+
+T = TypeVar("T")
 
 Mode = Literal["forward", "reverse"]
 """Direction in which derivatives go through a solve."""
@@ -85,6 +95,16 @@ class Scheme(abc.ABC):
             progress: draw a progress bar (from compiled code; for single runs), where the scheme can.
         """
 
+    def settled(self, model: Any, sampling: Sampling) -> Sampling:
+        """The sampling with whatever the scheme works out of the model's own numbers, and of its own, before it runs.
+
+        Args:
+            model: with concrete leaves.
+            sampling: when it is looked at.
+        """
+        del model
+        return sampling
+
     def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
         """Further attempts at a failed member, in their order; none by default.
 
@@ -138,6 +158,57 @@ class Scheme(abc.ABC):
         """
         if self.no_gradient:
             raise ValueError(f"{type(model).__name__} by {type(self).__name__} has no gradient: {self.no_gradient}")
+
+
+class _Number(enum.Enum):
+    """Stands where a number was taken out."""
+
+    TAKEN_OUT = "taken out"
+
+
+class Settings(NamedTuple):
+    """A scheme and a sampling apart from their numbers (tolerances, steps, times), which programs take as arguments.
+
+    A program for one structure then does for all numbers. Whole numbers stay: they count something.
+    """
+
+    scheme: Scheme
+    sampling: Sampling
+    numbers: tuple[Float[Array, ""], ...]
+    """In the units that they have in the scheme and the sampling."""
+
+    @classmethod
+    def of(cls, scheme: Scheme, sampling: Sampling) -> Settings:
+        """Takes the numbers out, in the precision in force."""
+        found = [x for settings in (scheme, sampling) for x in _leaves(settings) if isinstance(x, float)]
+        hollow = itertools.repeat(_Number.TAKEN_OUT)
+        bare = _replaced(scheme, float, hollow), _replaced(sampling, float, hollow)
+        return cls(*bare, tuple(jnp.asarray(x, dtype=float) for x in found))
+
+
+def with_numbers(scheme: Scheme, sampling: Sampling, numbers: Iterable[Any]) -> tuple[Scheme, Sampling]:
+    """Puts numbers back to where `Settings.of` took them out; they may be traced.
+
+    Args:
+        scheme: of the settings.
+        sampling: of the settings.
+        numbers: of the settings; none for a scheme and a sampling that are whole.
+    """
+    remaining = iter(numbers)
+    return _replaced(scheme, _Number, remaining), _replaced(sampling, _Number, remaining)
+
+
+def _leaves(settings: Any) -> list[Any]:
+    return [x for f in dataclasses.fields(settings) for x in jax.tree.leaves(getattr(settings, f.name))]
+
+
+def _replaced(settings: T, kind: type, by: Iterator[Any]) -> T:
+    """The same settings with other leaves where they are of a kind, unchecked."""
+    found = copy.copy(settings)
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        held = getattr(settings, field.name)
+        object.__setattr__(found, field.name, jax.tree.map(lambda x: next(by) if isinstance(x, kind) else x, held))
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -18,11 +18,11 @@ from jaxtyping import Array, ArrayLike
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
-from jaxgait.native import compiled, looped, native
+from jaxgait.native import Program, general, looped, native, program_of
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
-from jaxgait.scheme import Scheme
+from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.smooth import ASSURED
 
 FORWARD_UP_TO = 20
@@ -120,10 +120,12 @@ def _own_value(model: Model, name: str) -> Array:
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
-    """Shapes and dtypes of one member's results, without running anything; finds faults in `observe` too."""
-    first = {name: jnp.asarray(x)[0] for name, x in values.items()}
-    key = _key(model, first, job)
-    return _shapes.get(key, lambda: jax.eval_shape(lambda v: run_member(model, v, job), first))
+    """Shapes and dtypes of one member's results, without running anything; finds faults in `observe` too.
+
+    They are those of the program that runs as many members: it is traced once.
+    """
+    program, _, _ = _program_of(model, values, job)
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), program.results)
 
 
 def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, np.ndarray]]:
@@ -134,14 +136,31 @@ def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[s
         values: by name, each with a leading axis over members, a multiple of the number of devices.
         job: what to do.
     """
-    arrays = {name: jnp.asarray(x) for name, x in values.items()}
-    dynamic, static = eqx.partition(model, eqx.is_array)
-    if job.devices > 1:
-        dynamic = jax.device_put(dynamic, NamedSharding(_mesh(job), PartitionSpec()))
-        arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
-    program = _programs.get(_key(model, arrays, job), lambda: _compile(dynamic, static, arrays, job))
-    results = program(dynamic, arrays)
+    program, dynamic, arguments = _program_of(model, values, job)
+    results = program.compile()(dynamic, *arguments)
     return jax.tree.map(np.asarray, results)
+
+
+def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tuple[Program, Any, tuple[Any, Any]]:
+    """The program of a batch, the model's arrays, and its other arguments: members and the numbers of the settings.
+
+    Where the code of a model or of an observable decides by the value of a setting, there are no such numbers.
+    """
+    arrays = {name: jnp.asarray(x) for name, x in values.items()}
+    job = replace(job, sampling=job.scheme.settled(model, job.sampling))
+    settings = Settings.of(job.scheme, job.sampling)
+    bare = replace(job, scheme=settings.scheme, sampling=settings.sampling)
+    dynamic, static = eqx.partition(model, eqx.is_array)
+    numbers = settings.numbers
+    if job.devices > 1:
+        dynamic, numbers = jax.device_put((dynamic, numbers), NamedSharding(_mesh(job), PartitionSpec()))
+        arrays = jax.device_put(arrays, NamedSharding(_mesh(job), PartitionSpec("members")))
+    key, given = _key(model, arrays, bare), (dynamic, arrays, numbers)
+    program = _programs.get(key, lambda: _for_all_numbers(static, bare, given))
+    if program is None:
+        key, given = _key(model, arrays, job), (dynamic, arrays, ())
+        program = _programs.get(key, lambda: _program(static, job, given))
+    return program, dynamic, given[1:]
 
 
 class _Recent:
@@ -164,7 +183,7 @@ class _Recent:
             return self._made[key]
 
 
-_programs, _shapes = _Recent(_PROGRAMS), _Recent(_PROGRAMS)  # both take seconds of tracing
+_programs = _Recent(_PROGRAMS)  # they take seconds of tracing
 
 
 def _key(model: Model, values: dict[str, Array], job: Job) -> Any:
@@ -173,19 +192,45 @@ def _key(model: Model, values: dict[str, Array], job: Job) -> Any:
     return structure, tuple(map(_signature, leaves)), job, jax.default_backend()
 
 
-def _compile(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
-    def run(dynamic: Any, values: dict[str, Array]) -> Any:
-        model = eqx.combine(dynamic, static)
-        return jax.vmap(looped(lambda v: run_member(model, v, job), assured=ASSURED))(values)
-
+def _for_all_numbers(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program | None:
+    """The program that takes the numbers of the settings as arguments; None if there can be none."""
     if job.devices == 1:
-        return compiled(run, dynamic, values, assured=ASSURED)
+        return general(_function(static, job), *given, assured=ASSURED)
+    try:
+        return _sharded(static, job, given)
+    except jax.errors.ConcretizationTypeError:
+        return None
+
+
+def _program(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
+    """The program for the numbers that the job has."""
+    if job.devices == 1:
+        return program_of(_function(static, job), *given, assured=ASSURED)
+    return _sharded(static, job, given)
+
+
+def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], Any]:
+    """What runs a batch, a function of the model's arrays, the members and the numbers of the settings."""
+
+    def run(dynamic: Any, values: dict[str, Array], numbers: Any) -> Any:
+        model = eqx.combine(dynamic, static)
+        scheme, sampling = with_numbers(job.scheme, job.sampling, numbers)
+        whole = replace(job, scheme=scheme, sampling=sampling)
+        return jax.vmap(looped(lambda v: run_member(model, v, whole), assured=ASSURED))(values)
+
+    return run
+
+
+def _sharded(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
+    """A program for several devices."""
+    run = _function(static, job)
     # Each device has its own loop: a sharded loop would wait for all devices at every step.
-    specs = (PartitionSpec(), PartitionSpec("members"))
+    specs = (PartitionSpec(), PartitionSpec("members"), PartitionSpec())
     each = jax.shard_map(
         native(run, assured=ASSURED), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
     )
-    return jax.jit(each).lower(dynamic, values).compile()
+    lowered = jax.jit(each).lower(*given)
+    return Program(lowered.out_info, lowered.compile)
 
 
 def _mesh(job: Job) -> Mesh:

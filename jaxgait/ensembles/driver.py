@@ -25,11 +25,12 @@ from jaxgait.ensembles.plan import (
     bytes_per_member,
     default_workers,
     failures,
+    largest_batch,
     result_shapes,
 )
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import run_blocks
-from jaxgait.measure import Measure, Observe, observer
+from jaxgait.measure import Measure, Measures, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single, parameters
@@ -249,6 +250,7 @@ def make_plan(
     with precisions.use(precision):
         check_equations(precisions.cast(model))
     looked_at = Sampling.of(model, **sampling)
+    observe = observe.checked(looked_at) if isinstance(observe, Measures) else observe
     whole_job = Job(
         chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
     )
@@ -256,10 +258,12 @@ def make_plan(
     for name, number in (("batch", batch), ("workers", workers)):
         if number is not None:
             checks.count(name, number)
-    results = result_shapes(model, chosen_members, whole_job, precision)
+    threads = workers or default_workers(whole_job.devices)
+    most = largest_batch(chosen_members, whole_job, threads) if batch is None else batch
+    results = result_shapes(model, chosen_members, whole_job, precision, most)
     if batch is None:
         need = bytes_per_member(model, whole_job, precision, results)
-        batch = batch_size(chosen_members, whole_job, need, workers or default_workers(whole_job.devices))
+        batch = batch_size(chosen_members, whole_job, need, threads)
     retries = chosen.retries(precision, reference) if retry else ()
     blocks = block_shape(chosen_members.shape, batch)
     plan = Plan(model, chosen_members, whole_job, precision, retries, blocks, results, known)

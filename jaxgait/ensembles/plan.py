@@ -104,8 +104,13 @@ def task_of(plan: Plan, block: int) -> Task:
     """Takes one block out of a plan."""
     index = np.arange(plan.members.size).reshape(plan.members.shape)[plan.region(block)].ravel()
     values = {name: x[index] for name, x in plan.members.values.items()}
-    length = _padded(min(math.prod(plan.block_shape), plan.members.size), plan.job.devices)
+    length = _block_length(plan.members, plan.block_shape, plan.job)
     return Task(plan.model, plan.job, plan.precision, plan.retries, values, length)
+
+
+def _block_length(members: Members, shape: tuple[int, ...], job: Job) -> int:
+    """Members in a full block of a shape, filled up."""
+    return _padded(min(math.prod(shape), members.size), job.devices)
 
 
 def run_task(task: Task) -> dict[str, np.ndarray]:
@@ -135,15 +140,25 @@ def failures(codes: np.ndarray) -> np.ndarray:
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 
-def result_shapes(model: Model, members: Members, job: Job, precision: precisions.Precision) -> dict[str, Shape]:
+def result_shapes(
+    model: Model, members: Members, job: Job, precision: precisions.Precision, batch: int
+) -> dict[str, Shape]:
     """All results of one member by name, without running anything; finds faults in `observe`.
+
+    Args:
+        model: the mechanism.
+        members: of the scan.
+        job: what is done with each of them.
+        precision: of the results.
+        batch: members that run together, presumably: their program is traced.
 
     Raises:
         ValueError: if `observe` uses the name of another result, or of a label of the members.
     """
+    length = _block_length(members, block_shape(members.shape, batch), job)
     with precisions.use(precision):
-        cast, values = precisions.cast((model, {n: x[:1] for n, x in members.values.items()}))
-        groups = shapes(cast, values, job)
+        first = {n: np.broadcast_to(x[:1], (length, *x.shape[1:])) for n, x in members.values.items()}
+        groups = shapes(*precisions.cast((model, first)), job)
     taken = {*members.dims, *members.labels, "time", "sample", "parameter"} & set(groups["observed"])
     if taken:
         raise ValueError(f"observe must not use the name {min(taken)!r}: it labels the members")
@@ -194,19 +209,24 @@ def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
     return tuple(reversed(result))
 
 
+def largest_batch(members: Members, job: Job, workers: int) -> int:
+    """Members per block: no more than pays off, and work for every worker."""
+    largest = LARGEST_BATCH.get(jax.default_backend(), _LARGEST_ELSEWHERE) * job.devices
+    share = -(-members.size // workers)
+    return _padded(min(largest, share), job.devices)
+
+
 def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> int:
-    """Members per block: what fits in the free memory, no more than pays off, and work for every worker.
+    """Members per block: what fits in the free memory, see also `largest_batch`.
 
     Raises:
         MemoryError: if not even one member fits.
     """
-    platform = jax.default_backend()
-    fitting = int(_free_bytes(platform, job.devices) * _SHARE_OF_MEMORY / workers // member_bytes)
+    free = _free_bytes(jax.default_backend(), job.devices)
+    fitting = int(free * _SHARE_OF_MEMORY / workers // member_bytes)
     if fitting < 1:
         raise MemoryError(f"one trajectory needs {member_bytes / 1e9:.3g} GB: ask for fewer samples, or observables")
-    largest = LARGEST_BATCH.get(platform, _LARGEST_ELSEWHERE) * job.devices
-    share = -(-members.size // workers)
-    return min(_padded(min(largest, share), job.devices), fitting)
+    return min(largest_batch(members, job, workers), fitting)
 
 
 def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, results: Mapping[str, Shape]) -> int:

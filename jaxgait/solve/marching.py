@@ -5,6 +5,7 @@ The motion is of the order that the model's step has. Derivatives are those of t
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -58,6 +59,11 @@ class Marching(Scheme):
         """Those of the steps that are looked at together."""
         return 4 * LONGEST_BLOCK
 
+    def settled(self, model: Any, sampling: Sampling) -> Sampling:
+        """See `Scheme.settled`: how many steps there are between samples."""
+        del model
+        return dataclasses.replace(sampling, steps=division(sampling, self.dt, LONGEST_BLOCK))
+
     def run(
         self,
         model: Any,
@@ -70,7 +76,7 @@ class Marching(Scheme):
         """See `Scheme.run`."""
         del progress
         ts, system = sampling.times(model), model.prepared()
-        blocks, steps = division(sampling, self.dt, LONGEST_BLOCK)
+        blocks, steps = sampling.steps or division(sampling, self.dt, LONGEST_BLOCK)
         length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
         stepper = _Stepper(system, length, ts[0], steps, watch, isinstance(model, CountedSteps))
         y = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), system.initial_state() if y0 is None else y0)

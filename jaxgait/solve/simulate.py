@@ -18,7 +18,7 @@ from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
 from jaxgait.parameters import check_single
 from jaxgait.run import Sampling, Trajectory, outputs
-from jaxgait.scheme import Scheme
+from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.checks import check_equations, check_state
 from jaxgait.solve.dataset import trajectory_dataset
 from jaxgait.solve.schemes import scheme_for
@@ -116,11 +116,31 @@ def _recording(model: Model, scheme: Scheme) -> Scheme:
     return scheme
 
 
-@functools.partial(kept, assured=ASSURED)
-@functools.partial(looped, assured=ASSURED)
 def _run(
     model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
+    """One program for all tolerances and times, unless the model's code, or a solver's, decides by their values."""
+    sampling = scheme.settled(model, sampling)
+    settings = Settings.of(scheme, sampling)
+    kind = (type(model), settings.scheme, settings.sampling)
+    if kind not in _by_value:
+        try:
+            return _program(model, *settings, y0, progress)
+        except jax.errors.ConcretizationTypeError:
+            _by_value.add(kind)
+    return _program(model, scheme, sampling, (), y0, progress)
+
+
+_by_value: set[Any] = set()
+"""Kinds of runs whose programs hold for one value of each tolerance and time."""
+
+
+@functools.partial(kept, assured=ASSURED)
+@functools.partial(looped, assured=ASSURED)
+def _program(
+    model: Model, scheme: Scheme, sampling: Sampling, numbers: Any, y0: State | None, progress: bool
+) -> tuple[Trajectory, dict[str, Array]]:
+    scheme, sampling = with_numbers(scheme, sampling, numbers)
     trajectory = scheme.run(model, sampling, y0, progress=progress)
     return trajectory, outputs(model, trajectory)
 

@@ -100,6 +100,10 @@ class TimeStepping(Scheme):
         """Those of the events and of the steps that are looked at together."""
         return 4 * self.max_events + 4 * LONGEST_BLOCK
 
+    def settled(self, model: Any, sampling: Sampling) -> Sampling:
+        """See `Scheme.settled`: how many steps there are between samples."""
+        return dataclasses.replace(sampling, steps=self._division(model, sampling))
+
     def run(
         self,
         model: Any,
@@ -112,7 +116,7 @@ class TimeStepping(Scheme):
         """See `Scheme.run`."""
         del progress
         ts = sampling.times(model)
-        blocks, steps = self._division(model, sampling)
+        blocks, steps = sampling.steps or self._division(model, sampling)
         observed = isinstance(model, ObservedContacts)
         length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
         stepper = _Stepper(model.prepared(), length, ts[0], steps, watch, self.max_events, observed)

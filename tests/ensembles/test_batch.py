@@ -1,0 +1,108 @@
+"""What compiles, and what does not: numbers are arguments of a program, for every scheme."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import ensemble, simulate
+from jaxgait.measure import Measure
+from tests.oscillator import Oscillator
+from tests.solve.test_event_driven import Bouncing
+from tests.solve.test_marching import Thrown
+from tests.solve.test_time_stepping import Ball
+
+_compiled: list[str] = []
+
+
+@jax.monitoring.register_event_duration_secs_listener
+def _heard(event: str, _: float, **about) -> None:
+    if event == "/jax/core/compile/backend_compile_duration":
+        _compiled.append(about.get("fun_name", ""))
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Programs compiled since the test began, whatever is on disk."""
+    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+    _compiled.clear()
+    return _compiled
+
+
+END = Measure("end", lambda run: run.trajectory.t_end, "s", "end", interval=0.5)
+FIXED = {"duration": 0.04, "samples": 4, "dt": 1e-3}
+CASES = {
+    "Smooth": (
+        Oscillator(),
+        {"mass": [1.0, 2.0]},
+        {"duration": 1.0, "samples": 8, "rtol": 1e-5, "max_step": 0.1, "observe": [END]},
+        [{"rtol": 1e-6}, {"atol": 1e-5}, {"max_step": 0.2}, {"duration": 1.5}],
+    ),
+    "EventDriven": (
+        Bouncing(),
+        {"e": [0.7, 0.8]},
+        {"duration": 0.6, "samples": 8, "dt": 1e-2, "observe": [END]},
+        [{"dt": 2e-2}, {"duration": 0.7}],
+    ),
+    "TimeStepping": (Ball(), {"height": [0.01, 0.02]}, FIXED, [{"dt": 1.01e-3}, {"duration": 0.039}]),
+    "Marching": (Thrown(), {"speed": [1.0, 2.0]}, FIXED, [{"dt": 1.01e-3}, {"duration": 0.039}]),
+}
+
+
+@pytest.mark.parametrize("scheme", CASES)
+def test_other_numbers_compile_nothing(scheme, compilations):
+    model, members, request, others = CASES[scheme]
+    first = ensemble(model, members, **request)
+    assert first.attrs["scheme"] == scheme and len(compilations) >= 1
+    compilations.clear()
+    found = [ensemble(model, members, **{**request, **other}) for other in others]
+    ensemble(model, {name: 1.1 * np.asarray(x) for name, x in members.items()}, **request)
+    assert not compilations
+    np.testing.assert_array_equal(
+        [run.t_end.values[0] for run in found], [{**request, **o}["duration"] for o in others]
+    )
+    assert first.steps.values.tolist() == ensemble(model, members, **request).steps.values.tolist()
+
+
+def test_tolerances_reach_the_solver(compilations):
+    model, members, request, _ = CASES["Smooth"]
+    runs = [ensemble(model, members, **{**request, "max_step": 1.0, "rtol": r, "atol": r}) for r in (1e-3, 1e-7)]
+    assert (runs[1].steps > 2 * runs[0].steps).all()
+    exact = np.cos(np.sqrt(8.0 / np.array(members["mass"])))
+    assert abs(runs[1].x_end - exact).max() < 1e-6 < abs(runs[0].x_end - exact).max()
+
+
+def test_one_trajectory_compiles_nothing_for_other_numbers(compilations):
+    simulate(Oscillator(), duration=1.0, samples=8, rtol=1e-5)
+    compilations.clear()
+    run = simulate(Oscillator(mass=1.5), duration=1.25, samples=8, rtol=1e-6)
+    assert not compilations and run.time[-1] == 1.25
+
+
+def test_counts_and_options_that_come_and_go_are_other_programs(compilations):
+    model, members, request, _ = CASES["Marching"]
+    ensemble(model, members, **request)
+    for other in ({"samples": 5}, {"duration": 0.08}, {"observe": END}):
+        compilations.clear()
+        ensemble(model, members, **{**request, **other})
+        assert compilations, other
+
+
+def test_code_that_decides_by_a_number_is_compiled_for_each(compilations):
+    def late(run):
+        return {"late": jnp.asarray(1.0 if run.sampling.duration > 0.0395 else 0.0) + 0.0 * run["x"][0]}
+
+    model, members, request, _ = CASES["Marching"]
+    found = [ensemble(model, members, **{**request, "duration": d, "observe": late}) for d in (0.039, 0.04)]
+    assert [run.late.values.tolist() for run in found] == [[0.0, 0.0], [1.0, 1.0]]
+    compilations.clear()
+    ensemble(model, members, **request, observe=late)
+    assert not compilations
+
+
+def test_a_program_is_traced_once_for_its_shapes_and_itself(compilations):
+    traces = []
+    observe = lambda run: {"x": run["x"][-1], **dict.fromkeys([], traces.append(1))}
+    model, members, request, _ = CASES["Marching"]
+    ensemble(model, members, **request, observe=observe)
+    assert len(traces) == 1
