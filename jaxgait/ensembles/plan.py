@@ -2,9 +2,10 @@
 
 A block is a rectangle of the box of members; its results are a pure function of its `Task`, on any machine.
 
-Neighbours in the box cost about the same, so members are not sorted by cost: on the knee scan a batch of 32 waits 6.5 %
-of its time for its slowest member, and sorting by the true cost would win back 4.5 points of that (128 members, 3
-strides, steps counted).
+Members are not sorted by cost: on CPUs a member that is done leaves its lane to the next one (`jaxgait.native`). In the
+order in which they come that is as fast as vectors of members sorted by their true cost, which nobody knows beforehand:
+0.97 to 1.36 times as fast, and 1.07 to 1.40 times as fast as vectors in that order (bungee 256, creeper 128, knee 64,
+knee's k and c 128 members, one process, interleaved).
 """
 
 from __future__ import annotations

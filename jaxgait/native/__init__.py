@@ -32,6 +32,7 @@ GPUs every member is a thread of such a kernel.
     linear      linear systems on the way
     fusing      products and sums as one operation
     loops       such code in LLVM's language, for vectors of members or for one
+    refilling   the same, with vectors whose members do not wait for each other
     threads     such code as a kernel of a GPU
     ptx         its assembly language, how XLA launches it, what it takes of a processor
     members     the loops of one member as operations, over all members once they are batched

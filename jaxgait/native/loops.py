@@ -112,7 +112,7 @@ class Emitter:
         self.active = f"%m{n}"
         self.statements(s.condition)
         now = self.w.emit(f"and {mask} %m{n}, {self.scope.get(s.going)}")
-        self.w.line(f"br i1 {self._any(now)}, label %body{n}, label %end{n}")
+        self.w.line(f"br i1 {self.goes_on(now)}, label %body{n}, label %end{n}")
         self.w.label(f"body{n}")
         self.active = now if self.width > 1 else None  # (one member by itself is at work wherever it comes to)
         self.statements(s.body)
@@ -132,6 +132,10 @@ class Emitter:
         if self.width == 1:
             return new
         return self.w.emit(f"select {self.scope.type(bool)} {now}, {type} {new}, {type} {old}")
+
+    def goes_on(self, now: str) -> str:
+        """Whether a loop goes on, by which members would."""
+        return self._any(now)
 
     def _all(self) -> str:
         return "true" if self.width == 1 else f"<{', '.join(['i1 true'] * self.width)}>"

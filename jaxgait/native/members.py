@@ -2,7 +2,7 @@
 
 `looped` takes a function of one member, before `vmap`. Each of its loops becomes an operation of its own (`LOOP`), for
 which `vmap` only notes which operands differ from member to member: the loop itself is compiled as it is for one, and
-every member, or vector of members, goes round as often as it needs to itself.
+every member goes round as often as it needs to itself.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
 from jaxgait.native.code import Code, count, loops
 from jaxgait.native.identity import made_of
-from jaxgait.native.loops import assembly
 from jaxgait.native.primitives import Call, Scan, While, bind, read
 from jaxgait.native.reading import Unsupported, read_loop
+from jaxgait.native.refilling import assembly
 from jaxgait.native.rewriting import rewritten
 
 LOOP = Primitive("member_loop")

@@ -1,0 +1,212 @@
+"""Loops in LLVM's language whose vectors are refilled: a member that is done leaves its lane to the next one.
+
+So no member waits for the slowest of its vector, in whatever order they come, and nobody has to guess which of them
+take long. The loop is left whenever a member is done: what does not change while it runs is computed before it, anew
+after every refill, and operands and carried values of all lanes lie in memory in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxgait.native import loops
+from jaxgait.native.code import Code, Loop
+from jaxgait.native.instructions import Memory as Cells
+from jaxgait.native.instructions import Writer
+from jaxgait.native.loops import Emitter, width_for
+
+
+def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
+    """A function over all members, whose vectors are refilled if there are more than one; see `loops.assembly`."""
+    width = width_for(code, members)
+    if width in (1, members) or not _is_one_loop(code):
+        return loops.assembly(code, prologue, members, shared, sizes)
+    w = Writer()
+    w.lines += prologue
+    w.line("%nowhere = alloca i64, align 8")
+    emitter = _Refilling(code, width, w, members, shared, sizes)
+    emitter.all_members()
+    w.label("done")
+    w.line("ret ptr null")
+    return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
+
+
+def _is_one_loop(code: Code) -> bool:
+    """Whether the code is a loop by itself, from operands to what it carries."""
+    if len(code.statements) != 1 or not isinstance(code.statements[0], Loop):
+        return False
+    loop = code.statements[0]
+    held = {v for operand in code.operands if not isinstance(operand, int) for v in operand}
+    results = {v for result in code.results if not isinstance(result, int) for v in result}
+    return loop.where is None and held | code.constants.keys() >= set(loop.initial) and results <= set(loop.carried)
+
+
+class _Refilling(Emitter):
+    """Writes a loop over members, some at a time; arguments as of `assembly`."""
+
+    def __init__(
+        self, code: Code, width: int, writer: Writer, members: int, shared: Sequence[bool], sizes: Sequence[int]
+    ) -> None:
+        super().__init__(code, width, writer)
+        self.members, self.shared, self.sizes = members, shared, sizes
+        (loop,) = code.statements
+        assert isinstance(loop, Loop)
+        self.loop = loop
+        self.where = {v: (i, k) for i, o in enumerate(code.operands) if not isinstance(o, int) for k, v in enumerate(o)}
+        self.now = ""
+        """Which members go on, where the loop was left."""
+        self._outside = True
+
+    def all_members(self) -> None:
+        """Writes all of it."""
+        w, lanes = self.w, f"i{self.width}"
+        own = [v for v, (i, _) in self.where.items() if not self.shared[i] and v not in self.loop.initial]
+        self.slots = {v: self._slot(v) for v in (*own, *self.loop.carried)}
+        w.line(f"%ids = alloca [{self.width} x i64], align 64")
+        for v, (i, k) in self.where.items():
+            if self.shared[i] and v not in self.loop.initial:
+                self.scope.names[v] = self._loaded(f"%in{i}", v, "0", k, True, self.sizes[i])
+        before = self._first()
+        w.label("members")
+        w.line(f"%next = phi i64 [ {self.width}, %{before} ], [ %next.after, %lanes.over ]")
+        w.line(f"%working = phi {lanes} [ -1, %{before} ], [ %working.after, %lanes.over ]")
+        self.active = w.emit(f"bitcast {lanes} %working to {self.scope.type(bool)}")
+        self._take_up(own)
+        self.statements([self.loop._replace(initial=tuple(-1 - c for c in self.loop.carried))])
+        self._exchange()
+
+    def goes_on(self, now: str) -> str:
+        """The outermost loop is left when a member is done, others when the last one is."""
+        if not self._outside:
+            return super().goes_on(now)
+        self._outside, self.now = False, now
+        bits = self.w.emit(f"bitcast {self.scope.type(bool)} {now} to i{self.width}")
+        return self.w.emit(f"icmp eq i{self.width} {bits}, %working")
+
+    # --- from lanes to vectors ----------------------------------------------------------------------------------------
+
+    def _slot(self, v: int) -> str:
+        return self.w.emit(f"alloca [{self.width} x {Cells.cell(self.code.dtypes[v])}], align 64")
+
+    def _take_up(self, own: Sequence[int]) -> None:
+        """Vectors of what all lanes hold; the loop's initial values are known by the negative of what they become."""
+        vectors = Cells(self.scope)
+        for v in own:
+            self.scope.names[v] = vectors.load(self.slots[v], self.code.dtypes[v], 0)
+        for c in self.loop.carried:
+            self.scope.names[-1 - c] = vectors.load(self.slots[c], self.code.dtypes[c], 0)
+        ids = [self._id(str(i)) for i in range(self.width)]
+        self.pointers = [[self._row(m, i) for i in ids] for m in range(len(self.code.memories))]
+
+    def _id(self, lane: str) -> str:
+        """Number of the member in a lane."""
+        return self.w.emit(f"load i64, ptr {self.w.emit(f'getelementptr i64, ptr %ids, i64 {lane}')}, align 8")
+
+    def _row(self, memory: int, member: str) -> str:
+        """Where a member's part of a memory begins."""
+        m = self.code.memories[memory]
+        pointer = f"%in{m.operand}" if m.result is None else f"%out{m.result}"
+        size = 0 if m.result is None and self.shared[m.operand] else m.size
+        return self._at(pointer, Cells.cell(m.dtype), member, size)
+
+    def _at(self, pointer: str, cell: str, member: str, size: int, k: int = 0) -> str:
+        index = self.w.emit(f"add i64 {self.w.emit(f'mul i64 {member}, {size}')}, {k}")
+        return self.w.emit(f"getelementptr {cell}, ptr {pointer}, i64 {index}")
+
+    # --- lane by lane -------------------------------------------------------------------------------------------------
+
+    def _first(self) -> str:
+        """Fills all lanes with the first members; returns the last block."""
+        w = self.w
+        w.line("br label %start")
+        w.label("start")
+        w.line("%i = phi i64 [ 0, %run ], [ %i.next, %start ]")
+        self._fill("%i", "%i")
+        w.line("%i.next = add i64 %i, 1")
+        w.line(f"%i.more = icmp slt i64 %i.next, {self.width}")
+        w.line("br i1 %i.more, label %start, label %members")
+        return "start"
+
+    def _fill(self, lane: str, member: str) -> None:
+        """Puts a member into a lane."""
+        w = self.w
+        w.line(f"store i64 {member}, ptr {w.emit(f'getelementptr i64, ptr %ids, i64 {lane}')}, align 8")
+        initial = dict(zip(self.loop.carried, self.loop.initial, strict=True))
+        for v, slot in self.slots.items():
+            dtype = self.code.dtypes[v]
+            cell, x = Cells.cell(dtype), self._number(initial.get(v, v), member)
+            to = w.emit(f"getelementptr {cell}, ptr {slot}, i64 {lane}")
+            w.line(f"store {cell} {x}, ptr {to}, align {dtype.itemsize}")
+        for i, memory in enumerate(self.code.memories):
+            if memory.result is not None:
+                size = 0 if self.shared[memory.operand] else memory.size
+                source = self._at(f"%in{memory.operand}", Cells.cell(memory.dtype), member, size)
+                self._copied(source, self._row(i, member), memory)
+
+    def _number(self, v: int, member: str) -> str:
+        """A member's operand, or a constant, as it lies in memory."""
+        dtype = self.code.dtypes[v]
+        if v not in self.where:
+            x = self.code.constants[v]
+            return str(int(x)) if dtype.kind == "b" else self.scope.constant(x, dtype).rpartition(" ")[2].rstrip(">")
+        i, k = self.where[v]
+        at = self._at(f"%in{i}", Cells.cell(dtype), member, 0 if self.shared[i] else self.sizes[i], k)
+        return self.w.emit(f"load {Cells.cell(dtype)}, ptr {at}, align {dtype.itemsize}")
+
+    def _exchange(self) -> None:
+        """Stores the results of members that are done and puts the next ones into their lanes."""
+        w, lanes = self.w, f"i{self.width}"
+        for c in self.loop.carried:
+            Cells(self.scope).store(self.scope.get(c), self.slots[c], self.code.dtypes[c], 0)
+        going = w.emit(f"bitcast {self.scope.type(bool)} {self.now} to {lanes}")
+        finished, before = w.emit(f"xor {lanes} %working, {going}"), w.block
+        w.line("br label %lanes")
+        w.label("lanes")
+        w.line(f"%lane = phi i64 [ 0, %{before} ], [ %lane.next, %lane.end ]")
+        w.line(f"%upcoming = phi i64 [ %next, %{before} ], [ %next.after, %lane.end ]")
+        w.line(f"%busy = phi {lanes} [ %working, %{before} ], [ %working.after, %lane.end ]")
+        w.line(f"%bit = shl {lanes} 1, {self._narrow('%lane')}")
+        hit = w.emit(f"icmp ne {lanes} {w.emit(f'and {lanes} {finished}, %bit')}, 0")
+        w.line(f"br i1 {hit}, label %lane.done, label %lane.end")
+        w.label("lane.done")
+        self._give_up("%lane")
+        w.line(f"%left = icmp slt i64 %upcoming, {self.members}")
+        w.line("br i1 %left, label %lane.fill, label %lane.idle")
+        w.label("lane.fill")
+        self._fill("%lane", "%upcoming")
+        w.line("%upcoming.next = add i64 %upcoming, 1")
+        w.line("br label %lane.end")
+        w.label("lane.idle")
+        w.line(f"%resting = xor {lanes} %busy, %bit")
+        w.line("br label %lane.end")
+        self._over()
+
+    def _over(self) -> None:
+        """The end of a round over the lanes."""
+        w, lanes = self.w, f"i{self.width}"
+        w.label("lane.end")
+        end = "[ {}, %lanes ], [ {}, %lane.fill ], [ {}, %lane.idle ]"
+        w.line(f"%next.after = phi i64 {end.format('%upcoming', '%upcoming.next', '%upcoming')}")
+        w.line(f"%working.after = phi {lanes} {end.format('%busy', '%busy', '%resting')}")
+        w.line("%lane.next = add i64 %lane, 1")
+        w.line(f"%lane.more = icmp slt i64 %lane.next, {self.width}")
+        w.line("br i1 %lane.more, label %lanes, label %lanes.over")
+        w.label("lanes.over")
+        w.line(f"%working.left = icmp ne {lanes} %working.after, 0")
+        w.line("br i1 %working.left, label %members, label %done")
+
+    def _narrow(self, lane: str) -> str:
+        """A lane's number in the type of the bits of all lanes."""
+        return self.w.emit(f"trunc i64 {lane} to i{self.width}")
+
+    def _give_up(self, lane: str) -> None:
+        """Stores the results of the member in a lane that are not in memory yet."""
+        member = self._id(lane)
+        for i, held in enumerate(self.code.results):
+            for k, v in enumerate(() if isinstance(held, int) else held):
+                dtype = self.code.dtypes[v]
+                cell = Cells.cell(dtype)
+                source = self.w.emit(f"getelementptr {cell}, ptr {self.slots[v]}, i64 {lane}")
+                x = self.w.emit(f"load {cell}, ptr {source}, align {dtype.itemsize}")
+                to = self._at(f"%out{i}", cell, member, len(held), k)  # type: ignore[arg-type]
+                self.w.line(f"store {cell} {x}, ptr {to}, align {dtype.itemsize}")
