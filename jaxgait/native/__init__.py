@@ -7,8 +7,8 @@ and replaces its straight-line parts by one loop each, in which every value is a
 computed once; LLVM makes machine code of it, which XLA calls. Loops, branches, reductions and gathers stay XLA's.
 
 `looped` takes a function of one member, before `vmap`, and makes one kernel of each of its loops, all that is inside
-included: a vector of members goes round until its own members are done, not until the last of the whole batch is. On
-GPUs every member is a thread of such a kernel.
+included; a member that is done leaves its lane of a vector to the next one, so that none waits for another. On GPUs
+every member is a thread of such a kernel.
 
     blocks      the program as straight-line blocks, without calls and repetitions
     regions     which parts of a block become a kernel
