@@ -23,7 +23,7 @@ from jax.experimental.compilation_cache import compilation_cache
 import jaxgait
 from jaxgait import precision, report
 
-from . import gradients, knee, lorenz, page, walker
+from . import gradients, knee, loops, lorenz, page, walker
 from .rows import Row, Target, announce, table
 
 
@@ -45,7 +45,7 @@ def bench(
     rows: list[Row] = []
     targets: list[Target] = []
     begin, load = time.perf_counter(), os.getloadavg()[0]
-    parts: list[Any] = [walker, knee] if quick else [walker, knee, gradients, lorenz]
+    parts: list[Any] = [walker, knee, loops] if quick else [walker, knee, gradients, loops, lorenz]
     result: dict[str, Any] = {}
     with precision.use("float64"), compiled_anew():
         for part in parts:
@@ -84,12 +84,15 @@ def processor() -> str:
 
 @contextlib.contextmanager
 def compiled_anew() -> Iterator[None]:
-    """Leaves a disk cache of compiled programs alone: compile times are part of what is measured."""
-    before = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    """Leaves disk caches of compiled programs alone: compile times are part of what is measured."""
+    ours, before = os.environ.get("JAXGAIT_CACHE"), jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     jax.config.update("jax_compilation_cache_dir", None)
+    os.environ["JAXGAIT_CACHE"] = "off"
     compilation_cache.reset_cache()
     try:
         yield
     finally:
         jax.config.update("jax_compilation_cache_dir", before)
+        os.environ.pop("JAXGAIT_CACHE")
+        os.environ |= {} if ours is None else {"JAXGAIT_CACHE": ours}
         compilation_cache.reset_cache()

@@ -1,0 +1,140 @@
+"""Loops of one member as kernels over all members, against JAX's own loops: each mechanism, with and without gradients.
+
+Both run in one process, one after the other in turn, so that a busy machine slows both. Uneven scans are held against
+the time that their members take if each of them runs in a whole ensemble of its like, so that nobody waits for anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgait import precision
+from jaxgait.ensembles.batch import Job, run_member
+from jaxgait.models import Bungee, Creeper, Prosthesis, RigidWalker, RollingWalker, Walker
+from jaxgait.native import looped, native
+from jaxgait.parameters import parameters
+from jaxgait.run import Run, Sampling, state_variables
+from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.smooth import ASSURED
+
+from .rows import Program, Row, Target, Timing, announce, row
+
+SAMPLES = 20
+REPEATS = 3
+
+
+class Case(NamedTuple):
+    """A mechanism, the parameters by which it is differentiated, the first of which is scanned, and its span."""
+
+    model: Callable[[], Any]
+    names: tuple[str, ...]
+    span: dict[str, Any]
+
+
+CASES = {
+    "bungee": Case(Bungee, ("mass", "stiffness", "rope_length", "gravity"), {"duration": 10.0}),
+    "knee": Case(
+        Prosthesis,
+        (
+            *("damper.k", "damper.c", "damper.rest_length", "masses.foot"),
+            *("ankle.stiffness", "ankle.damping", "ground.stiffness", "ground.damping"),
+        ),
+        {"strides": 1},
+    ),
+    "walker": Case(Walker, ("slope", "friction", "mass", "gravity"), {"duration": 1.5}),
+    "creeper": Case(Creeper, ("front_mass", "rear_mass", "gait.stroke", "pads.stiffness"), {"duration": 0.8}),
+    "rolling walker": Case(RollingWalker, ("slope", "mass"), {"duration": 3.0}),
+    "rigid walker": Case(RigidWalker, (), {"duration": 1.0}),
+}
+UNEVEN = {
+    "knee": (Prosthesis, {"damper.k": (1e4, 4e4, 16), "damper.c": (300.0, 3000.0, 8)}, {"strides": 3}),
+    "creeper": (Creeper, {"pads.friction_high": (0.3, 1.0, 128)}, {"strides": 2}),
+}
+"""Scans whose members take different numbers of steps: model, ranges with their counts, span."""
+
+
+def ends(run: Run) -> dict[str, jax.Array]:
+    """The final state."""
+    return {f"{name}_end": y for name, y in state_variables(run.trajectory.y_end).items()}
+
+
+def member(model: Any, span: dict[str, Any], gradient: tuple[str, ...] = ()) -> Callable[[Any], Any]:
+    """The outcome of one member and its gradient, as a function of its values by name."""
+    whole = {"strides": None, "duration": None, "samples": SAMPLES, **span}
+    job = Job(scheme_for(model).in_mode("forward"), Sampling.of(model, **whole), ends, gradient=gradient)
+    cast = precision.cast(model)
+    return lambda values: run_member(cast, values, job)
+
+
+def kernels(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function over members, its loops as kernels."""
+    return native(jax.vmap(looped(function, assured=ASSURED)), assured=ASSURED)
+
+
+def side_by_side(function: Callable[[Any], Any], values: Any) -> dict[str, Timing]:
+    """Times kernels and XLA alone in turn."""
+    programs = {"kernels": Program(kernels(function), values), "XLA alone": Program(jax.vmap(function), values)}
+    timings = {name: Timing(compile=p.compile, memory=p.memory) for name, p in programs.items()}
+    for _ in range(REPEATS):
+        for name, program in programs.items():
+            once = program.time(values, repeats=1)
+            timings[name].wall += once.wall
+            timings[name].cpu += once.cpu
+            timings[name].result = once.result
+    return timings
+
+
+def compared(name: str, members: int, count: int) -> list[Row]:
+    """Rows of a mechanism: value, or value and `count` derivatives, by kernels and by XLA alone."""
+    case = CASES[name]
+    model = case.model()
+    scanned = case.names[0] if case.names else next(iter(parameters(model)))
+    own = float(parameters(model)[scanned].value)
+    values = {scanned: own * jnp.linspace(0.99, 1.01, members) if members > 1 else jnp.asarray([own])}
+    method = f"value and {count} derivatives" if count else "value"
+    announce(f"{name}: {method}, {members} members")
+    timings = side_by_side(member(model, case.span, case.names[:count]), values)
+    work = ", ".join(f"{x:g} {what}" for what, x in case.span.items())
+    found = []
+    for code, timing in timings.items():
+        steps = int(np.sum(np.asarray(timing.result["outcome"]["steps"])))
+        details: dict[str, Any] = {"problem": name, "code": f"jaxgait, {code}", "method": method, "work": work}
+        found.append(row(timing, **details, members=members, steps=steps, error=None))
+    return found
+
+
+def waiting(name: str, alike: int) -> Target:
+    """Time of an uneven scan over that of its members, each in an ensemble of its like (of every `alike`-th member)."""
+    kind, ranges, span = UNEVEN[name]
+    announce(f"{name}: an uneven scan")
+    axes = np.meshgrid(*(np.linspace(*r) for r in ranges.values()), indexing="ij")
+    values = {key: jnp.asarray(x.ravel()) for key, x in zip(ranges, axes, strict=True)}
+    program = Program(kernels(member(kind(), span)), values)
+    chosen = range(alike // 2, len(axes[0].ravel()), alike)
+    whole, alone = [], [[] for _ in chosen]
+    for _ in range(REPEATS):
+        whole.append(program.time(values, repeats=1).cpu_min)
+        for times, i in zip(alone, chosen, strict=True):
+            same = {key: jnp.full_like(x, x[i]) for key, x in values.items()}
+            times.append(program.time(same, repeats=1).cpu_min)
+    expected = float(np.mean([min(times) for times in alone]))
+    what = f"{name}, uneven scan: time over that of its members, each among its like, CPU time"
+    return Target(what, 1.05, min(whole) / expected, True, f"{len(axes[0].ravel())} members")
+
+
+def measure(quick: bool) -> tuple[list[Row], list[Target]]:
+    """All mechanisms with up to 8 derivatives, one member of each by itself, and uneven scans."""
+    if quick:
+        return [*compared("bungee", 32, 0), *compared("bungee", 32, 1)], []
+    rows: list[Row] = []
+    for name, case in CASES.items():
+        rows += compared(name, 1, 0)
+        for count in (0, 1, 2, 4, 8):
+            if count <= len(case.names):
+                rows += compared(name, 256, count)
+    return rows, [waiting(name, 16) for name in UNEVEN]
