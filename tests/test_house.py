@@ -127,6 +127,7 @@ COVERED = {
     "native/facts.py": "native/test_identity.py",
     "native/fusing.py": "native/test_threads.py",
     "native/instructions.py": "native/test_kernel.py",
+    "native/integers.py": "native/test_members.py",
     "native/linear.py": "native/test_members.py",
     "native/loops.py": "native/test_members.py",
     "native/machine.py": "native/test_disk.py",

@@ -29,6 +29,7 @@ every member is a thread of such a kernel.
     code        what one member computes, number by number, with its loops
     reading     from a JAX program of one member to such code
     arrays      what happens to arrays on the way
+    integers    division of integers on the way
     linear      linear systems on the way
     fusing      products and sums as one operation
     loops       such code in LLVM's language, for vectors of members or for one

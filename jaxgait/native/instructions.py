@@ -66,6 +66,7 @@ BINARY = {
     "or": {"i": "or", "u": "or", "b": "or"},
     "sub": {"f": "fsub", "i": "sub", "u": "sub"},
     "xor": {"i": "xor", "u": "xor", "b": "xor"},
+    **{"whole_quotient": {"i": "sdiv", "u": "udiv"}, "whole_remainder": {"i": "srem", "u": "urem"}},
 }
 """Instructions by kind of dtype."""
 

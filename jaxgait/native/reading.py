@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native import arrays
+from jaxgait.native import arrays, integers
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.checks import passed
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
@@ -208,6 +208,8 @@ class Reader:
         known = expanded(name, [jax.ShapeDtypeStruct((), d) for d in of])
         if known is not None:
             return _number(self.inline(known, [np.array(v) for v in inputs])[0])
+        if of[0].kind in "iu" and name in integers.RULES:
+            return integers.RULES[name](self, inputs, np.dtype(dtype))
         if not supports(name, [*of, np.dtype(dtype)]):
             raise Unsupported(f"{name} of {', '.join(map(str, of))}")
         output = self.value(dtype)

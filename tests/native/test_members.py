@@ -241,8 +241,29 @@ def test_what_kernels_cannot_do_is_left_to_xla():
     assert loops_left(large, 1.0) == ["while"]
     np.testing.assert_allclose(kernel(large)(jnp.ones(3)), jax.vmap(large)(jnp.ones(3)), rtol=1e-14)
     assert explain(large, 1.0) == "left to XLA: sin of a large array"
-    assert explain(collatz, 7).startswith("left to XLA: ")  # integers are not divided by kernels
     assert explain(history, 1.0).startswith("a kernel of ") and "1 loops, 1 arrays in memory" in explain(history, 1.0)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_integers_are_divided_as_by_xla(dtype):
+    """Zero divisors and the least number by -1 included, which stop a processor."""
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    numbers = [least, least + 1, most, 0, 1, 2, 3, 7, 100, *([-1, -2, -7] if least else [])]
+    a, b = (jnp.asarray(x.ravel(), dtype) for x in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
+
+    def function(a, b):
+        signs = jnp.abs(a), jnp.sign(b), jax.lax.square(b)
+        body = lambda c: (c[0] + 1, jax.lax.div(a, b), jax.lax.rem(a, b), a // b, a % b, signs)
+        zero = jnp.zeros((), dtype)
+        return jax.lax.while_loop(lambda c: c[0] < 2, body, (0, zero, zero, zero, zero, (zero, zero, zero)))
+
+    agrees(function, a, b, rtol=0.0)
+
+
+def test_divisions_inside_of_a_loop():
+    numbers = jnp.asarray([1, 2, 7, 27, 97, 871, 6171, 77031, 3])
+    assert int(kernel(collatz)(numbers)[1][7]) == 350
+    agrees(collatz, numbers)
 
 
 def test_an_empty_batch_is_empty():
