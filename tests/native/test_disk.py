@@ -96,6 +96,7 @@ def test_a_program_from_the_cache_of_jax_is_stored_whole_or_not_at_all(tmp_path)
     assert stored == [1, 1, 0]
 
 
+@pytest.mark.filterwarnings("ignore:jaxgait compiles again")
 def test_a_damaged_file_is_compiled_anew(folder):
     expected = compiled(tower, X)(X)
     (path,) = names(folder, "program")
