@@ -146,6 +146,12 @@ def names(module):
     return {**found, "closed": told(module.closed(2.0))}
 
 
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    """Identities of the user's functions, wherever the file is."""
+    return names(user(tmp_path_factory.mktemp("old")))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
@@ -165,8 +171,8 @@ def names(module):
         ("jnp.sin(x)", "jnp.cos(x)", {"closed"}),
     ],
 )
-def test_what_decides_shows_and_nothing_else(tmp_path, before, after, changed):
-    old, new = names(user(tmp_path)), names(user(tmp_path, MODULE.replace(before, after)))
+def test_what_decides_shows_and_nothing_else(old, tmp_path, before, after, changed):
+    new = names(user(tmp_path, MODULE.replace(before, after)))
     assert before in MODULE and None not in old.values()
     assert {name for name in FUNCTIONS if old[name] != new[name]} == changed
 
