@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from jaxgait.native import loops
 from jaxgait.native.code import Code, Loop
+from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter, width_for
@@ -48,8 +49,8 @@ class _Refilling(Emitter):
         self, code: Code, width: int, writer: Writer, members: int, shared: Sequence[bool], sizes: Sequence[int]
     ) -> None:
         super().__init__(code, width, writer)
-        self.members, self.shared, self.sizes = members, shared, sizes
-        (loop,) = code.statements
+        self.count, self.shared, self.sizes = members, shared, sizes
+        (loop,) = fused(code)
         assert isinstance(loop, Loop)
         self.loop = loop
         self.where = {v: (i, k) for i, o in enumerate(code.operands) if not isinstance(o, int) for k, v in enumerate(o)}
@@ -170,7 +171,7 @@ class _Refilling(Emitter):
         w.line(f"br i1 {hit}, label %lane.done, label %lane.end")
         w.label("lane.done")
         self._give_up("%lane")
-        w.line(f"%left = icmp slt i64 %upcoming, {self.members}")
+        w.line(f"%left = icmp slt i64 %upcoming, {self.count}")
         w.line("br i1 %left, label %lane.fill, label %lane.idle")
         w.label("lane.fill")
         self._fill("%lane", "%upcoming")
