@@ -11,6 +11,7 @@ import pathlib
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from jaxgait.optimization.evaluate import Evaluated
 
@@ -73,8 +74,8 @@ class Checkpoint:
         if self._file is not None:
             self._file.close()
 
-    def take(self, who: int, x: np.ndarray) -> Row | None:
-        """What is known at a point that a start asks for."""
+    def take(self, who: int, x: Float[np.ndarray, " n"]) -> Row | None:
+        """What is known at a point (of the unit box, no dimension) that a start asks for."""
         return self._known.get((who, x.tobytes()))
 
     def add(self, row: Row) -> Row:

@@ -49,7 +49,7 @@ class Evaluated(NamedTuple):
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """A way to a gradient; `name` says which in words."""
+    """A way to a gradient; `name` says which in words. Points have no dimension, values the units of measures."""
 
     name: str
 
@@ -59,7 +59,10 @@ class Evaluator(Protocol):
 
 
 class Program:
-    """Runs of one model that differ in some named numbers, in batches of one width, so that one program is compiled."""
+    """Runs of one model that differ in some named numbers, in their own units.
+
+    In batches of one width, so that one program is compiled.
+    """
 
     def __init__(
         self, model: Model, observe: Observe, gradient: tuple[str, ...], options: Mapping[str, Any], fixed: Mapping
@@ -70,7 +73,7 @@ class Program:
         self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Results by name, each with the members as leading axis."""
+        """Results by name, with a leading axis of members as the columns have one."""
         members = constant(zipped(columns), self._fixed)
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
         parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
@@ -115,7 +118,7 @@ def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, 
 
 
 class Transient:
-    """Exact derivatives through whole runs from the model's initial state; forward mode for few parameters."""
+    """Exact derivatives through whole runs from the model's initial state, in the units of measures."""
 
     name = "through the whole run"
 
@@ -123,7 +126,7 @@ class Transient:
         self._program = Program(model, goal, tuple(space.names), options, fixed)
         self._space, self._goal = space, goal
 
-    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
         found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
         values = np.stack([found[name] for name in self._goal.names], axis=1)
@@ -132,7 +135,10 @@ class Transient:
 
 
 class Differences:
-    """Central differences of whole runs: a check of exact derivatives, and the way for schemes that have none."""
+    """Central differences of whole runs: a check of exact derivatives, and the way for schemes that have none.
+
+    In the units of measures.
+    """
 
     def __init__(
         self,
@@ -152,7 +158,7 @@ class Differences:
         found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
         return np.stack([found[name] for name in self._goal.names], axis=1), found["status"]
 
-    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the walls of the box."""
         b, n = x.shape
         moved = np.clip(x[:, None, None] + self._step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)

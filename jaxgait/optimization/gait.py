@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import member_of
@@ -86,7 +86,7 @@ class Linear(NamedTuple):
 
 
 class Strides:
-    """Strides of many members, in lanes of one width; compiled at the first call.
+    """Strides of many members, in lanes of one width; compiled at the first call. Parameters in their own units.
 
     A member's derivatives are spread over lanes that carry `TANGENTS` each: a program with all of them would be too
     long for one kernel.
@@ -158,7 +158,7 @@ class _Known(NamedTuple):
 
 
 class PeriodicGait:
-    """Exact derivatives of the period-one gait of a driven model, stable or not."""
+    """Exact derivatives of the period-one gait of a driven model, stable or not; in the units of measures."""
 
     name = "through the periodic gait (implicit differentiation)"
 
@@ -169,7 +169,7 @@ class PeriodicGait:
         self._known: dict[int, _Known] = {}
         self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
 
-    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
         known = np.array([int(i) in self._known for i in who])
         root, step, linear = self._solved(x, self._guesses(who, x, known))

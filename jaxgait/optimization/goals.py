@@ -31,7 +31,7 @@ _LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
 
 @dataclass(frozen=True)
 class Limit:
-    """A measure that must not fall below a value, or not rise above it."""
+    """A measure that must not fall below a value, or not rise above it; in its own unit."""
 
     what: Objective
     value: float
@@ -111,7 +111,7 @@ class Goal:
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
-        """The objective as "objective", and what is limited as "limited_0", ..."""
+        """One number each, in its own unit: the objective as "objective", and what is limited as "limited_0", ..."""
         first, *others = (_one_number(measure(run)) for measure in self.measures)
         return {"objective": first, **{f"limited_{i}": x for i, x in enumerate(others)}}
 

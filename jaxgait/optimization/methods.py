@@ -79,7 +79,7 @@ class Stuck(Exception):
 
 
 class Scaled:
-    """One search's objective, to be minimised, and slacks, both of order one; failed runs are steps to be rejected."""
+    """One search's objective, to be minimised, and slacks, of order one, no dimension; failed runs are rejected."""
 
     def __init__(self, ask: Ask, settings: Settings):
         self._ask, self._settings, self._known = ask, settings, {}
@@ -87,7 +87,7 @@ class Scaled:
         self._failed = 0
         self.best = np.zeros(0)
 
-    def begin(self, x0: np.ndarray) -> bool:
+    def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
         """Scales by the slope at a point; whether the run there is of any use."""
         first = self._asked(x0)
         if not first.fine[0]:
@@ -101,7 +101,7 @@ class Scaled:
         self.best, self._least, self._failed = x0, self._worst, 0
         return True
 
-    def steep(self, x: np.ndarray) -> bool:
+    def steep(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective still has a slope that the bounds do not stop (not asked where limits may)."""
         found = self._asked(x)
         if not found.fine[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
@@ -133,7 +133,7 @@ class Scaled:
         goal = self._settings.goal
         return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 
-    def value(self, x: np.ndarray) -> float:
+    def value(self, x: Float[np.ndarray, " n"]) -> float:
         """The objective, to be minimised."""
         found, fine = self._usable(x)
         if fine:
@@ -143,25 +143,25 @@ class Scaled:
             raise Stuck
         return float(self._worst + PENALTY)
 
-    def slope(self, x: np.ndarray) -> np.ndarray:
+    def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Its derivative."""
         return self.scale * self._usable(x)[0].slopes[0, 0]
 
-    def slack(self, x: np.ndarray) -> np.ndarray:
+    def slack(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " limits"]:
         """What is left of the limits."""
         return self._settings.goal.slack(self._usable(x)[0].values)[0]
 
-    def slack_slopes(self, x: np.ndarray) -> np.ndarray:
+    def slack_slopes(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "limits n"]:
         """Its derivative."""
         return self._settings.goal.slack_slopes(self._usable(x)[0].slopes)[0]
 
 
 def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-    """A point of the unit box, on its wall where it is beyond it or nearer than rounding."""
+    """A point of the unit box (no dimension), on its wall where it is beyond it or nearer than rounding."""
     return np.where(x < ROUNDING, 0.0, np.where(x > 1.0 - ROUNDING, 1.0, x))
 
 
-def projected(x: np.ndarray, downhill: np.ndarray) -> np.ndarray:
+def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """A slope to be gone down, in the unit box, without the components that lead out of it at this point."""
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 

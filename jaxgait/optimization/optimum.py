@@ -93,7 +93,7 @@ class Optimum:
 
 
 def plain(values: np.ndarray) -> list[Any]:
-    """Lists for JSON, with None where there is no finite number."""
+    """Lists for JSON of an array of any shape and any unit, with None where there is no finite number."""
     masked = np.asarray(values).astype(object)
     masked[~np.isfinite(np.asarray(values).astype(float))] = None
     return masked.tolist()

@@ -60,7 +60,7 @@ class Search:
         self._stable: list[bool] = []
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
-        """Searches from the points `x` of the unit box, to the end.
+        """Searches from the points `x` of the unit box (no dimension), to the end.
 
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.

@@ -101,7 +101,7 @@ def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
 
 
 def real(value: Any, label: str) -> float:
-    """One finite real number.
+    """One finite real number, in any unit.
 
     Raises:
         ParameterError: for anything else.

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from jaxgait import checks
 from jaxgait.model import Model
@@ -28,14 +28,14 @@ _TAKEN = {*_OF_RUNS, *_OF_SMOOTH, "samples", "scheme", "precision", "retry", "ba
 
 
 class Values:
-    """Values alone, for methods without gradients."""
+    """Values alone, for methods without gradients, in the units of measures."""
 
     name = "none: values alone"
 
     def __init__(self, differences: Differences):
         self._values = differences.values
 
-    def __call__(self, who: np.ndarray, x: np.ndarray) -> Evaluated:
+    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; slopes are zero."""
         values, status = self._values(x)
         return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))

@@ -71,7 +71,7 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
 
 
 def band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.ndarray, " 201"]]:
-    """Smallest and largest values of the embedded gaits over a stride."""
+    """Smallest and largest values of the embedded gaits over a stride, in their own unit."""
     curves = np.array(list(_curves(signal, mean)))
     return curves.min(axis=0), curves.max(axis=0)
 

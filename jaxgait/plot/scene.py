@@ -221,5 +221,5 @@ def seen(places: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float)
 
 
 def ghost(places: Points, width: float) -> Limb:
-    """A measured limb beside a simulated one."""
+    """A measured limb beside a simulated one; positions and width in m."""
     return Limb(places, width, GREY, 0.35)

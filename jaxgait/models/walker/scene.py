@@ -56,7 +56,7 @@ def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarra
 
 
 def level(places: np.ndarray, slope: float) -> np.ndarray:
-    """Points (..., 2) or forces in the axes of the slope, seen with the horizontal level."""
+    """Points (..., 2) or forces in the axes of the slope, seen with the horizontal level; in their own unit."""
     along, out = places[..., 0], places[..., 1]
     return np.stack([along * np.cos(slope) + out * np.sin(slope), out * np.cos(slope) - along * np.sin(slope)], axis=-1)
 

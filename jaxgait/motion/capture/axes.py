@@ -24,7 +24,7 @@ class Axes(NamedTuple):
     notes: tuple[str, ...]
 
     def turned(self, vectors: Float[np.ndarray, "samples 3"]) -> Float[np.ndarray, "samples 3"]:
-        """Vectors in the walker's axes."""
+        """Vectors in the walker's axes, in their own unit."""
         return vectors @ self.rotation.T
 
 

@@ -27,7 +27,7 @@ class Events(NamedTuple):
     notes: tuple[str, ...]
 
 
-def by_motion(leg: Leg) -> tuple[np.ndarray, np.ndarray]:
+def by_motion(leg: Leg) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray, " offs"]]:
     """Heel strikes and toe-offs in s by Zeni et al. 2008 (Gait Posture 27:710-714).
 
     The foot is farthest forward of the hip at heel strike and farthest behind it at toe-off.

@@ -26,13 +26,13 @@ class Filled(NamedTuple):
 
 
 def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
-    """Stretches of True, as half-open ranges of frames."""
+    """Stretches of True, as half-open ranges of frames; no dimension."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False])).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float = LONGEST_GAP) -> Filled:
-    """Fills gaps of up to `longest` s between recorded frames by cubic splines; none at the ends."""
+    """Fills gaps of up to `longest` s between recorded frames by cubic splines, in their own unit; none at the ends."""
     there = np.asarray(np.isfinite(values).all(axis=1))
     gaps = [(a, b) for a, b in runs(~there) if a > 0 and b < there.size]
     short = [(a, b) for a, b in gaps if (b - a) <= longest * rate + 1e-9]

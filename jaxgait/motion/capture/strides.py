@@ -209,7 +209,7 @@ def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray]) -
     return ""
 
 
-def closed(curve: Float[np.ndarray, " samples"]) -> tuple[np.ndarray, float]:
+def closed(curve: Float[np.ndarray, " samples"]) -> tuple[Float[np.ndarray, " samples"], float]:
     """The curve without the straight line that keeps it from closing, and the gap that was removed, in its unit."""
     gap = float(curve[-1] - curve[0])
     return curve - gap * np.linspace(-0.5, 0.5, curve.size), gap

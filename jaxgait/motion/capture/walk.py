@@ -66,7 +66,7 @@ class Walk:
 
     @property
     def toe_off(self) -> float | None:
-        """Mean toe-off as a share of the stride."""
+        """Mean toe-off as a share of the stride; no dimension."""
         shares = [s.toe_off for s in self.kept if s.toe_off is not None]
         return float(np.mean(shares)) if shares else None
 

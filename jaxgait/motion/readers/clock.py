@@ -33,7 +33,7 @@ class Clock(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def on(self, column: np.ndarray) -> np.ndarray:
-        """A column (rows, ...) at the even times (frames, ...); NaN at frames that are missing."""
+        """A column (rows, ...) at the even times (frames, ...), in its own unit; NaN at frames that are missing."""
         if self.frame is not None:
             placed = np.full((self.time.size, *column.shape[1:]), np.nan)
             placed[self.frame] = column

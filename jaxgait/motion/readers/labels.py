@@ -119,12 +119,16 @@ def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], 
 
 
 def three(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, int]) -> Float[np.ndarray, "rows 3"]:
-    """Three columns beside each other; zero for an axis that is not there."""
+    """Three columns beside each other, in their own unit; zero for an axis that is not there."""
     return np.stack([values[:, i] if i >= 0 else np.zeros(values.shape[0]) for i in columns], axis=1)
 
 
-def forces(values: np.ndarray, time: np.ndarray, plates: Mapping[str, Mapping[str, tuple]]) -> tuple[Force, ...]:
-    """The ground forces of a file; a centre of pressure is a gap where nothing presses."""
+def forces(
+    values: Float[np.ndarray, "rows columns"],
+    time: Float[np.ndarray, " rows"],
+    plates: Mapping[str, Mapping[str, tuple]],
+) -> tuple[Force, ...]:
+    """The ground forces of a file in N, times in s; a centre of pressure is a gap where nothing presses."""
     found = []
     for name, plate in plates.items():
         force = np.nan_to_num(three(values, plate["force"]))
@@ -136,7 +140,9 @@ def forces(values: np.ndarray, time: np.ndarray, plates: Mapping[str, Mapping[st
     return tuple(found)
 
 
-def length_unit(markers: Mapping[str, np.ndarray], stated: str | None, file: str) -> tuple[float, list[str], list[str]]:
+def length_unit(
+    markers: Mapping[str, Float[np.ndarray, "frames 3"]], stated: str | None, file: str
+) -> tuple[float, list[str], list[str]]:
     """The unit of marker coordinates in m, with notes and warnings: the stated one, unless no body has such a size.
 
     A body is 0.3 to 3 m long in its longest direction at one instant.
@@ -161,7 +167,7 @@ def length_unit(markers: Mapping[str, np.ndarray], stated: str | None, file: str
     return LENGTHS[fits[0]], [f"{said}; by the size of the body ({size:.4g}) it is {fits[0]}"], []
 
 
-def body_size(markers: Mapping[str, np.ndarray]) -> float | None:
+def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | None:
     """The longest side of the box around the markers, at the median instant, in the unit of the markers."""
     if len(markers) < 3:
         return None
@@ -175,8 +181,13 @@ def body_size(markers: Mapping[str, np.ndarray]) -> float | None:
     return size if size > 0 else None
 
 
-def gapped(markers: dict[str, np.ndarray], notes: list[str]) -> dict[str, np.ndarray]:
-    """Markers with gaps where all coordinates are exactly 0, as some vendors write them; empty ones are left out."""
+def gapped(
+    markers: dict[str, Float[np.ndarray, "frames 3"]], notes: list[str]
+) -> dict[str, Float[np.ndarray, "frames 3"]]:
+    """Markers with gaps where all coordinates are exactly 0, as some vendors write them; empty ones are left out.
+
+    In their own unit.
+    """
     zeros = {name: np.all(x == 0, axis=1) for name, x in markers.items()}
     count = sum(int(z.sum()) for z in zeros.values())
     if count:

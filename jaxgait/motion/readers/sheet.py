@@ -72,7 +72,7 @@ def trimmed(row: list[str]) -> list[str]:
 
 
 def number(cell: str, comma: bool = False) -> float | None:
-    """The number of a cell, NaN for a gap, None for anything else."""
+    """The number of a cell in its own unit, NaN for a gap, None for anything else."""
     text = cell.replace(",", ".") if comma else cell
     if text.lower() in _GAPS:
         return math.nan
