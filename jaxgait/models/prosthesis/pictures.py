@@ -223,13 +223,23 @@ def _edges(centres: xr.DataArray) -> tuple[float, float]:
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:
+    """Of every start the points that were better than all before, from a circle to a star at its end."""
     for start in path.start.values:
         one = path.sel(start=start)
-        k, ratio = one["damper.k"] / 1e3, one["damper.c"] / one["damper.k"]
+        steps = _improvements(one.objective.values)
+        k, ratio = one["damper.k"].values[steps] / 1e3, (one["damper.c"] / one["damper.k"]).values[steps]
         ax.plot(k, ratio, "-", color="white", lw=2.2)
         ax.plot(k, ratio, "-", color=RED, lw=1.2)
         ax.plot(k[0], ratio[0], "o", color=RED, mfc="white", ms=5)
-        ax.plot(k[-1], ratio[-1], "*", color=RED, mec="white", ms=11)
+        ax.plot(k[-1], ratio[-1], "*", color=RED, mec="white", ms=11, clip_on=False)
+
+
+def _improvements(objective: Float[np.ndarray, " n"]) -> np.ndarray:
+    """Indices of the first value, of those above all before them, and of the last one that is a number."""
+    values = np.where(np.isfinite(objective), objective, -np.inf)
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], values[:-1]]))
+    better = np.flatnonzero(values > before)
+    return np.unique(np.concatenate([[0], better, np.flatnonzero(np.isfinite(objective))[-1:]])).astype(int)
 
 
 def scan_lines(

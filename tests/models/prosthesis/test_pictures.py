@@ -35,3 +35,8 @@ def test_the_motion_of_the_hip_is_drawn_beside_its_samples():
     np.testing.assert_allclose(np.asarray(fitted.get_ydata())[::2], height, atol=2e-3)
     assert figure.axes[4].get_ylabel() == "amplitude, hip height (mm)"
     plt.close(figure)
+
+
+def test_paths_show_what_became_better_and_where_it_ended():
+    values = np.array([0.5, 0.9, np.nan, 0.7, 0.95, 0.8, 0.94, np.nan])
+    np.testing.assert_array_equal(pictures._improvements(values), [0, 1, 4, 6])
