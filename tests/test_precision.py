@@ -66,6 +66,8 @@ ALONE = {
     "jaxgait.roots.many": "computes in NumPy",
     "jaxgait.roots.solved": "keeps the precision of its arrays",
     "jaxgait.run.blank": "takes arrays only",
+    "jaxgait.scheme.Settings": "takes the precision in force",
+    "jaxgait.scheme.with_numbers": "moves numbers, computes none",
     "jaxgait.solve.checks": "checks",
     "jaxgait.solve.dataset": "labels",
     "jaxgait.solve.dense": "diffrax calls it inside a solve",

@@ -152,6 +152,7 @@ def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("
     return eqx.tree_at(where, drive, tuple(factor * jnp.asarray(c) for c in where(drive)))
 
 
+@float64_default
 def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
     """Several walks as one batched drive, for `jax.vmap`: a person's strides, or several people.
 

@@ -272,11 +272,11 @@ class _Identity:
             return
         self._whose = owner(x.__code__.co_filename, x.__module__ or "")
         self._put("function", self._whose, x.__module__ or "", x.__qualname__)
+        for cell in x.__closure__ or ():
+            self._cell(cell)
         if self._whose == "package" and x.__module__ in KEEPERS:
             return
         self._code(x.__code__)
-        for cell in x.__closure__ or ():
-            self._cell(cell)
         self._visit(x.__defaults__)
         self._visit(x.__kwdefaults__)
         if self._whose != "package":  # (whose functions have what decorators and test tools note on them)

@@ -24,6 +24,7 @@ from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.ways import way
+from jaxgait.run import Sampling
 
 __all__ = ["Local", "Optimum", "as_observable", "optimize"]
 
@@ -94,6 +95,7 @@ def optimize(
     _check_objective("maximize" if minimize is None else "minimize", objective)
     _check_search(iterations, learning_rate, tolerance, stability, seed)
     _check_run(run)
+    Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
     goal = Goal.of(model, cast(Objective, objective), _several(subject_to))
     chosen = _method(method, goal)
     x = space.points(model, starts, seed)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from jaxgait import ensemble, simulate
-from jaxgait.measure import Measure
+from jaxgait.measure import Measure, known
+from jaxgait.models import Bungee, Creeper, RollingWalker
+from jaxgait.native import stored
+from jaxgait.parts import with_parts
 from tests.oscillator import Oscillator
 from tests.solve.test_event_driven import Bouncing
 from tests.solve.test_marching import Thrown
@@ -106,3 +109,52 @@ def test_a_program_is_traced_once_for_its_shapes_and_itself(compilations):
     model, members, request, _ = CASES["Marching"]
     ensemble(model, members, **request, observe=observe)
     assert len(traces) == 1
+
+
+class Named(Exception):
+    """Stands for a program that would be traced now: its name on disk."""
+
+
+@pytest.fixture
+def name_of(monkeypatch, tmp_path):
+    """What the program of a run is called on disk; nothing is traced."""
+    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path))
+
+    def traced(function, given, assured, name):
+        raise Named(name)
+
+    monkeypatch.setattr(stored, "_traced", traced)
+
+    def tell(run):
+        with pytest.raises(Named) as found:
+            run()
+        (name,) = found.value.args
+        assert name is not None
+        return name
+
+    return tell
+
+
+def test_programs_that_differ_have_different_names_on_disk(name_of):
+    """A name that two programs share would give the results of the one for the other."""
+    model, plain = Bungee(), {"duration": 1.0, "samples": 8}
+    same = [{}, {"rtol": 1e-5}, {"atol": 1e-4}, {"duration": 2.0}]
+    other = [{"samples": 9}, {"solver": "Verner8"}, {"solver": "Dopri8"}, {"max_steps": 77}, {"precision": "float32"}]
+    other += [{"max_step": 0.1}, {"max_events": 3}, {"initial_state": model.initial_state()}]
+    names = [name_of(lambda o=o: simulate(model, **(plain | o))) for o in same + other]
+    assert len({*names[: len(same)]}) == 1 and len({*names}) == 1 + len(other)
+    assert name_of(lambda: simulate(Bungee(mass=60.0), **plain)) == names[0]
+    others = [with_parts(model, {"rope": "Hertz"}), Creeper(), RollingWalker()]
+    assert len({*names, *(name_of(lambda m=m: simulate(m, **plain)) for m in others)}) == len({*names}) + len(others)
+
+
+def test_ensembles_that_differ_have_different_names_on_disk(name_of):
+    model, members = Bungee(), {"mass": [60.0, 70.0]}
+    first, second = list(known(model))[:2]
+    asked = {"duration": 1.0, "samples": 8, "observe": [first]}
+    changes = [{}, {"samples": 9}, {"observe": [second]}, {"gradient": ["mass"]}, {"trajectories": True}]
+    changes += [{"solver": "Verner8"}, {"max_steps": 99}, {"precision": "float32"}]
+    names = [name_of(lambda c=c: ensemble(model, members, **(asked | c))) for c in changes]
+    names += [name_of(lambda: ensemble(model, {"stiffness": [20.0, 25.0]}, **asked))]
+    assert len({*names}) == len(names)
+    assert name_of(lambda: ensemble(model, members, **(asked | {"rtol": 1e-5}))) == names[0]

@@ -10,6 +10,13 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import film
 
 
+@pytest.fixture(autouse=True)
+def nothing_open():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
 def dot():
     """A dot that moves in three frames."""
     figure, ax = plt.subplots(figsize=(2, 2))
@@ -48,7 +55,7 @@ def jump():
 
 def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
     moving = film.animate(jump, speed=4.0, fps=10)
-    title = plt.gcf().axes[0].get_title(loc="left")
+    title = moving._fig.axes[0].get_title(loc="left")
     assert "t = 0.00 s" in title and "height   80.0 m" in title and "speed x4" in title
     with Image.open(film.save(moving, tmp_path / "jump.gif")) as image:
         assert image.n_frames == 16 and image.info["duration"] == 100
@@ -64,7 +71,7 @@ def test_runs_side_by_side_stay_where_they_ended(jump):
     short = jump.isel(time=slice(0, 31)).assign_attrs(status_text="ended early: wet")
     moving = film.animate({"long": jump, "short": short}, speed=1.0, fps=5)
     assert _title(moving, 30).startswith("long  t = 6.00 s  height")
-    _, second = filter(None, (ax.get_title(loc="left") for ax in plt.gcf().axes))
+    _, second = filter(None, (ax.get_title(loc="left") for ax in moving._fig.axes))
     assert second.startswith("short  t = 3.00 s (wet)")
 
 
@@ -78,4 +85,4 @@ def _title(moving, frame):
     """The title of the first view in a frame."""
     moving._func(frame)
     moving._draw_was_started = True  # matplotlib warns of films that nobody saw
-    return plt.gcf().axes[0].get_title(loc="left")
+    return moving._fig.axes[0].get_title(loc="left")
