@@ -63,6 +63,7 @@ def test_layers_agree_on_the_peak_force(drive):
         assert force[:, 0].max() == pytest.approx(float(axial.max()), abs=3e-4)
 
 
+@pytest.mark.slow
 def test_stiff_springs_are_the_rigid_robot_and_soft_ones_lag():
     stiff = Bearing(axial_stiffness=4e5, lateral_stiffness=4e5, axial_damping=50.0, lateral_damping=50.0)
     results = {}

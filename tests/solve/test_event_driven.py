@@ -125,6 +125,7 @@ def _height_at(mode):
     return height
 
 
+@pytest.mark.slow
 def test_derivatives_of_samples_and_event_times_go_both_ways():
     p = jnp.array(P)
 

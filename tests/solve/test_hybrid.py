@@ -78,6 +78,7 @@ def test_saltation_is_exact(bounced):
     np.testing.assert_allclose(jacobian, jax.jacfwd(closed_form)(p), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_reverse_mode_agrees(bounced):
     """Through the search of each event with checkpoints, and through its location."""
     _, p, _, jacobian = bounced

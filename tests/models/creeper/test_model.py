@@ -111,6 +111,7 @@ def test_no_grip_no_way_but_the_flow_carries():
     assert abs(still) < 2e-3 and flowing < -0.1
 
 
+@pytest.mark.slow
 def test_gradients_agree_with_differences():
     names, start = ("gait.stroke", "gait.period"), np.array([6e-3, 1.0])
     settings = Smooth.of(Creeper(), max_step=2e-4)  # tangents need steps within the stability of the solver
@@ -127,6 +128,7 @@ def test_gradients_agree_with_differences():
         assert float(slope[i]) == pytest.approx(float(difference), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_single_precision_follows_the_reference():
     explicit = {"duration": 0.45, "samples": 20, "solver": diffrax.Tsit5(), "max_step": 2e-4}
     low = simulate(Creeper(), precision="float32", rtol=1e-3, atol=1e-6, **explicit)

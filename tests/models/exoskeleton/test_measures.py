@@ -68,6 +68,7 @@ def test_impossible_exoskeletons_are_refused():
         histories(with_parameters(five_links(), {"lengths": -np.ones(5)}))
 
 
+@pytest.mark.slow
 def test_step_figures_converge_and_have_gradients():
     exo = five_links()
     fine, coarse = (jax.jit(step_figures, static_argnums=1)(exo, n) for n in (200, 100))

@@ -139,6 +139,7 @@ def test_spherical_accelerations_project_from_link_vectors(exo):
     assert apart(back, acceleration) < 1e-11
 
 
+@pytest.mark.slow
 def test_planar_exoskeletons_run():
     five_links(dimension=2).validate()
     exo = four_links()

@@ -65,6 +65,7 @@ def test_momentum_and_energy_of_the_landing_balance(run):
     assert float(part.joint_power.integrate("time")) < -100.0  # the legs absorb
 
 
+@pytest.mark.slow
 def test_landings_that_cannot_be_are_refused(jumper, aloft):
     with pytest.raises(ValueError, match="touches the ground"):
         with_landing(jumper, aloft.sel(time=slice(0.0, 0.2)))

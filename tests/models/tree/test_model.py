@@ -175,6 +175,7 @@ def hopper(law):
     )
 
 
+@pytest.mark.slow
 def test_a_hopper_is_mujocos():
     """The same bodies in MuJoCo: accelerations under the forces that the laws gave, with the hip's moment put in."""
     mujoco = pytest.importorskip("mujoco")

@@ -14,6 +14,7 @@ from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.periodic import CONVERGED
 
 
+@pytest.mark.slow
 def test_measures_of_a_walk_are_those_of_its_samples():
     scan = ensemble(
         Walker(), {"slope": [0.01, 0.2]}, observe=["step_period", "velocity", "fell_at"], samples=500, duration=5.0

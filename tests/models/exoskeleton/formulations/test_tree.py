@@ -84,6 +84,7 @@ def test_inverse_dynamics(state):
     close(*both(*state))
 
 
+@pytest.mark.slow
 def test_forward_dynamics_in_link_vectors(state):
     """What the model computes: accelerations of the link vectors under forces on them."""
     force = jnp.asarray(np.random.default_rng(3).normal(size=(N, 3)) * 100.0)
