@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import dis
 import functools
 import hashlib
 import inspect
@@ -29,6 +28,7 @@ import jax
 import numpy as np
 
 import jaxgait
+from jaxgait.native.facts import facts
 
 NO_NUMBERS = frozenset(
     {"native", "checks", "registry", "report", "plot", "cli", "arguments", "ensembles", "optimization"}
@@ -148,7 +148,7 @@ class Sources:
             self._definition(base, name_of(base))
 
     def _references(self, function: types.FunctionType) -> None:
-        for path in _globals(function.__code__):
+        for path in facts(function.__code__).paths:
             thing, attributes = function.__globals__.get(path[0], _NOTHING), list(path[1:])
             while isinstance(thing, types.ModuleType) and attributes and not _is_library(thing.__name__):
                 thing = getattr(thing, attributes.pop(0), _NOTHING)
@@ -287,21 +287,6 @@ def _contents(cell: Any) -> Iterator[Any]:
         yield cell.cell_contents
     except ValueError:  # not filled yet
         return
-
-
-def _globals(code: types.CodeType) -> Iterator[tuple[str, ...]]:
-    """The global names that code uses, nested functions included, each with the attributes taken of it."""
-    path: list[str] = []
-    for step in dis.get_instructions(code):
-        if path and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            path.append(step.argval)
-            continue
-        if path:
-            yield tuple(path)
-        path = [step.argval] if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else []
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _globals(constant)
 
 
 def _code(code: types.CodeType) -> str:

@@ -100,19 +100,6 @@ BY_VALUE = "decides by the value of an argument"
 """What is on disk in place of an index, of a function without a program."""
 
 
-def recalled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
-    """The program of a function as an earlier process left it on disk, without tracing; None if there is none.
-
-    Args:
-        function: see `native`.
-        args: arguments, or their shapes.
-        assured: see `native`.
-        options: keyword arguments, likewise.
-    """
-    found = _recalled(_name(function, (args, options), assured), (args, options))
-    return found if isinstance(found, Program) else None
-
-
 def _recalled(name: str | None, given: Any) -> Program | str | None:
     data = None if name is None else disk.load(name)
     if name is None or data is None:

@@ -188,7 +188,7 @@ def _level(stride: StrideCurve, flat: float) -> StrideCurve:
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
     """The strides with a reason to drop those that are unlike the others, in time or in shape.
 
-    One of two strides cannot be told to be the wrong one: from three strides on.
+    Of two strides nobody knows which is the wrong one, so at least three are needed.
     """
     good = [s for s in strides if not s.reason]
     if len(good) < 3:

@@ -199,11 +199,11 @@ def _body(
     kept: Sequence[StrideCurve],
     loads: Sequence[Load | None],
 ) -> dict[str, Any]:
-    """What is known of the person: as told, as the files say, or as the plates carry over a stride."""
+    """What is known of the person: as given, from the files, or the weight on the plates over a stride."""
     everyone = [*recordings, *([options.static] if options.static else [])]
     body: dict[str, Any] = {k: v for r in reversed(everyone) for k, v in r.subject.items()}
     if mass is not None:
-        return body | {"mass_kg": mass, "mass_from": "told"}
+        return body | {"mass_kg": mass, "mass_from": "given"}
     if "mass_kg" in body:
         return body | {"mass_from": "the file"}
     weight = _weight(legs, kept)
@@ -227,12 +227,12 @@ def _weight(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> float | None:
     return None
 
 
-def _doubts(kept: Sequence[StrideCurve], told: float | None) -> list[str]:
+def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:
     """What is odd about the strides."""
     found = []
     speed = float(np.mean([s.speed for s in kept]))
-    if told is not None and abs(told - speed) > 0.1 * told:
-        found.append(f"hip and feet make a speed of {speed:.3f} m/s, told is {told:.3f} m/s, which is used")
+    if given is not None and abs(given - speed) > 0.1 * given:
+        found.append(f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used")
     if len(kept) == 1:
-        found.append("only one stride: no standard deviation, and nothing tells whether it is typical")
+        found.append("only one stride: no standard deviation, and it may not be typical")
     return found
