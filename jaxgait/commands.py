@@ -124,7 +124,7 @@ def view(file: pathlib.Path, variables: tuple[str, ...], out: pathlib.Path | Non
     from jaxgait.plot.style import kinds, save
 
     films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
-    typed.to_write(out, kinds=kinds() + films)
+    typed.to_write(out, kinds=sorted({*kinds(), *films}))
     data = saved(file)
     # How the trajectories of a result ended; of other files nothing is known.
     _print_outcomes(summary(data) if "status" in data and "status_legend" in data.attrs else {})

@@ -16,11 +16,19 @@ import pytest
 
 from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
-from jaxgait.native import arrays, calls, compiled, disk, identity, surroundings
+from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
 from jaxgait.native.identity import identity as told
 from jaxgait.native.surroundings import opened
 
 X = jnp.linspace(0.1, 2.0, 16)
+
+
+def recalled(function, x):
+    """The program that an earlier process left on disk for a function; None if there is none."""
+    given = ((x,), {})
+    found = stored._recalled(stored._name(function, given, ()), given)
+    return found if isinstance(found, stored.Program) else None
+
 
 MODULE = '''
 """A user's file."""
@@ -31,14 +39,6 @@ from datetime import datetime
 import numpy as np
 import jax.numpy as jnp
 import {name}_law as law
-
-
-def recalled(function, x):
-    """The program that an earlier process left on disk for a function; None if there is none."""
-    given = ((x,), {})
-    found = stored._recalled(stored._name(function, given, ()), given)
-    return found if isinstance(found, stored.Program) else None
-
 
 FACTOR, UNUSED = 2.0, 1.0
 TABLE = np.arange(3.0)
