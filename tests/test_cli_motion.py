@@ -93,7 +93,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot")]
     cli.main(["motion", *files, "--leg", "right", "--mass", "70", "--out", str(out)])
     said = capsys.readouterr().out
-    assert "500 frames at 100 Hz, 22 markers, 1 force plates" in said and "mass 70 kg (told)" in said
+    assert "500 frames at 100 Hz, 22 markers, 1 force plates" in said and "mass 70 kg (given)" in said
     assert re.search(r"strides: [34] kept, 0 dropped", said) and "heel strikes by ground force" in said
     assert "body weights" in said and "good for a drive: yes" in said
     assert (tmp_path / "walk.png").stat().st_size > 50_000

@@ -283,7 +283,8 @@ def _split(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _unstack(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
-    return list(np.moveaxis(_cells(e, inputs[0]), e.params["axis"], 0))
+    cells = np.moveaxis(_cells(e, inputs[0]), e.params["axis"], 0)
+    return [cells[i, ...] for i in range(len(cells))]  # the ellipsis keeps numbers of a vector arrays
 
 
 def _unsupported(what: str) -> Exception:

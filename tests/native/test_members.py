@@ -289,6 +289,17 @@ def test_long_programs_are_left_to_xla(monkeypatch):
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
 
 
+def test_numbers_of_a_vector_one_by_one():
+    def function(x):
+        def body(c):
+            a, b, *_ = jnp.unstack(c[0])
+            return jnp.stack([a + b, b * 0.5, a - 1.0]), c[1] + 1
+
+        return jax.lax.while_loop(lambda c: c[1] < 5, body, (jnp.stack([x, x + 1.0, x]), jnp.asarray(0)))
+
+    agrees(function, jnp.linspace(0.0, 1.0, 9))
+
+
 def test_a_batch_of_batches_is_right():
     x = jnp.asarray(REALS[:6]).reshape(2, 3)
     found = jax.jit(jax.vmap(jax.vmap(looped(root))))(x)
