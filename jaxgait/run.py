@@ -159,7 +159,7 @@ def _natural_strides(model: Model) -> int | None:
 
 @float64_default
 class Run:
-    """One member as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `run.ts`.
+    """One member as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `Run.ts`.
 
     Args:
         model: the mechanism.

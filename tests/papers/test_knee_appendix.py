@@ -1,4 +1,4 @@
-"""Appendix A of the paper, entry by entry, as printed: M, C, N and J against `prosthesis_multipliers`.
+"""Appendix A of the paper, entry by entry, as printed: M, C, N and J against `prosthesis.formulations.multipliers`.
 
 Brackets that the appendix repeats are named once: a pair (x, y) holds the derivatives of a point's position by the
 angle that moves it. Rates are factored out of the entries of C.

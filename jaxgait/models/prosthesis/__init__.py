@@ -7,7 +7,8 @@ EXPERIMENTS = ("knee", "knee-gaits")
 
 __getattr__ = lazy(
     __name__,
-    model="BristleState KneeState Prosthesis SocketState parameter_set with_drive",
+    model="Prosthesis parameter_set with_drive",
+    leg="BristleState KneeState SocketState",
     parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",
     measures="MEASURES curves",
     pictures="ground_forces knee_curves scan_lines scan_maps spectra",

@@ -17,8 +17,8 @@ r"""Planar leg prosthesis with a four-bar knee, driven by measured hip motion.
 World frame: x forward, y up. Thigh, shank and link angles from the downward vertical, positive forward; the foot's from
 the horizontal, toe up positive. Knee flexion = alpha1 - alpha11. The state holds the free angles (thetaB, beta1) and
 their rates; thetaA and alpha11 follow from the loop in closed form (`mechanics.fourbar`), the accelerations from Kane's
-method (`mechanics.kane`). `models.prosthesis_multipliers` holds the paper's own formulation with multipliers; they
-agree.
+method (`mechanics.kane`). The paper's own formulation with multipliers stands in
+`jaxgait.models.prosthesis.formulations.multipliers`; they agree.
 
 Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, Chin. J. Theor. Appl. Mech. 52(4) (2020)
 1157-1173. The paper's tables are lost; the parameter sets R1, R2, R3 are reconstructions (R2: default).
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -38,10 +38,11 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision
 from jaxgait.mechanics import fourbar
-from jaxgait.mechanics.fourbar import Closure
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
-from jaxgait.mechanics.planar import Vec, added, bolted, cross, dot, down, forward
+from jaxgait.mechanics.planar import Vec, added, bolted, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
+from jaxgait.models.prosthesis import energetics
+from jaxgait.models.prosthesis.leg import POINTS, BristleState, KneeState, Leg, SocketState, Torques
 from jaxgait.models.prosthesis.parts import (
     CHOSEN,
     PAPER,
@@ -60,74 +61,6 @@ from jaxgait.motion.stride import Person
 from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, part, with_parameters
 from jaxgait.precision import float64_default
-
-
-class KneeState(NamedTuple):
-    """Free angles in rad and their rates in rad/s."""
-
-    theta_b: Scalar
-    beta_1: Scalar
-    theta_b_rate: Scalar
-    beta_1_rate: Scalar
-
-
-class SocketState(NamedTuple):
-    """`KneeState` with the displacement of the hip in the socket in m and its rate in m/s."""
-
-    theta_b: Scalar
-    beta_1: Scalar
-    theta_b_rate: Scalar
-    beta_1_rate: Scalar
-    socket_x: Scalar
-    socket_y: Scalar
-    socket_x_rate: Scalar
-    socket_y_rate: Scalar
-
-
-class BristleState(NamedTuple):
-    """The state of a leg whose ground has friction with a memory: that of `KneeState` or `SocketState`, and the memory.
-
-    The friction law says in which unit the memory is: deflections in m for `Bristle`.
-    """
-
-    theta_b: Scalar
-    beta_1: Scalar
-    theta_b_rate: Scalar
-    beta_1_rate: Scalar
-    socket_x: Scalar | None
-    socket_y: Scalar | None
-    socket_x_rate: Scalar | None
-    socket_y_rate: Scalar | None
-    heel_bristle: Scalar
-    toe_bristle: Scalar
-
-
-class Leg(NamedTuple):
-    """The whole leg at one time and state: the drive, the linkage, the turning segments and the points."""
-
-    hip: HipMotion
-    knee: Closure
-    thigh: Rotation
-    plate: Rotation
-    link_AD: Rotation
-    link_BC: Rotation
-    bar_CD: Rotation
-    shank: Rotation
-    foot: Rotation
-    points: dict[str, Point]
-
-
-class Torques(NamedTuple):
-    """Torques in N m, and the length of the cylinder in m."""
-
-    lock: Scalar
-    cylinder: Scalar
-    ankle: Scalar
-    cylinder_length: Scalar
-
-
-POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
-"""Points of the output `points` (see the sketch above), for stick figures."""
 
 
 class Prosthesis(Model):
@@ -389,7 +322,8 @@ class Prosthesis(Model):
         shank = fourbar.shank_angle(bars, leg.knee)
         centre = fourbar.instantaneous_centre(leg.knee)
         torques = self.torques(leg, y)
-        hip = self._hip_reactions(leg, rates, bodies, forces)
+        at = energetics.centres(leg, self.segments)
+        hip = energetics.hip_reactions(leg, bodies, at, rates, forces, self.gravity)
         (heel, _), (toe, _) = forces
         return {
             "knee_angle": -shank,
@@ -409,9 +343,9 @@ class Prosthesis(Model):
             "damper_torque": torques.cylinder,
             "ankle_torque": torques.ankle,
             **hip,
-            **self._powers(leg, torques, forces, hip),
-            "energy": self._energy(leg, bodies),
-            "loop_residual": self._loop_residual(leg),
+            **energetics.powers(leg, torques, forces, hip),
+            "energy": energetics.energy(leg, bodies, at, self.gravity),
+            "loop_residual": energetics.loop_residual(leg, self.linkage),
             "points": jnp.stack([jnp.stack(list(leg.points[name].position)) for name in POINTS]),
         }
 
@@ -420,61 +354,6 @@ class Prosthesis(Model):
         bars = self.linkage.bars
         thigh = self.hip(t).thigh.value
         return -fourbar.shank_angle(bars, fourbar.close(bars, y.theta_b - thigh))
-
-    def _hip_reactions(
-        self, leg: Leg, rates: list[Scalar], bodies: dict[str, Body], forces: list[Force]
-    ) -> dict[str, Any]:
-        """Force and moment that the hip must apply: Newton and Euler for the whole leg about H (rows 1 to 3)."""
-        force, moment = Vec(0.0, 0.0), 0.0
-        H = leg.points["H"].position
-        for b, (centre, _) in zip(bodies.values(), self._centres(leg), strict=True):
-            a, spin = b.acceleration, b.angular_acceleration
-            for V, w, rate in zip(b.partial_velocities, b.partial_rates, rates, strict=True):
-                a = a if V is None else a + V * rate
-                spin = spin if w is None else spin + w * rate
-            weight_and_inertia = b.mass * Vec(a.x, a.y + self.gravity)
-            force = force + weight_and_inertia
-            moment = moment + cross(centre - H, weight_and_inertia) + b.inertia * spin
-        for point, f in zip((leg.points["heel"], leg.points["toe"]), forces, strict=True):
-            force = force - f.force
-            moment = moment - cross(point.position - H, f.force)
-        return {"hip_force_x": force.x, "hip_force_y": force.y, "hip_moment": moment}
-
-    def _centres(self, leg: Leg) -> list[tuple[Vec, Vec]]:
-        """Positions and velocities of the centres of mass, in the order of `bodies`."""
-        P, s = leg.points, self.segments
-        middles = [
-            ((P[a].position + P[b].position) * 0.5, (P[a].velocity + P[b].velocity) * 0.5)
-            for a, b in ("HE", "EB", "AD", "BC", "CD", "FK")
-        ]
-        foot = along(P["K"], (0.5 - s.ankle) * s.foot, leg.foot)
-        return [*middles, (foot.position, foot.velocity)]
-
-    def _energy(self, leg: Leg, bodies: dict[str, Body]) -> Scalar:
-        """Kinetic and potential energy in J of all bodies, zero height on the floor."""
-        turns = (leg.thigh, leg.plate, leg.link_AD, leg.link_BC, leg.bar_CD, leg.shank, leg.foot)
-        energy = 0.0
-        for b, (centre, velocity), turn in zip(bodies.values(), self._centres(leg), turns, strict=True):
-            kinetic = 0.5 * (b.mass * dot(velocity, velocity) + b.inertia * turn.rate**2)
-            energy = energy + kinetic + b.mass * self.gravity * centre.y
-        return energy
-
-    def _powers(self, leg: Leg, torques: Torques, forces: list[Force], hip: dict[str, Any]) -> dict[str, Any]:
-        """Power in W of everything that acts on the bodies; their sum is the rate of `energy`."""
-        P, thigh = leg.points, leg.thigh.rate
-        at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh
-        return {
-            "hip_power": at_hip,
-            "lock_power": -torques.lock * (leg.link_BC.rate - thigh),
-            "damper_power": torques.cylinder * (leg.link_AD.rate - thigh),
-            "ankle_power": torques.ankle * (leg.foot.rate - leg.shank.rate),
-            "ground_power": sum(dot(f.force, P[end].velocity) for f, end in zip(forces, ("heel", "toe"), strict=True)),
-        }
-
-    def _loop_residual(self, leg: Leg) -> Scalar:
-        """By how much in m the bar CD misses C, in the larger of its components."""
-        missed = leg.points["D"].position - self.linkage.l_CD * leg.bar_CD.direction - leg.points["C"].position
-        return jnp.maximum(jnp.abs(missed.x), jnp.abs(missed.y))
 
     def terminations(self) -> Mapping[str, Any]:
         """The linkage folds where A, C and D come into one line."""

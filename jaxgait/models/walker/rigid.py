@@ -37,7 +37,7 @@ CONE = 1e-12
 
 
 class RigidWalker(RoundFeet, Model):
-    """The walker with rigid feet, Newton impacts and Coulomb friction, moved by `jaxgait.solve.TimeStepping`.
+    """The walker with rigid feet, Newton impacts and Coulomb friction, moved by `solve.time_stepping.TimeStepping`.
 
     A swing foot is ignored while it swings forward and is not yet `clearance_angle` ahead of the other leg.
 
