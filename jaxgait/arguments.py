@@ -124,7 +124,7 @@ def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 
 def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str]) -> None:
-    """Finds out whether a parameter, or a component of the initial state, is both fixed and varied.
+    """Checks whether a parameter, or a component of the initial state, is both fixed and varied.
 
     Raises:
         ParameterError: naming it.
@@ -157,7 +157,7 @@ def number(text: str, label: str) -> float:
 
 
 def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
-    """Finds out before the work whether its result can be written to a file; makes the folder that is to hold it.
+    """Checks before the work starts whether its result can be written to a file; makes the folder for it.
 
     Args:
         path: the file; None: nothing is to be written.
@@ -172,7 +172,7 @@ def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder, give the name of a file")
     if path.exists() and not path.is_file():
-        raise OSError(f"cannot write {path}: it is no ordinary file")
+        raise OSError(f"cannot write {path}: it is not an ordinary file")
     if kinds and path.suffix.removeprefix(".").lower() not in kinds:
         raise ValueError(f"cannot write {path}: its name must end in one of .{', .'.join(sorted(kinds))}")
     if path.exists() and not os.access(path, os.W_OK):
@@ -181,7 +181,7 @@ def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
 
 
 def folder_to_write(folder: pathlib.Path) -> None:
-    """Finds out before the work whether results can be written to a folder, and makes it.
+    """Checks before the work starts whether results can be written to a folder, and makes it.
 
     Raises:
         OSError: if not, saying why.
@@ -258,7 +258,7 @@ def _axis(name: str, span: str) -> np.ndarray:
     low, high = number(parts[0], name), number(parts[1], name)
     steps = _count(f"the count of {name}", parts[2])
     if low == high or steps == 1:
-        raise ParameterError(f"{name}={span!r} is no range: give two different ends and a count of 2 or more")
+        raise ParameterError(f"{name}={span!r} is not a range: give two different ends and a count of 2 or more")
     checks.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
     return np.linspace(low, high, steps)
 

@@ -90,7 +90,7 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
 
 
 def fits_in_memory(what: str, need: int, advice: str) -> None:
-    """Finds out before anything is allocated whether it fits in the free memory.
+    """Checks before anything is allocated whether it fits in the free memory.
 
     Args:
         what: what has to fit.

@@ -15,7 +15,7 @@ def say(message: object) -> None:
 
 
 def once(arguments: Sequence[str]) -> None:
-    """Finds out whether an option is given twice: of two, all but the last would be dropped.
+    """Checks that no option is given twice: of two, all but the last would be dropped.
 
     Raises:
         ValueError: naming it.

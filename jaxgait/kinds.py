@@ -118,7 +118,7 @@ class ObservedContacts(Protocol):
     def separation(self) -> float:
         """A contact that was open for less than this time in s has bounced: it neither left nor touched.
 
-        It is no parameter: it decides how many steps are looked at together.
+        It is not a parameter: it decides how many steps are looked at together.
         """
         ...
 
@@ -166,7 +166,7 @@ class HybridModel(Protocol):
 
 @runtime_checkable
 class MarchingModel(Protocol):
-    """A mechanism that brings its own step: its laws are no ordinary differential equation."""
+    """A mechanism that brings its own step: its laws are not an ordinary differential equation."""
 
     def initial_state(self) -> State:
         """State at t = 0."""

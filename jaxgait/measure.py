@@ -61,7 +61,7 @@ class Measure:
         return Variable(self.unit, self.long_name, self.dims)
 
     def check(self, sampling: Sampling) -> None:
-        """Finds out whether a run sampled like this gives the measure what it needs.
+        """Checks whether a run sampled like this gives the measure what it needs.
 
         Raises:
             MeasureError: if not, saying what would.

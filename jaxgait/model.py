@@ -196,7 +196,7 @@ def _undefined(cls: type, name: str) -> bool:
 class System(Prepared):
     """What a model builds before a run: itself together with everything that follows from its parameters.
 
-    It moves as the model does (its methods and parameters are read from here), but it is no `Model`: its parameters
+    It moves as the model does (its methods and parameters are read from here), but it is not a `Model`: its parameters
     are not replaceable, because what was derived from them would not follow.
     """
 
@@ -235,7 +235,7 @@ def as_model(given: Any) -> Model:
 
 
 def _no_model(given: Any) -> str:
-    """Why something is no model, and what would be right."""
+    """Why something is not a model, and what would be right."""
     from jaxgait import registry
 
     kind = type(given).__name__

@@ -117,9 +117,9 @@ def parameter(
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative" or "positive".
         source: where the value comes from.
-        plausible: lowest and highest value that are no surprise; None: by the rule of this module.
+        plausible: lowest and highest plausible value; None: by the rule of this module.
         of: the part (a field beside this one) of whose default this is a number: once another law is put in that
-            part's place, or another choice is made, this is no parameter any more.
+            part's place, or another choice is made, this is no longer a parameter.
         standard: name of the law that this is a number of, where another law may be put in place of the number.
     """
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
@@ -169,7 +169,7 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
     """Lists the declared parameters of a model, nested modules included, by dotted name.
 
     Raises:
-        ParameterError: for something that is no model, such as one that is prepared for a run.
+        ParameterError: for something that is not a model, such as one that is prepared for a run.
     """
     if isinstance(model, Prepared):
         raise ParameterError(
@@ -223,7 +223,7 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
 
 
 def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
-    """Why a name is no parameter, and what would be right."""
+    """Why a name is not a parameter, and what would be right."""
     kind = type(model).__name__
     if not isinstance(name, str):
         return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
@@ -257,7 +257,7 @@ def _plain_field(kind: str, name: str, owner: Any) -> str:
     """Why a field that is not declared as a parameter is none."""
     last = name.rpartition(".")[2]
     return (
-        f"{kind}.{name} is a plain field, no parameter: declare it in {type(owner).__name__}, as "
+        f"{kind}.{name} is a plain field, not a parameter: declare it in {type(owner).__name__}, as "
         f"{last}: Scalar = parameter({shown(getattr(owner, last))}, unit=..., doc=...)"
     )
 
@@ -275,7 +275,7 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
     maker, name = type(owner).__name__, field.name
     if field.metadata.get("static"):
         return (
-            f"{label} is a choice ({value!r}), no parameter: make it with {maker}({name}=...), or exchange it with "
+            f"{label} is a choice ({value!r}), not a parameter: make it with {maker}({name}=...), or exchange it with "
             "jaxgait.parts.with_parts"
         )
     if replaced(owner, field):
@@ -307,7 +307,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     what the parameter is, tuples or arrays.
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid names, and for values that are no numbers or have
+        ParameterError: for an unknown name, with the nearest valid names, and for values that are not numbers or have
             too few axes.
     """
     if not isinstance(values, Mapping):
@@ -443,7 +443,7 @@ def _level_of_user(frame: types.FrameType | None) -> int:
 
 
 def _check_parts(module: Any, label: str) -> None:
-    """Finds parts of a model that are no modules, such as a number where a group belongs, and choices there are not."""
+    """Finds parts of a model that are not modules, such as a number in place of a group, and unknown choices."""
     for field in dataclasses.fields(module):
         value, here = getattr(module, field.name), f"{label}.{field.name}"
         wrong = misfit(module, field, value)

@@ -49,9 +49,9 @@ def parts(model: Any) -> dict[str, Part]:
     """Lists what can be exchanged in a model, nested modules included, by dotted name.
 
     Raises:
-        ParameterError: for something that is no model.
+        ParameterError: for something that is not a model.
     """
-    parameters(model)  # raises for what is no model
+    parameters(model)  # raises for what is not a model
     return dict(_walk(model, ""))
 
 
@@ -168,9 +168,9 @@ def _meant(model: Any, name: str, owner: Any, field: dataclasses.Field, value: A
         raise ParameterError(f"{label}: give an instance, {value.__name__}(...), not the class")
     modules = part_types(type(owner)).get(field.name)
     if "unit" in field.metadata and not modules:
-        raise ParameterError(f"{label} is a parameter, no part: set it with with_parameters")
+        raise ParameterError(f"{label} is a parameter, not a part: set it with with_parameters")
     if not modules and not field.metadata.get("static"):
-        raise ParameterError(f"{label} is no part that can be exchanged; those are {', '.join(parts(model)) or 'none'}")
+        raise ParameterError(f"{label} is not an exchangeable part; those are {', '.join(parts(model)) or 'none'}")
     wrong = misfit(owner, field, value)
     if "unit" in field.metadata and not isinstance(value, eqx.Module) and not is_real(value):
         wrong = f"a number in {field.metadata['unit']} or a module"

@@ -136,7 +136,7 @@ def cast(tree: T) -> T:
 
 
 def _is(x: Any, scalar: type, dtype: Any) -> bool:
-    """Whether a leaf is a Python number or an array of a kind; truth values are no numbers."""
+    """Whether a leaf is a Python number or an array of a kind; truth values are not numbers."""
     is_array = isinstance(x, np.ndarray | np.generic | jax.Array) and jnp.issubdtype(x.dtype, dtype)
     return is_array or (isinstance(x, scalar) and not isinstance(x, bool))
 

@@ -55,7 +55,7 @@ def model_class(name: str) -> type:
     where = _known("model", name, models())
     found = load(where)
     if not isinstance(found, type):
-        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, is no class of models, but {found!r}")
+        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, is not a class of models, but {found!r}")
     return found
 
 

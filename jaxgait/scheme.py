@@ -136,7 +136,7 @@ class Scheme(abc.ABC):
         return {"scheme": type(self).__name__, **fields}
 
     def check_start(self, model: Model, asked: str) -> None:
-        """Finds out whether a run may start where the user asks.
+        """Checks whether a run may start where the user asks.
 
         Args:
             model: what moves.
@@ -151,7 +151,7 @@ class Scheme(abc.ABC):
             )
 
     def check_gradient(self, model: Model) -> None:
-        """Finds out whether derivatives go through.
+        """Checks whether derivatives go through.
 
         Raises:
             ValueError: if not, saying what does instead.

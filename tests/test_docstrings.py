@@ -24,7 +24,7 @@ NO_QUANTITIES = (
     *("mechanics/spatial/space.py", "mechanics/spatial/plane.py", "measure.py"),
     *("mechanics/linalg.py", "roots.py", "solve/rosenbrock.py", "solve/tableaus.py"),
 )
-"""Where floats are no physical quantities (code, text, names, colours) or those of any model (algebra, stores)."""
+"""Where floats are not physical quantities (code, text, names, colours) or those of any model (algebra, stores)."""
 CONTRACT = {"vector_field", "initial_state", "outputs", "terminations", "jumps", "prepared", "validate"}
 CONTRACT |= {"phases", "transitions", "advance", "amounts", "step_amounts", "state_at"}
 """What every model has: states and outputs have their units and dimensions in `variables`."""

@@ -1,4 +1,4 @@
-"""What is no model says so, and nothing derived from parameters outlives them."""
+"""What is not a model says so, and nothing derived from parameters outlives them."""
 
 from typing import ClassVar
 

@@ -80,7 +80,7 @@ def test_lists_become_what_the_parameter_is():
     ("name", "message"),
     [
         ("damper", "Leg.damper is a group of parameters: set damper.k, damper.c by themselves"),
-        ("law", r"Leg.law is a choice \('linear'\), no parameter: make it with Leg\(law=...\)"),
+        ("law", r"Leg.law is a choice \('linear'\), not a parameter: make it with Leg\(law=...\)"),
         ("spare", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),
         ("spare.k", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),
     ],
@@ -162,7 +162,9 @@ def test_plain_fields_say_how_to_become_parameters():
         ParameterError, match=r"Plain\.k is a plain field, .* in Plain, as k: Scalar = parameter\(3\.0, unit"
     ):
         with_parameters(Plain(), {"k": 2.0})
-    with pytest.raises(ParameterError, match=r"Plain\.part\.gain is a plain field, no parameter: declare it in Gains"):
+    with pytest.raises(
+        ParameterError, match=r"Plain\.part\.gain is a plain field, not a parameter: declare it in Gains"
+    ):
         with_parameters(Plain(), {"part.gain": 2.0})
     with pytest.raises(ParameterError, match=r"Plain has no parameter 'mass': it declares none \(see jaxgait\.model"):
         with_parameters(Plain(), {"mass": 2.0})

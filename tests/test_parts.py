@@ -74,7 +74,7 @@ def test_a_model_of_many_members_keeps_them():
     [
         ("pad.lav", Spring(), "has no part 'pad.lav': did you mean 'pad.law'"),
         ("pad.k.x", Spring(), "has no part 'pad.k.x'"),
-        ("pad.k", 2.0, "Robot.pad.k is a parameter, no part"),
+        ("pad.k", 2.0, "Robot.pad.k is a parameter, not a part"),
         ("pad.law", Spring, r"give an instance, Spring\(...\), not the class"),
         ("pad.law", 3.0, r"Robot.pad.law must be a Law\(...\) \(one of Law, Spring, Rubber\), got 3.0"),
         ("pad.law", "steel", "must be one of Law, Spring, Rubber, got 'steel'"),

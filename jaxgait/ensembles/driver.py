@@ -203,7 +203,7 @@ def _into_store(
 
 
 def _check_memory(plan: Plan) -> None:
-    """Finds out before the work whether its results fit in the free memory."""
+    """Checks before the work starts whether its results fit in the free memory."""
     checks.fits_in_memory(
         f"{plan.members.size} members with their results",
         plan.members.size * plan.result_bytes,
@@ -272,7 +272,7 @@ def make_plan(
 
 
 def _check_names(plan: Plan) -> None:
-    """Finds out before the work whether a dimension or label of the members has the name of a result."""
+    """Checks before the work starts whether a dimension or label of the members has the name of a result."""
     labels = {*plan.members.dims, *plan.members.labels}
     for name, described in descriptions(plan).items():
         for clash in labels & {name, *described.dims}:

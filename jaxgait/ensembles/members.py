@@ -210,7 +210,7 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
         values: for each dotted name its value, a number or an array.
 
     Raises:
-        ParameterError: for a name that varies, and for values that are no numbers.
+        ParameterError: for a name that varies, and for values that are not numbers.
     """
     columns = {name: _numbers(name, np.asarray(x)[None])[0] for name, x in values.items()}
     twice = sorted({*columns} & {*members.values, *members.labels})
@@ -258,7 +258,7 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
     """Shape of the value that a name addresses: a parameter, or a component of the initial state ("initial.x").
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are no real numbers.
+        ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are not real numbers.
     """
     if name.startswith(INITIAL) and name not in parameters(model):
         component = name.removeprefix(INITIAL)
@@ -267,7 +267,7 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
         return np.shape(components[component])
     value = parameter_info(model, name).value
     if not all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value)):
-        raise ParameterError(f"{name!r} is no real number ({value!r}) and cannot vary within an ensemble")
+        raise ParameterError(f"{name!r} is not a real number ({value!r}) and cannot vary within an ensemble")
     return np.shape(value)
 
 
@@ -340,7 +340,7 @@ def _spread(name: str, sigma: Any) -> float:
 
 
 def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> None:
-    """Finds out whether members fit in memory.
+    """Checks whether members fit in memory.
 
     Args:
         shape: members along each dimension.

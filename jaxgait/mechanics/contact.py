@@ -135,7 +135,7 @@ class LinearSpring(eqx.Module):
 
     For a contact that exists in one phase of a model only and ends by an event (see `jaxgait.kinds.Transition`): there
     it is smooth. A law that switches where the event is (``max(k d, 0)``) has no derivative just there, and gradients
-    through the event are off in the third digit. As it pulls, it is no `NormalLaw`.
+    through the event are off in the third digit. As it pulls, it is not a `NormalLaw`.
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive")
@@ -292,7 +292,7 @@ class HystereticHertz(NormalLaw):
 class ImpactHertz(eqx.Module):
     """`HystereticHertz` whose restitution refers to the speed at which the contact came down: it remembers that speed.
 
-    Its state follows the approach speed in the air and is held on the ground. It is no `NormalLaw`: only models that
+    Its state follows the approach speed in the air and is held on the ground. It is not a `NormalLaw`: only models that
     keep this state (the jumper's sole) can have it. Source: Chen, Yan, Jin 2003.
     """
 

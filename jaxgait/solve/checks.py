@@ -89,7 +89,7 @@ def check_equations(model: Any) -> None:
         model: with leaves of the precision in force; their values do not matter.
 
     Raises:
-        TypeError: for a state of another structure than the vector field's, outputs that are no dict of numbers, and
+        TypeError: for a state of another structure than the vector field's, outputs that are not a dict of numbers, and
             functions that branch on values that are only known when the program runs.
     """
     dynamic, static = eqx.partition(model, eqx.is_array_like)
@@ -150,7 +150,7 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _check_rates(name: str, rates: Any, y: Any) -> None:
-    """Finds out whether a vector field returns what the state is made of."""
+    """Checks whether a vector field returns what the state is made of."""
     if jax.tree.structure(rates) != jax.tree.structure(y):
         raise TypeError(
             f"{name}.vector_field must return the rates as a {type(y).__name__}, like the state, got a "

@@ -1,4 +1,4 @@
-"""Steps of a model's own: its laws are no ordinary differential equation, and it says how it gets from step to step.
+"""Steps of a model's own: its laws are not an ordinary differential equation, and it defines its own step.
 
 The motion is of the order that the model's step has. Derivatives are those of the discrete steps.
 """

@@ -45,7 +45,7 @@ def scheme_for(
 
     Raises:
         ValueError: for a scheme that does not suit the model, an option that it does not have, and impossible values.
-        TypeError: for something that is no scheme.
+        TypeError: for something that is not a scheme.
     """
     chosen = given_options(options)
     if isinstance(scheme, Scheme):

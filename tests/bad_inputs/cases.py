@@ -140,7 +140,7 @@ MODELS = {
         (
             "with_parameters(Prosthesis(), {'ground.smoothing': 1.0})",
             "ParameterError",
-            "is a choice ('tanh'), no parameter: make it",
+            "is a choice ('tanh'), not a parameter: make it",
         ),
         (
             "with_parameters(with_parts(Prosthesis(), {'ground.friction': 'Stribeck'}), {'ground.slip_rate': 1e4})",
@@ -164,8 +164,8 @@ MODELS = {
         ),
         ("with_parameters(Prosthesis(), {'drive': 1.0})", "ParameterError", "is a GaitDrive without parameters"),
         ("with_parameters(Creeper(), {'pads.friction': 1.0})", "ParameterError", "make it with Pads(friction="),
-        ("with_parameters(Exoskeleton(), {'dimension': 2})", "ParameterError", "is a choice (3), no parameter"),
-        ("with_parameters(CreeperChain(), {'units': 3})", "ParameterError", "is a choice (2), no parameter"),
+        ("with_parameters(Exoskeleton(), {'dimension': 2})", "ParameterError", "is a choice (3), not a parameter"),
+        ("with_parameters(CreeperChain(), {'units': 3})", "ParameterError", "is a choice (2), not a parameter"),
         ("with_parameters(Jumper(), {'sole.rows': 0.1})", "ParameterError", "must be a list of numbers in m, got 0.1"),
         (
             "with_parameters(Jumper(), {'sole.rows': 'wide'})",
@@ -357,7 +357,11 @@ ENSEMBLES = {
         ("ensemble(Bungee(), {'a/b': [60.0]})", "ParameterError", "names must do without '/'"),
         ("ensemble(Bungee(), [('mass', [60.0]), ('mass', [70.0])])", "ParameterError", "given twice: 'mass'"),
         ("ensemble(Prosthesis(), {'damper': [1e4, 2e4]})", "ParameterError", "is a group of parameters"),
-        ("ensemble(Prosthesis(), {'ground.smoothing': [1.0]})", "ParameterError", "is a choice ('tanh'), no parameter"),
+        (
+            "ensemble(Prosthesis(), {'ground.smoothing': [1.0]})",
+            "ParameterError",
+            "is a choice ('tanh'), not a parameter",
+        ),
         ("ensemble(Jumper(), {'sole.rows': [0.1, 0.2]})", "ParameterError", "each member needs an array of shape (6,)"),
         (
             "ensemble(Bungee(mass=np.array([60.0, 70.0])), {'ground': [50.0]})",
@@ -727,8 +731,8 @@ COMMANDS = {
         ("scan bungee --over mass=40:100:2.7", 2, "the count of mass must be a whole number, at least 1, got '2.7'"),
         ("scan bungee --over mass=40:100:0", 2, "the count of mass must be a whole number, at least 1, got '0'"),
         ("scan bungee --over mass=40:100:-3", 2, "the count of mass must be a whole number, at least 1, got '-3'"),
-        ("scan bungee --over mass=40:100:1", 2, "is no range: give two different ends and a count of 2 or more"),
-        ("scan bungee --over mass=40:40:5", 2, "is no range"),
+        ("scan bungee --over mass=40:100:1", 2, "is not a range: give two different ends and a count of 2 or more"),
+        ("scan bungee --over mass=40:40:5", 2, "is not a range"),
         ("scan bungee --over mass=40:nan:5", 2, "mass: must be finite, got 'nan'"),
         ("scan bungee --over mass=40,,50", 2, "'' is not a number"),
         ("scan bungee --over mass=light,heavy", 2, "'light' is not a number"),
@@ -794,7 +798,7 @@ COMMANDS = {
     "command line: files": [
         ("run bungee --out .", 2, "cannot write .: it is a folder, give the name of a file"),
         ("run bungee --out A_FILE/run.nc", 2, "cannot write to A_FILE"),
-        ("run bungee --out /dev/null", 2, "cannot write /dev/null: it is no ordinary file"),
+        ("run bungee --out /dev/null", 2, "cannot write /dev/null: it is not an ordinary file"),
         ("scan bungee --over mass=60,70 --out .", 2, "it is a folder"),
         ("scan bungee --over mass=60,70 --store A_FILE", 2, "exists and holds no scan"),
         ("scan bungee --over mass=60,70 --store A_FOLDER", 2, "exists and holds no scan"),

@@ -19,7 +19,7 @@ START = {"grows": jnp.asarray(0.7), "turns": jnp.asarray(1.0 - 0.5j), "rest": [j
 
 
 def field(t, y, args):
-    """y' = y cos t and the like: growth, rotation that is no analytic function of its complex state, decay."""
+    """y' = y cos t and the like: growth, rotation that is not an analytic function of its complex state, decay."""
     turns = y["turns"]
     rates = {
         "grows": y["grows"],

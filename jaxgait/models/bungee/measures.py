@@ -26,7 +26,7 @@ SPAN = 100.0
 """`critical_value` looks from the present value over this number to the present value times this number."""
 SCANNED = 121
 """At so many values in between: 8 % apart."""
-_LATEST = 1e3  # s: by then any jumper has turned; a rope softer than that is no rope
+_LATEST = 1e3  # s: by then any jumper has turned; no rope is softer than that
 
 
 class LowestPoint(NamedTuple):

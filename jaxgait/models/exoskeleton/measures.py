@@ -38,7 +38,7 @@ def histories(
 
     Raises:
         TypeError: for something else than an exoskeleton.
-        ValueError: for impossible strides and samples, or such whose product is no whole number of samples.
+        ValueError: for impossible strides and samples, or such whose product is not a whole number of samples.
         jaxgait.parameters.ParameterError: for impossible parameters.
     """
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")

@@ -283,7 +283,7 @@ class PlanarJumper(Model):
     def advance(self, t: Scalar, y: JumperState, dt: Scalar) -> JumperState:
         """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
 
-        That law is no ordinary differential equation; it serves for comparison, at small steps (0.01 ms).
+        That law is not an ordinary differential equation; it serves for comparison, at small steps (0.01 ms).
 
         Args:
             t: time in s.

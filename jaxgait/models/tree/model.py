@@ -294,7 +294,7 @@ def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
     j = _index(tree.velocity_names, name)
     body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
     if tree.joints[body].nq != tree.joints[body].nv:
-        raise ValueError(f"{name!r} is no rate of a coordinate: drive it by a function of t, q, v")
+        raise ValueError(f"{name!r} is not a rate of a coordinate: drive it by a function of t, q, v")
     return tree.q_slices[body].start + j - tree.v_slices[body].start, j
 
 

@@ -230,5 +230,5 @@ def test_names_that_nothing_has(options, match):
 
 
 def test_a_spring_on_a_free_base_says_what_would_be_right():
-    with pytest.raises(ParameterError, match=r"'box.w_x' is no rate of a coordinate"):
+    with pytest.raises(ParameterError, match=r"'box.w_x' is not a rate of a coordinate"):
         box(drives={"spring": Spring("box.w_x")}).validate()

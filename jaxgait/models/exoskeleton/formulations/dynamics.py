@@ -121,7 +121,7 @@ def require_regular(q: Coordinates) -> None:
     which = [int(i) + 1 for i in np.flatnonzero(np.asarray(vertical_links(q)))]
     if which:
         raise ValueError(
-            f"links {which} are vertical (|cos psi| < {VERTICAL:g}): their azimuth is no coordinate and the spherical "
+            f"links {which} are vertical (|cos psi| < {VERTICAL:g}): their azimuth is undefined and the spherical "
             "mass matrix is singular; use the link vectors (jaxgait.models.exoskeleton.formulations.vectors), or "
             "drop_vertical=True"
         )
