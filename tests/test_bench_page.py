@@ -52,10 +52,10 @@ def test_the_page_says_what_was_measured_where_and_whether_targets_are_met(tmp_p
 
 def test_what_was_measured_at_a_smaller_size_is_shown_but_not_judged(monkeypatch, capsys):
     target = Target("fast", 150.0, 20.0)
-    for part in (bench.walker, bench.knee):
+    for part in (bench.walker, bench.knee, bench.loops):
         monkeypatch.setattr(part, "measure", lambda quick: ([], [target]))
     found = bench.bench(quick=True)["targets"]
-    assert [t["met"] for t in found] == [None, None] and found[0]["measured"] == 20.0
+    assert [t["met"] for t in found] == [None] * 3 and found[0]["measured"] == 20.0
     assert "not judged (quick)" in capsys.readouterr().out
     assert target.met is False and Target("other", 1.0, None).met is None
 
