@@ -14,8 +14,14 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr
 
-CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
-"""Calls of a program by another, and where that is found."""
+CALLS = {
+    **{"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr"},
+    **{"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"},
+}
+"""Calls of a program by another, and where that is found.
+
+Rules for derivatives are left out: what is rewritten is not differentiated any more.
+"""
 
 
 class While(NamedTuple):

@@ -6,6 +6,7 @@ import pathlib
 
 import nbformat
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
 
 import jaxgait
@@ -26,7 +27,8 @@ def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 def drawing(notebook: nbformat.NotebookNode) -> list[int]:
     """1 for every code cell that draws (calls pyplot, jaxgait.plot, or `.plot` of labelled data), 0 for the others."""
-    trees = [ast.parse(cell.source) for cell in code_cells(notebook)]
+    plain = TransformerManager().transform_cell  # magics as the Python that they stand for
+    trees = [ast.parse(plain(cell.source)) for cell in code_cells(notebook)]
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     tools = {
         alias.asname or alias.name

@@ -8,6 +8,7 @@ import re
 import matplotlib as mpl
 import pytest
 import xarray as xr
+from IPython.core.inputtransformer2 import TransformerManager
 
 import jaxgait
 from jaxgait.plot.style import axis_label, style
@@ -31,7 +32,8 @@ def code(path: pathlib.Path) -> str:
     if path.suffix == ".py":
         return path.read_text()
     cells = json.loads(path.read_text())["cells"]
-    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    plain = TransformerManager().transform_cell  # magics as the Python that they stand for
+    return "\n".join(plain("".join(c["source"])) for c in cells if c["cell_type"] == "code")
 
 
 def labels(tree: ast.AST) -> list[str]:
