@@ -104,6 +104,7 @@ class Report:
     title: str
     intro: str = ""
     figures: list[Figure] = field(default_factory=list)
+    """Their ids differ."""
     pictures: list[tuple[str, str]] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
 
@@ -112,17 +113,34 @@ class Report:
 
         Raises:
             TypeError: a value is not one number, flag or word (arrays with one element of any library are).
+            ValueError: another figure has that id.
         """
         plain: dict[str, Any] = {k: _plain(id, v) for k, v in beside.items()}
         entry = Figure(id, what, unit, _plain(id, measured), **plain)
-        self.figures.append(entry)
+        self._add([entry])
         return entry
+
+    def _add(self, figures: list[Figure]) -> None:
+        """Adds figures, whose ids must be new: who reads `figures.json` finds a figure by its id.
+
+        Raises:
+            ValueError: naming an id that is there, with both figures.
+        """
+        known = {figure.id: figure.what for figure in self.figures}
+        for figure in figures:
+            if figure.id in known:
+                raise ValueError(
+                    f"two figures have the id {figure.id!r}: {known[figure.id]!r} and {figure.what!r}; rename one"
+                )
+            known[figure.id] = figure.what
+        self.figures += figures
 
     def compare(self, id: str, what: str, measured: Any, expected: Expected, **beside: Any) -> Figure:
         """Adds one figure beside a row of a table of expected values, in the unit of that row.
 
         Raises:
             TypeError: a value is not one number, flag or word.
+            ValueError: another figure has that id.
         """
         value, unit, tolerance = expected
         return self.figure(id, what, unit, measured, expected=value, tolerance=tolerance, **beside)
@@ -136,8 +154,12 @@ class Report:
         self.pictures.append((path.name, caption))
 
     def append(self, other: Report) -> None:
-        """Adds what another report holds behind what this one does."""
-        self.figures += other.figures
+        """Adds what another report holds behind what this one does.
+
+        Raises:
+            ValueError: both have a figure of one id.
+        """
+        self._add(other.figures)
         self.pictures += other.pictures
         self.sections += other.sections
 

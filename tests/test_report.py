@@ -54,6 +54,16 @@ def test_a_contradiction_of_the_paper_is_met_but_never_counted_as_agreement(tmp_
     assert "height**: expected: 2 ± 0.1; measured: 3 m." in page
 
 
+def test_an_id_names_one_figure():
+    report, other = contradicting(), Report("Another")
+    with pytest.raises(ValueError, match="two figures have the id 'both': 'length' and 'width'"):
+        report.figure("both", "width", "m", 1.0)
+    other.figure("trend", "trend of k", "", True)
+    with pytest.raises(ValueError, match="'critical k falls' and 'trend of k'"):
+        report.append(other)
+    assert [figure.id for figure in report.figures] == ["trend", "both", "missed"]
+
+
 def test_a_report_reads_as_a_paper_does(tmp_path):
     report = contradicting()
     report.section("More", "text")

@@ -22,7 +22,7 @@ def add(report: Report, out: pathlib.Path) -> None:
     gain = 1 - float(after.work_per_metre / before.work_per_metre)
     for id, what, step in (("before", "our example", before), ("after", "optimised gait", after)):
         report.figure(f"cost_{id}", f"positive work per metre, {what}", "J/m", float(step.work_per_metre))
-    report.figure("gain", "work saved by the optimised gait", "1", gain)
+    report.figure("work_saved", "work saved by the optimised gait", "1", gain)
     report.figure(
         "worst_margin", "smallest margin of its constraints", "1", float(margins(after, float(before.speed)).min())
     )

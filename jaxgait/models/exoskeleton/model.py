@@ -51,6 +51,7 @@ from jaxgait.precision import float64_default
 __all__ = ["Exoskeleton", "ExoskeletonState", "five_links", "four_links"]
 
 _PAPER = "Borisov & Chigarev, section 7"
+_CHOSEN = "chosen"
 _LINK_MASSES = (2.91, 8.93, 8.93, 2.91, 28.93)
 _ROD_FRACTIONS = (0.595, 0.545, 0.545, 0.595, 0.5)
 _LENGTHS = (0.40, 0.40, 0.40, 0.40, 0.55)
@@ -117,10 +118,14 @@ class Exoskeleton(Model):
         bounds="positive",
         source="our choice; the paper gives none",
     )
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
-    tracking: Scalar = parameter(60.0, unit="1/s", doc="gain of the tracking (0: open loop)", bounds="nonnegative")
+    gravity: Scalar = parameter(
+        9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative", source=_CHOSEN
+    )
+    tracking: Scalar = parameter(
+        60.0, unit="1/s", doc="gain of the tracking (0: open loop)", bounds="nonnegative", source=_CHOSEN
+    )
     shortest: Scalar = parameter(
-        0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive"
+        0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive", source=_CHOSEN
     )
     gait: WalkingGait = eqx.field(default_factory=WalkingGait)
     parent: tuple[int, ...] = eqx.field(static=True, default=_PARENT)

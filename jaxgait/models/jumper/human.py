@@ -62,7 +62,7 @@ class Jumper(PlanarJumper):
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
     stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive")
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=_CHOSEN)
     quiet: Scalar = parameter(
         0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
     )

@@ -53,7 +53,7 @@ class JumpingRobot(PlanarJumper):
     shank_length: Scalar = _length(0.28, "length of a shank")
     thigh_length: Scalar = _length(0.28, "length of a thigh")
     trunk_length: Scalar = _length(0.30, "length of the trunk")
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive")
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=_CHOSEN)
     quiet: Scalar = parameter(
         0.1, unit="s", doc="duration of quiet standing before the jump", bounds="nonnegative", source=_CHOSEN
     )

@@ -64,7 +64,7 @@ class SpatialJumper(Model):
 
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""
-    asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative")
+    asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source="chosen")
     _settled: spatial.Tree | None = None
     """The bodies; only inside of what `prepared` returns."""
 

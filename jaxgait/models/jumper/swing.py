@@ -14,6 +14,7 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import part
 from jaxgait.precision import float64_default
 
+_MODEL = "see the model's swings"
 _PROBES = 33  # angles looked at between two keyframes for the extremes of a joint's motion
 
 
@@ -82,9 +83,9 @@ def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
 class Swing(eqx.Module):
     """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s."""
 
-    angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing")
-    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative")
-    duration: Scalar = parameter(0.3, unit="s", doc="duration of the swing", bounds="positive")
+    angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing", source=_MODEL)
+    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative", source=_MODEL)
+    duration: Scalar = parameter(0.3, unit="s", doc="duration of the swing", bounds="positive", source=_MODEL)
     then: Swing | Keyframes | None = part(None, doc="the motion that follows this one")
     """A further motion added to this one, e.g. the flexion that softens the landing."""
 

@@ -27,6 +27,8 @@ from jaxgait.precision import float64_default
 
 __all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
 
+_PAPER = "Duan et al. 2011, section 3"
+_CHOSEN = "chosen; the paper is silent"
 
 SWING = 0.15
 """A contact after this time in s without contact is a heel strike, anything sooner a bounce: a third of a step."""
@@ -45,12 +47,12 @@ class RigidWalker(RoundFeet, Model):
     what no sample shows (see `amounts`).
     """
 
-    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative")
+    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER)
     normal_restitution: Scalar = parameter(
-        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative"
+        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative", source=_PAPER
     )
     tangent_restitution: Scalar = parameter(
-        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative"
+        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative", source=_PAPER
     )
     clearance_angle: Scalar = parameter(
         0.05,
@@ -58,6 +60,7 @@ class RigidWalker(RoundFeet, Model):
         doc="angle by which a swing foot must be ahead to land",
         plausible=(0.0, 1.6),
         bounds="positive",
+        source=_CHOSEN,
     )
 
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
@@ -230,6 +233,7 @@ class RollingWalker(RoundFeet, Model):
         doc="angle by which a swing foot must be ahead to land",
         plausible=(0.0, 1.6),
         bounds="positive",
+        source=_CHOSEN,
     )
 
     measures: ClassVar[str] = "jaxgait.models.walker.steps:MEASURES"

@@ -44,6 +44,7 @@ from jaxgait.precision import float64_default
 __all__ = ["BristledState", "Foot", "Generalised", "Inertia", "RoundFeet", "Walker", "WalkerStart", "WalkerState"]
 
 _PAPER = "Duan et al. 2011, section 3"
+_CHOSEN = "chosen"
 FALL_HEIGHT = 0.5
 """A hip below this part of the leg length has fallen."""
 FALL_ANGLE = 1.4
@@ -315,15 +316,28 @@ class Walker(RoundFeet, Model):
     friction: Scalar | FrictionLaw = parameter(
         0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER, standard="Coulomb"
     )
-    stiffness: Scalar = parameter(1e6, unit="N/m", doc="contact stiffness", bounds="positive", of="normal")
+    stiffness: Scalar = parameter(
+        1e6, unit="N/m", doc="contact stiffness", bounds="positive", of="normal", source=_CHOSEN
+    )
     dissipation: Scalar = parameter(
-        50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", of="normal"
+        50.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", of="normal", source=_CHOSEN
     )
     smoothing_depth: Scalar = parameter(
-        1e-6, unit="m", doc="depth over which contact sets in", plausible=(1e-9, 1e-2), bounds="positive", of="normal"
+        1e-6,
+        unit="m",
+        doc="depth over which contact sets in",
+        plausible=(1e-9, 1e-2),
+        bounds="positive",
+        of="normal",
+        source=_CHOSEN,
     )
     slip_velocity: Scalar = parameter(
-        3e-4, unit="m/s", doc="slip velocity over which friction sets in", bounds="positive", of="friction"
+        3e-4,
+        unit="m/s",
+        doc="slip velocity over which friction sets in",
+        bounds="positive",
+        of="friction",
+        source=_CHOSEN,
     )
     clearance_angle: Scalar = parameter(
         0.15,
@@ -332,12 +346,18 @@ class Walker(RoundFeet, Model):
         plausible=(0.0, 1.6),
         bounds="positive",
         of="scuffs",
+        source=_CHOSEN,
     )
     clearance_width: Scalar = parameter(
-        0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive", of="scuffs"
+        0.01, unit="rad", doc="smoothing of the clearance angle", bounds="positive", of="scuffs", source=_CHOSEN
     )
     swing_rate: Scalar = parameter(
-        0.1, unit="rad/s", doc="angular velocity over which swinging forward sets in", bounds="positive", of="scuffs"
+        0.1,
+        unit="rad/s",
+        doc="angular velocity over which swinging forward sets in",
+        bounds="positive",
+        of="scuffs",
+        source=_CHOSEN,
     )
     normal: NormalLaw | None = part(None, doc="law of the ground's normal force", standard="HuntCrossley")
     scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")

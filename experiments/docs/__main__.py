@@ -1,0 +1,24 @@
+"""Writes the generated parts of the documentation: `python -m experiments.docs [folder of jaxgait reproduce all]`."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+
+def main(arguments: list[str]) -> None:
+    """Takes the figures of a folder over, if one is given; fills the blocks of all pages; draws the sketches."""
+    from . import pages, papers, sketches
+
+    if arguments:
+        papers.keep(papers.gathered(pathlib.Path(arguments[0])))
+        papers.kept.cache_clear()
+    for page, text in pages.generated().items():
+        page.write_text(text)
+        print(f"wrote {page}")
+    for picture in sketches.draw(pages.DOCS / "pictures"):
+        print(f"drew {picture}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,53 @@
+"""The generated parts of the documentation: Markdown between two comments of a page, written anew from the code.
+
+    <!-- generated: parameters walker -->
+    | parameter | default | ...
+    <!-- end -->
+
+`python -m experiments.docs` fills them all; a test holds the committed pages against what it would write.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Callable, Mapping
+
+from . import papers, parameters
+from .markdown import DOCS
+
+BLOCK = re.compile(
+    r"(?P<begin><!-- generated: (?P<what>[\w-]+)(?: (?P<of>[\w-]+))? -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+Maker = Callable[[str], str]
+MAKERS: Mapping[str, Maker] = {
+    "parameters": parameters.table,
+    "sources": papers.sources,
+    "source": papers.source,
+    "misprints": papers.misprints,
+    "printed": papers.printed,
+    "figures": papers.figures,
+}
+"""What makes a block, by the first word after "generated:"; it takes the second word, or an empty one."""
+
+
+def filled(text: str, makers: Mapping[str, Maker] = MAKERS) -> str:
+    """A page with its generated blocks written anew.
+
+    Raises:
+        ValueError: for a block that nothing makes.
+    """
+
+    def block(found: re.Match[str]) -> str:
+        what, of = found["what"], found["of"] or ""
+        if what not in makers:
+            raise ValueError(f"nothing generates {what!r}: there are {', '.join(makers)}")
+        return f"{found['begin']}\n{makers[what](of)}\n\n{found['end']}"
+
+    return BLOCK.sub(block, text)
+
+
+def generated(docs: pathlib.Path = DOCS) -> dict[pathlib.Path, str]:
+    """The pages below a folder that have generated blocks, with the text that they should have."""
+    texts = {page: page.read_text() for page in sorted(docs.rglob("*.md"))}
+    return {page: filled(text) for page, text in texts.items() if BLOCK.search(text)}

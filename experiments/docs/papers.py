@@ -1,0 +1,178 @@
+"""The figures of all reproductions beside what the papers print: kept as JSON with the pages that show them.
+
+jaxgait reproduce all --out out
+python -m experiments.docs out          # takes the figures over and writes the pages anew
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jaxgait import registry
+from jaxgait.report import machine
+
+from .markdown import DOCS, bullets, table
+from .sources import SOURCES, Source
+
+KEPT = DOCS / "papers.json"
+"""The figures by experiment, and the machine that they were measured on."""
+DIGITS = 8
+"""Significant digits that are kept of what was measured."""
+Row = dict[str, Any]
+HEADINGS = ("figure", "unit", "paper", "measured", "agrees", "specification", "met", "why")
+VERDICTS = {True: "yes", False: "**no**", None: "-"}
+
+
+def gathered(out: pathlib.Path) -> dict[str, Any]:
+    """The figures that `jaxgait reproduce all --out` wrote into a folder.
+
+    Raises:
+        FileNotFoundError: naming an experiment that is not there.
+    """
+    found = {}
+    for name in registry.experiments():
+        path = out / name / "figures.json"
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is missing: run `jaxgait reproduce {name} --out {out / name}` first")
+        found[name] = [_rounded(row) for row in json.loads(path.read_text())]
+    return {"machine": machine(), "experiments": found}
+
+
+def _rounded(row: Row) -> Row:
+    """A figure without empty entries."""
+    short = {k: float(f"{v:.{DIGITS}g}") if isinstance(v, float) else v for k, v in row.items()}
+    return {k: v for k, v in short.items() if v is not None and v != ""}
+
+
+def keep(found: dict[str, Any], path: pathlib.Path = KEPT) -> None:
+    """Writes figures, one a line."""
+    parts = [
+        f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in rows) + "\n  ]"
+        for name, rows in found["experiments"].items()
+    ]
+    head = f'{{\n "machine": {json.dumps(found["machine"])},\n "experiments": {{\n'
+    path.write_text(head + ",\n".join(parts) + "\n }\n}\n")
+
+
+@functools.cache
+def kept() -> dict[str, list[Row]]:
+    """The kept figures by experiment."""
+    return json.loads(KEPT.read_text())["experiments"]
+
+
+def counts(rows: Sequence[Row], key: str) -> tuple[int, int]:
+    """How many figures hold, of how many that can: `met` the specification, or `agrees_with_paper`."""
+    judged = [row[key] for row in rows if key in row]
+    return sum(judged), len(judged)
+
+
+def _of(source: Source) -> list[Row]:
+    return [row for name in source.experiments for row in kept()[name]]
+
+
+def sources(_: str = "") -> str:
+    """The short table: one row for each source."""
+    rows = [
+        [
+            f"[{source.mechanism}]({source.page})",
+            source.short,
+            "{} of {}".format(*counts(_of(source), "agrees_with_paper")),
+            "{} of {}".format(*counts(_of(source), "met")),
+            source.misprints[0],
+            source.lacking[0],
+        ]
+        for source in SOURCES.values()
+    ]
+    headings = ["mechanism", "source", "agrees with the print", "meets the specification", "main misprint", "main gap"]
+    return table(headings, rows)
+
+
+def source(name: str) -> str:
+    """One source: its citation, what is misprinted, and what cannot be reproduced."""
+    one = SOURCES[name]
+    return "\n\n".join(
+        [
+            f"Source: {one.citation}",
+            f"Misprints and slips found:\n\n{bullets(one.misprints)}",
+            f"What is missing, and what stands in its place:\n\n{bullets(one.lacking)}",
+        ]
+    )
+
+
+def misprints(name: str) -> str:
+    """The misprints of one source."""
+    return bullets(SOURCES[name].misprints)
+
+
+def printed(_: str = "") -> str:
+    """Everything that the sources print or show, beside the specification and what is measured."""
+    names = [name for source in SOURCES.values() for name in source.experiments]
+    rows = [[name, *cells] for name in names for cells in _printed_rows([r for r in kept()[name] if "paper" in r])]
+    return table(["experiment", *HEADINGS], rows)
+
+
+def _printed_rows(rows: list[Row]) -> Iterator[list[str]]:
+    """Cells of the figures; those of which the paper says the same words share a row."""
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["id"] if _compared(row) else row["paper"], []).append(row)
+    for alike in groups.values():
+        yield _cells(alike[0]) if len(alike) == 1 else _shared(alike)
+
+
+def _shared(alike: list[Row]) -> list[str]:
+    """One row for several figures."""
+    met, judged = counts(alike, "met")
+    words = f"{alike[0]['what']} ... {alike[-1]['what']} ({len(alike)} figures)"
+    elsewhere = "all figures" if judged else ""
+    return [words, "", str(alike[0]["paper"]), "all figures", "-", elsewhere, f"{met} of {judged}", _why(alike[0])]
+
+
+def _compared(row: Row) -> bool:
+    return "agrees_with_paper" in row
+
+
+def _cells(row: Row) -> list[str]:
+    paper = shown(row["paper"]) if "paper" in row else ""
+    agrees, met = VERDICTS[row.get("agrees_with_paper")], VERDICTS[row.get("met")]
+    return [row["what"], _unit(row), paper, shown(row.get("measured")), agrees, _wanted(row), met, _why(row)]
+
+
+def _why(row: Row) -> str:
+    """Why a figure differs, or cannot be compared."""
+    if "paper" in row and not _compared(row):
+        return row.get("note", "no number is printed")
+    return row.get("note", "")
+
+
+def _unit(row: Row) -> str:
+    unit = row.get("unit", "")
+    return "" if unit == "1" else unit
+
+
+def _wanted(row: Row) -> str:
+    if "expected" not in row:
+        return ""
+    return shown(row["expected"]) + (f" ± {row['tolerance']:.2g}" if row.get("tolerance") else "")
+
+
+def figures(name: str) -> str:
+    """All figures of one experiment."""
+    rows = kept()[name]
+    summary = "{} of {} figures meet the specification".format(*counts(rows, "met"))
+    agreeing, compared = counts(rows, "agrees_with_paper")
+    paper = f"{agreeing} of {compared} that the paper prints agree with it" if compared else "the paper prints none"
+    return f"{summary}; {paper}.\n\n" + table(HEADINGS, map(_cells, rows))
+
+
+def shown(value: Any) -> str:
+    """A value as one reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "-"
+    return f"{value:.8g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,162 @@
+"""The five sources: what each prints wrongly and what it leaves out. Written once, used by theory and papers pages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Source(NamedTuple):
+    """One source."""
+
+    mechanism: str
+    page: str
+    """Of its theory, from the folder of the documentation."""
+    short: str
+    citation: str
+    experiments: tuple[str, ...]
+    misprints: tuple[str, ...]
+    """The main one first."""
+    lacking: tuple[str, ...]
+    """What cannot be reproduced, why, and what stands in its place; the main gap first."""
+
+
+SOURCES: dict[str, Source] = {
+    "knee": Source(
+        "knee",
+        "theory/knee.md",
+        "Lü et al. 2020",
+        "Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, *Dynamic modeling and analysis of the "
+        "lower limb prosthesis with four-bar linkage prosthetic knee*, Chin. J. Theor. Appl. Mech. 52(4) (2020) "
+        "1157-1173, doi 10.6052/0459-1879-20-048.",
+        ("knee", "knee-gaits"),
+        (
+            "The appendix drops the shank's mass nearly everywhere: it stays in two terms of $M_{44}$ and $N_{41}$ "
+            "only, so that the shank does not feel the acceleration of its upper end.",
+            "$M_{44}$: in the second term of the foot a bracket is lost, $\\sin\\alpha_{11}+\\gamma_2$ for "
+            "$\\sin(\\alpha_{11}+\\gamma_2)$.",
+            "$C_{34}$, fourth line: $\\cos\\alpha_1$ where $\\cos\\alpha_{11}$ is needed.",
+            "$M_{57}$ is not listed and is not zero: it is "
+            "$m_f l_{AD} l_f (\\tfrac12 - r_f) \\sin(\\theta_A - \\beta_1)$. $C_{33}$ is not listed and is zero.",
+            "The first two rows of $J$ have the wrong sign for a normal force that pushes up.",
+            "The right side $f$ of the state equation uses $F_e$ and $F_q$ without the index 2: vectors of seven among "
+            "vectors of four.",
+            "The stiffness and damping of the ankle are printed with translational units.",
+            "The correlation $\\rho$ is said to lie between 0 and 1; it lies between -1 and 1.",
+            "$\\alpha_{11}$ is once called the angle of the femur; it is that of the shank.",
+        ),
+        (
+            "Tables 1 to 4 and most displayed equations are lost in the copy at hand, and so are the dimensions of "
+            "the knee and the subject's motion. Equations are rebuilt from the appendix (96 of its 98 formulas hold as "
+            "printed); dimensions are reconstructed (sets R1, R2, R3), found by searching for the paper's behaviour at "
+            "c/k = 0.05 s, so that agreement there proves little.",
+            "The motion of the hip is one measured stride of another subject at 1.26 m/s; the paper's is 1 m/s.",
+            "Tables 3 (critical k) and 4 (largest correlation) cannot be compared number by number.",
+        ),
+    ),
+    "walker": Source(
+        "walker",
+        "theory/walker.md",
+        "Duan et al. 2011",
+        "Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43(4) (2011) 765-774.",
+        ("walker",),
+        (
+            "The step frequencies of Table 2 contradict its step lengths and velocities: their quotient is 2.4304 1/s "
+            "and not 1.9179 1/s; the column is 0.789 of the true one throughout.",
+            "Equation (2): both factors need $\\ge$ instead of $>$.",
+            "Before (4), the words for $e_N$ and $e_T$ are interchanged.",
+            "Equation (10) writes the normal law with $\\chi_T$; it must be $\\chi_N$.",
+            "Equation (16): the third unknown must be $\\chi_T^-$, and the constant vector $(b_N, b_T, 0)$.",
+            "(9) and (10) advance with $u_E\\,\\Delta t$, which contradicts the midpoint rule of section 2.3; it does "
+            "no harm.",
+            "The 0.00174 N s of the old stance foot are no impact: they are the normal force over one time step.",
+            "The fifth digit of the results is that of $\\Delta t = 10^{-4}$ s: the limit $\\Delta t \\to 0$ is 0.3 % "
+            "away.",
+        ),
+        (
+            "How the swing foot passes the ground in mid-swing, where legs of equal length scuff, is not said, and "
+            "decides whether the walker walks: here a foot that swings forward is ignored until it is ahead.",
+            "That it falls at $e_N = 0.9$ depends on that rule; here it walks.",
+            "Mass matrix, forces and contact rows are not printed: they are derived.",
+        ),
+    ),
+    "exoskeleton": Source(
+        "exoskeleton",
+        "theory/exoskeleton.md",
+        "Borisov & Chigarev",
+        "Borisov and Chigarev, matrix method and recurrence for chains of telescopic rods in plane and space.",
+        ("exoskeleton",),
+        (
+            "Equation (14): the Coriolis term carries $\\dot\\varphi$ where $\\dot\\psi$ belongs.",
+            "Behind a branch, elements with both indices beyond it must not change sign: the factor is $s_i s_j$.",
+            "The sums over all later links in (6), (19), (22) and (25) hold for one unbranched chain only; with two "
+            "links at one joint they must run over descendants, and torso and swing leg are not coupled.",
+            "(18), the transition from plane to space: $e^\\varphi$ uses $h^\\varphi$ for $d^\\varphi$; the signs of "
+            "$g^\\varphi$, $k^\\varphi$ and $a^\\psi$ are wrong; $\\lambda^\\psi$ has a spurious cosine; the block of "
+            "$l$ is unreadable and recovered.",
+            "(20): minus signs before $a_{13}$ and $a_{14}$ contradict (19), unless links 3 and 4 hang behind a "
+            "branch.",
+            "(25): entry $(n+1, n)$ must be $\\eta_{n+1} l_{n+1} l_n$, entry $(i, 1)$ $l_i l_1$.",
+            "(17) names $C_\\kappa$ for $G_\\kappa$; $\\kappa$ = 1 belongs to the angles, not to the lengths; the "
+            "second rod's first mass sits at B, not at A.",
+            "Two formulas are numbered (26), and two sections 7.",
+        ),
+        (
+            "No period, amplitude, phase or length is printed, and the curves have no readable values: the numbers of "
+            "the gait are chosen, and only how the curves are made is reproduced.",
+            "Its seconds are those of Mathematica on its authors' machine: only the order of the methods is compared.",
+            "Figure 6 is unreadable; the tree of five links is the reading that its kinematics allow.",
+        ),
+    ),
+    "creeper": Source(
+        "creeper",
+        "theory/creeper.md",
+        "Zhao et al. 2010",
+        "Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25.",
+        ("creeper",),
+        (
+            "Equation (1): the printed frequency of the back-flow, 13.09 1/s, lets the velocity jump at 0.27 s; "
+            "$\\pi/0.03$ = 104.72 1/s closes its lobe.",
+            "(4), (5): the wave speed is added to the flow speed in $(D/2h)(u + a)$; continuity gives $u - v$.",
+            "(2), (5): a fraction bar is lost, pressure is $4 (f_1 + f_2)/(\\pi D^2)$.",
+            "(3): fraction bars are lost, $q = \\pi D h^3 \\Delta p/(12 \\eta L) + \\pi D h v/2$.",
+            "The dynamic pressure $C\\rho(u^2 - v^2)/2$ depends on the frame; it must use the relative velocity.",
+            "(7): the lower right block of $\\phi^*$ is the unit matrix; (8) needs $V_{k+1}$; (10) a minus before "
+            "$m\\tilde p$.",
+            "(11), (13): with (13) $f_k$ acts on body $k$, not on body $k+1$, and outer forces enter with a minus.",
+            "(12): a factor $\\omega\\times$ of the gyroscopic force is lost, and two terms belong to derivatives in "
+            "the body's axes.",
+            "(15) to (19): all $\\phi$ are lost, the recursion runs to $N$, the power in (18) is $N-1$.",
+            "A stroke of constant speed without ramps needs infinite force where it turns.",
+        ),
+        (
+            "No mass, size or friction is printed, and figures 4 and 5 show curves without values: sizes are chosen "
+            "for a 16 mm artery, and only behaviour is compared.",
+            "The thin-gap flow is taken as stated, though its Reynolds number is about 1000 in systole.",
+        ),
+    ),
+    "jumper": Source(
+        "jumper, bungee",
+        "theory/jumper.md",
+        "Chen, Yan, Jin 2003",
+        "Chen, Yan and Jin 2003, force constraints in the simulation of jumps; the [bungee jumper](theory/bungee.md) "
+        "is a Simulink exercise on the same page.",
+        ("jumper", "bungee"),
+        (
+            "(2): the root is lost in Hertz's constant, $K_N = 4 E \\sqrt R / (3 (1 - \\nu^2))$.",
+            "(1): indices are lost in $F_N = K_N d^n + D\\,d^n\\,\\dot d$.",
+            "(3) divides by the approach speed, which is zero for a contact that begins at rest.",
+            "(4), (6), (8): signed limits are mixed with magnitudes, and a minus is lost.",
+            "(4), (5): the shear deflection must be reset at slip and at lift-off, or it grows without bound.",
+            "(10) mixes known and unknown coordinates: with given joints only the six rows of the base are solved for.",
+            "Bungee: one version of the equation has $+kx$; the rope pulls up, $-kx$.",
+            "Bungee: $x = 0$ is called the place of the jump, which begins at $x = -30$ m.",
+        ),
+        (
+            "Segment masses (Table 2), studs, rubber, friction coefficients, posture and timing are missing, and no "
+            "result is in the text: segments are those of de Leva (1996), the rest is chosen, and the specification "
+            "is the only measure.",
+            "The bungee exercise asks whether the jump is safe and prints no answer.",
+        ),
+    ),
+}
+"""By the name of their theory page."""

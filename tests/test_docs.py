@@ -1,0 +1,77 @@
+"""The generated parts of the documentation: the committed pages are what the code makes of the committed figures."""
+
+import json
+import re
+
+import pytest
+
+from experiments.docs import pages, papers, parameters, sources
+from jaxgait import registry
+
+PAGES = pages.generated()
+
+
+def test_pages_say_what_the_code_says():
+    stale = [page.name for page, text in PAGES.items() if page.read_text() != text]
+    assert not stale, f"run `python -m experiments.docs`: {', '.join(stale)}"
+
+
+def test_every_table_and_every_experiment_is_on_a_page():
+    text = "\n".join(PAGES.values())
+    wanted = [f"parameters {name}" for name in parameters.TABLES]
+    wanted += [f"figures {name}" for name in registry.experiments()]
+    wanted += [f"source {name}" for name in sources.SOURCES] + [f"misprints {name}" for name in sources.SOURCES]
+    assert not [what for what in wanted if f"<!-- generated: {what} -->" not in text]
+
+
+@pytest.mark.parametrize("name", registry.experiments())
+def test_ids_of_an_experiments_figures_differ(name):
+    ids = [row["id"] for row in papers.kept()[name]]
+    assert ids and len(ids) == len(set(ids))
+
+
+def test_every_contradiction_has_its_reason():
+    rows = [row for found in papers.kept().values() for row in found]
+    bare = [row["id"] for row in rows if row.get("agrees_with_paper") is False and "note" not in row]
+    assert not bare
+
+
+def test_every_parameter_of_a_mechanism_has_a_source():
+    own = {name: make() for name, make in parameters.TABLES.items() if name not in ("normal", "friction")}
+    assert not [f"{name}: {p}" for name, infos in own.items() for p, info in infos.items() if not info.source]
+
+
+def test_links_and_pictures_of_the_pages_exist():
+    broken = [
+        f"{page.name}: {target}"
+        for page in pages.DOCS.rglob("*.md")
+        for target in re.findall(
+            r"\]\(([^)#\s]+)", re.sub(r"```.*?```|`[^`]*`|\$[^$]*\$", "", page.read_text(), flags=re.S)
+        )
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert not broken
+
+
+def test_figures_are_taken_over_without_empty_entries(tmp_path):
+    row = {"id": "a", "what": "length", "unit": "m", "paper": None, "expected": 1.0, "measured": 1.00000000001}
+    row |= {"tolerance": None, "met": True, "agrees_with_paper": None, "note": ""}
+    for name in registry.experiments():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "figures.json").write_text(json.dumps([row]))
+    found = papers.gathered(tmp_path)
+    papers.keep(found, tmp_path / "kept.json")
+    assert json.loads((tmp_path / "kept.json").read_text()) == found
+    assert found["experiments"]["knee"] == [
+        {"id": "a", "what": "length", "unit": "m", "expected": 1.0, "measured": 1.0, "met": True}
+    ]
+    (tmp_path / "walker" / "figures.json").unlink()
+    with pytest.raises(FileNotFoundError, match="jaxgait reproduce walker"):
+        papers.gathered(tmp_path)
+
+
+def test_an_unknown_block_says_what_there_is():
+    with pytest.raises(ValueError, match="nothing generates 'tables'"):
+        pages.filled("<!-- generated: tables knee -->\n<!-- end -->")
+    with pytest.raises(ValueError, match="no table of parameters 'kne'"):
+        parameters.table("kne")
