@@ -5,10 +5,12 @@ import re
 
 import pytest
 
-from experiments.docs import pages, papers, parameters, sources
+from experiments.docs import pages, papers, parameters, sketches, sources
 from jaxgait import registry
 
 PAGES = pages.generated()
+SMALL = 100_000
+"""Bytes of a sketch at most."""
 
 
 def test_pages_say_what_the_code_says():
@@ -75,3 +77,10 @@ def test_an_unknown_block_says_what_there_is():
         pages.filled("<!-- generated: tables knee -->\n<!-- end -->")
     with pytest.raises(ValueError, match="no table of parameters 'kne'"):
         parameters.table("kne")
+
+
+def test_a_sketch_is_a_small_picture_that_the_committed_one_shows(tmp_path):
+    (drawn,) = sketches.draw(tmp_path, ("walker",))
+    assert drawn.read_text().startswith("<?xml") and drawn.stat().st_size < SMALL
+    committed = {picture.stem: picture.stat().st_size for picture in (pages.DOCS / "pictures").glob("*.svg")}
+    assert set(sketches.SKETCHES) <= set(committed) and max(committed[n] for n in sketches.SKETCHES) < SMALL

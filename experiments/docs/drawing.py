@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,8 +14,12 @@ from matplotlib.figure import Figure
 
 from jaxgait.plot.style import GREY, RED, style
 
-Point = Sequence[Any]
+Point: TypeAlias = Any
+"""Two numbers: a tuple, a list or an array."""
 TEXT = 11
+PATHS, DIGITS = re.compile(r' d="[^"]*"'), re.compile(r"(\.\d\d)\d+")
+"""Coordinates of an SVG's curves, and their digits beyond a hundredth of a point."""
+INDENTATION = re.compile(r"\n +")
 DARK, LIGHT = "#333333", "#D9D9D9"
 
 
@@ -39,9 +44,12 @@ def canvas(
 def save(figure: Figure, path: pathlib.Path) -> pathlib.Path:
     """Writes an SVG that is the same whenever it is drawn by the same matplotlib."""
     with plt.rc_context({"svg.hashsalt": "jaxgait", "svg.fonttype": "path"}):
-        dated = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 110}
+        dated: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 110}
         figure.savefig(path, bbox_inches="tight", pad_inches=0.05, **dated)
     plt.close(figure)
+    if path.suffix == ".svg":
+        short = PATHS.sub(lambda found: DIGITS.sub(r"\1", found[0]), path.read_text())
+        path.write_text(INDENTATION.sub("\n", short))
     return path
 
 

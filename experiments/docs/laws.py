@@ -33,7 +33,7 @@ def contact(path: pathlib.Path) -> pathlib.Path:
 
 def _normal(ax: Any) -> None:
     """Force against depth as a body presses in and is released."""
-    phase = np.linspace(0.0, np.pi, 120)
+    phase = np.linspace(0.0, np.pi, 80)
     depth, rate = DEEPEST * np.sin(phase), SPEED * np.cos(phase)
     laws = {
         "UnilateralSpring": UnilateralSpring(5e4),
@@ -48,7 +48,7 @@ def _normal(ax: Any) -> None:
 
 
 def _smoothings(ax: Any) -> None:
-    s = np.linspace(-4.0, 4.0, 100)
+    s = np.linspace(-4.0, 4.0, 60)
     for name in ("tanh", "arctan", "softplus"):
         ax.plot(s, step(jnp.asarray(s), name), label=name)
     ax.set(title="smooth step at touch-down", xlabel="steepness x depth", ylabel="switch")
@@ -56,7 +56,7 @@ def _smoothings(ax: Any) -> None:
 
 
 def _friction(ax: Any) -> None:
-    v = np.linspace(-0.05, 0.05, 301)
+    v = np.linspace(-0.05, 0.05, 201)
     one = jnp.ones_like(v)
     laws = {
         "Coulomb, tanh": Coulomb(0.6, 2e-3, "tanh"),
@@ -83,7 +83,7 @@ def _presliding(ax: Any) -> None:
     _, force = jax.lax.scan(advance, jnp.zeros(()), velocity)
     rigid = Coulomb(0.7, 1e-4, "tanh").force(velocity, jnp.ones_like(velocity))[0]
     displacement = 1e3 * dt * np.cumsum(velocity)
-    ax.plot(displacement[::50], force[::50], label="Bristle")
-    ax.plot(displacement[::50], rigid[::50], "--", color=GREY, lw=1, label="Coulomb")
+    ax.plot(displacement[::80], force[::80], label="Bristle")
+    ax.plot(displacement[::80], rigid[::80], "--", color=GREY, lw=1, label="Coulomb")
     ax.set(title="to and fro", xlabel=axis_label("displacement", "mm"), ylabel="force / normal force")
     ax.legend(loc="center")

@@ -63,6 +63,8 @@ def _orders(ax: Any) -> None:
         line = "--" if name.startswith("Ro") else "-"
         ax.loglog(steps[seen], errors[seen], line, marker="o", ms=3, lw=1.2, label=f"{name} ({slope:.1f})")
     ax.set(title="a driven pendulum, fixed steps (measured order)", xlabel="steps in 5 s", ylabel="error of the state")
+    ax.set_xticks([16, 32, 64, 128, 256, 512], ["16", "32", "64", "128", "256", "512"])
+    ax.minorticks_off()
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 

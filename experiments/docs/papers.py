@@ -157,7 +157,8 @@ def _unit(row: Row) -> str:
 def _wanted(row: Row) -> str:
     if "expected" not in row:
         return ""
-    return shown(row["expected"]) + (f" ± {row['tolerance']:.2g}" if row.get("tolerance") else "")
+    tolerance = float(f"{row.get('tolerance', 0.0):.2g}")
+    return shown(row["expected"]) + (f" ± {tolerance:g}" if tolerance else "")
 
 
 def figures(name: str) -> str:

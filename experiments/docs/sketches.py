@@ -75,14 +75,14 @@ def _leg(ax: Any, p: Mapping[str, np.ndarray], alpha: float, shank: float, foot:
     ):
         dashed(ax, p[point], moved(p[point], 0.0, -below))
         angle(ax, p[point], radius, DOWN, DOWN + turn, text, 1.22)
-    dashed(ax, p["K"], moved(p["K"], 0.24, 0.0))
-    angle(ax, p["K"], 0.15, 0.0, foot, r"$\beta_1$", 1.3)
+    dashed(ax, p["K"], moved(p["K"], 0.32, 0.0))
+    angle(ax, p["K"], 0.27, 0.0, foot, r"$\beta_1$", 1.15)
     for name, dx, dy, text in (
         ("H", 12, 8, "$H$"),
         ("E", 15, 3, "$E$"),
         ("K", -10, 8, "$K$"),
         ("heel", -14, 4, "heel"),
-        ("toe", 2, -12, "toe"),
+        ("toe", 0, 12, "toe"),
     ):
         label(ax, p[name], text, dx, dy)
     arrow(ax, (-0.36, -0.1), (-0.24, -0.1), DARK)
@@ -117,10 +117,12 @@ def _four_bar(ax: Any, leg: Prosthesis, closed: fourbar.Closure) -> None:
         label(ax, point, f"${name}$", dx, dy)
     label(ax, P, "$P$", 13, 3, RED)
     label(ax, G, "$G$", -12, 8, ORANGE)
-    label(ax, 0.4 * end + 0.6 * G, "$l$ ($k$, $c$)", -34, -2, ORANGE)
-    for point, radius, along, text in ((A, 0.055, D, r"$\theta_A - \alpha_1$"), (B, 0.03, C - B, r"$\psi$")):
+    label(ax, end, "$l$ ($k$, $c$)", -40, 16, ORANGE)
+    for point, radius, along in ((A, 0.055, D), (B, 0.03, C - B)):
         dashed(ax, point, moved(point, 0.0, -1.3 * radius))
-        angle(ax, point, radius, DOWN, DOWN + np.arctan2(along[0], -along[1]), text, 1.35)
+        angle(ax, point, radius, DOWN, DOWN + np.arctan2(along[0], -along[1]), "")
+    label(ax, moved(A, 0.0, -0.055), r"$\theta_A - \alpha_1$", 26, -2, RED)
+    label(ax, moved(B, 0.0, -0.03), r"$\psi$", 9, -4, RED)
 
 
 def walker(path: pathlib.Path) -> pathlib.Path:
@@ -138,7 +140,11 @@ def walker(path: pathlib.Path) -> pathlib.Path:
         centre, mass = at(*(hip + shank * e)), at(*(hip + com * e))
         bar(ax, at(*hip), centre + radius * (turn @ e), BLUE if i == 0 else LIGHT, 6)
         middle = np.degrees(np.arctan2(*(turn @ e)[::-1]))
-        ax.add_patch(Arc(centre, 2 * radius, 2 * radius, theta1=middle - 42, theta2=middle + 42, lw=3, color=DARK))
+        ax.add_patch(
+            Arc(
+                (centre[0], centre[1]), 2 * radius, 2 * radius, theta1=middle - 42, theta2=middle + 42, lw=3, color=DARK
+            )
+        )
         dot(ax, mass, size=8)
         angle(ax, at(*hip), 0.19 + 0.03 * i, DOWN + tilt, DOWN + tilt + angle_i, rf"$\theta_{i + 1}$", 1.13)
     label(ax, at(*(hip + com * np.array([np.sin(0.3), -np.cos(0.3)]))), "$m, J$", 22, 4)
@@ -175,7 +181,7 @@ def exoskeleton(path: pathlib.Path) -> pathlib.Path:
     figure, (ax, aside) = canvas((3.8, 3.6), 4.8, [(-0.66, 0.4, -0.06, 1.45), (-0.2, 0.95, -0.35, 1.4)])
     ground(ax, (-0.6, 0.0), (0.35, 0.0), 0.025)
     colors = (BLUE, BLUE, GREEN, GREEN, DARK)
-    places = ((14, 2), (14, 4), (-13, 6), (-13, -4), (-13, 0))
+    places = ((-13, 2), (14, 4), (-13, 6), (-13, -4), (-13, 0))
     for i, ((a, b), color, shift) in enumerate(zip(ends, colors, places, strict=True)):
         _telescope(ax, a, b, color)
         dot(ax, *(a + f * (b - a) for f in np.asarray(model.fractions)[i]), size=5)
@@ -234,7 +240,7 @@ def creeper(path: pathlib.Path) -> pathlib.Path:
     arrow(ax, (length, 0.0), (length + 0.55, 0.0), DARK, "-", 4)
     zigzag(ax, (length + 0.55, 0.0), (length + between, 0.0), 0.18, 5)
     dimension(ax, (length, -0.38), (length + between, -0.38), "gap $+\\, s(t)$", 0, -9)
-    dimension(ax, (length + between, 0.78), (2 * length + between, 0.78), "$L$", -45, 9)
+    dimension(ax, (length + between, -0.4), (2 * length + between, -0.4), "$L$", -50, 9)
     dimension(ax, (0.35, -0.5 * diameter), (0.35, 0.5 * diameter), "$D$", 9, 0)
     dimension(ax, (8.55, 0.5 * diameter), (8.55, wall), "$h$", 9, 0)
     for y in (-0.45, 0.0, 0.45):
@@ -260,7 +266,7 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
     sole, ankle = model.sole, bars[0, 0]
     low, radius = ankle[1] - float(sole.drop), float(sole.radius)
     heel, toe = (ankle[0] - 0.063, low + radius), (bars[0, 1, 0], low + radius)
-    ax.add_patch(Polygon([ankle, heel, toe], closed=True, fc=BLUE, ec=BLUE, lw=3, joinstyle="round"))
+    ax.add_patch(Polygon(np.stack([ankle, heel, toe]), closed=True, fc=BLUE, ec=BLUE, lw=3, joinstyle="round"))
     for place in np.asarray(sole.row_places):
         ax.add_patch(Wedge((ankle[0] + place, low + radius), radius, 180, 360, color=PURPLE, zorder=4))
     label(ax, toe, "studs", 22, 4, PURPLE, 9)
@@ -285,7 +291,7 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
 def _stud(ax: Any) -> None:
     """One hemisphere that is pressed by d."""
     centre, depth = np.array([0.0, 0.75]), 0.25
-    ax.add_patch(Wedge(centre, 1.0, 180, 360, fc=PURPLE, alpha=0.35, ec=PURPLE))
+    ax.add_patch(Wedge((0.0, 0.75), 1.0, 180, 360, fc=PURPLE, alpha=0.35, ec=PURPLE))
     ax.plot([-1.3, 1.3], [0.75, 0.75], color=DARK, lw=3)
     ground(ax, (-1.5, 0.0), (1.6, 0.0), 0.1)
     dimension(ax, (1.25, 0.0), (1.25, -depth), "$d$", 10, 0)
