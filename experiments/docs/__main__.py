@@ -7,11 +7,12 @@ import sys
 
 
 def main(arguments: list[str]) -> None:
-    """Takes the figures of a folder over, if one is given; fills the blocks of all pages; draws the sketches."""
+    """Takes over figures and pictures of a folder, if one is given; fills the blocks of all pages; draws sketches."""
     from . import pages, papers, sketches
 
     if arguments:
         papers.keep(papers.gathered(pathlib.Path(arguments[0])))
+        papers.take_pictures(pathlib.Path(arguments[0]))
         papers.kept.cache_clear()
     for page, text in pages.generated().items():
         page.write_text(text)

@@ -24,6 +24,7 @@ MAKERS: Mapping[str, Maker] = {
     "parameters": parameters.table,
     "sources": papers.sources,
     "source": papers.source,
+    "side-by-side": papers.side_by_side,
     "misprints": papers.misprints,
     "printed": papers.printed,
     "figures": papers.figures,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
+import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from jaxgait import registry
 from jaxgait.report import machine
 
 from .markdown import DOCS, bullets, table
-from .sources import SOURCES, Source
+from .sources import SOURCES, Shown, Source
 
 KEPT = DOCS / "papers.json"
 """The figures by experiment, and the machine that they were measured on."""
@@ -101,6 +102,27 @@ def source(name: str) -> str:
             f"What is missing, and what stands in its place:\n\n{bullets(one.lacking)}",
         ]
     )
+
+
+def side_by_side(name: str) -> str:
+    """The figures of a paper, in words, beside ours."""
+    rows = [
+        [f"**Figure {one.number}.** {one.says}", f"![Figure {one.number}]({_stored(one)})"]
+        for one in SOURCES[name].figures
+    ]
+    return table(["the paper's figure, as its text describes it", "ours"], rows)
+
+
+def _stored(one: Shown) -> str:
+    """Where a picture is kept, from the folder of the documentation."""
+    return f"pictures/papers/{one.experiment}_{one.file}"
+
+
+def take_pictures(out: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
+    """Copies the pictures that stand beside the papers' from the folder of `jaxgait reproduce all`."""
+    for one in (shown for source in SOURCES.values() for shown in source.figures):
+        (docs / _stored(one)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(out / one.experiment / one.file, docs / _stored(one))
 
 
 def misprints(name: str) -> str:

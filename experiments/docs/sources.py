@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Shown(NamedTuple):
+    """A figure of a paper, as its text describes it, and ours; no figure of a paper is stored."""
+
+    number: str
+    says: str
+    experiment: str
+    file: str
+    """In the folder of its reproduction."""
+
+
 class Source(NamedTuple):
     """One source."""
 
@@ -18,6 +28,7 @@ class Source(NamedTuple):
     """The main one first."""
     lacking: tuple[str, ...]
     """What cannot be reproduced, why, and what stands in its place; the main gap first."""
+    figures: tuple[Shown, ...] = ()
 
 
 SOURCES: dict[str, Source] = {
@@ -52,6 +63,26 @@ SOURCES: dict[str, Source] = {
             "The motion of the hip is one measured stride of another subject at 1.26 m/s; the paper's is 1 m/s.",
             "Tables 3 (critical k) and 4 (largest correlation) cannot be compared number by number.",
         ),
+        (
+            Shown(
+                "3",
+                "The instantaneous centre over 0 to 110 degrees of flexion: a J, falling fast from extension on, then moving back.",
+                "knee",
+                "figure_03_centrode.png",
+            ),
+            Shown(
+                "11",
+                "Spectra against k, c/k = 0.05 s: subharmonics of 1/2, mixed windows, then 1/3; none from 16 kN/m on.",
+                "knee",
+                "figure_11_windows.png",
+            ),
+            Shown(
+                "12 and 13",
+                "Peak flexion falls with k, past the measured one; above critical k the correlation rises, then falls.",
+                "knee",
+                "figure_12_13_lines.png",
+            ),
+        ),
     ),
     "walker": Source(
         "walker",
@@ -77,6 +108,20 @@ SOURCES: dict[str, Source] = {
             "decides whether the walker walks: here a foot that swings forward is ignored until it is ahead.",
             "That it falls at $e_N = 0.9$ depends on that rule; here it walks.",
             "Mass matrix, forces and contact rows are not printed: they are derived.",
+        ),
+        (
+            Shown(
+                "7",
+                "Average velocity against friction: it falls down below 0.13 and slips up to 0.17.",
+                "walker",
+                "figure_7.png",
+            ),
+            Shown(
+                "6",
+                "Restitution 0.3: several impacts at a change of feet, with both feet in the air; the walk is periodic.",
+                "walker",
+                "figure_6.png",
+            ),
         ),
     ),
     "exoskeleton": Source(
@@ -106,6 +151,14 @@ SOURCES: dict[str, Source] = {
             "Its seconds are those of Mathematica on its authors' machine: only the order of the methods is compared.",
             "Figure 6 is unreadable; the tree of five links is the reading that its kinematics allow.",
         ),
+        (
+            Shown(
+                "8",
+                "Axial forces over a period, grouped by size; no readable values.",
+                "exoskeleton",
+                "forces.png",
+            ),
+        ),
     ),
     "creeper": Source(
         "creeper",
@@ -132,6 +185,20 @@ SOURCES: dict[str, Source] = {
             "No mass, size or friction is printed, and figures 4 and 5 show curves without values: sizes are chosen "
             "for a 16 mm artery, and only behaviour is compared.",
             "The thin-gap flow is taken as stated, though its Reynolds number is about 1000 in systole.",
+        ),
+        (
+            Shown(
+                "4",
+                "Displacement of the front point, measured and theoretical: they agree closely; no values.",
+                "creeper",
+                "figure_4.png",
+            ),
+            Shown(
+                "5",
+                "Drive force while the robot creeps and turns at 30 degrees per second; no values.",
+                "creeper",
+                "figure_5.png",
+            ),
         ),
     ),
     "jumper": Source(
