@@ -105,12 +105,9 @@ def source(name: str) -> str:
 
 
 def side_by_side(name: str) -> str:
-    """The figures of a paper, in words, beside ours."""
-    rows = [
-        [f"**Figure {one.number}.** {one.says}", f"![Figure {one.number}]({_stored(one)})"]
-        for one in SOURCES[name].figures
-    ]
-    return table(["the paper's figure, as its text describes it", "ours"], rows)
+    """The figures of a paper, in words, each with ours below."""
+    shown = SOURCES[name].figures
+    return "\n\n".join(f"**Figure {x.number}** by its text: {x.says} Ours:\n\n![{x.says}]({_stored(x)})" for x in shown)
 
 
 def _stored(one: Shown) -> str:

@@ -16,7 +16,7 @@ from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.planar import added, bolted
 from jaxgait.models import Bungee, Jumper, Prosthesis
 from jaxgait.models.exoskeleton import five_links
-from jaxgait.models.prosthesis.model import KneeState
+from jaxgait.models.prosthesis import KneeState
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, axis_label, style
 
 from .drawing import (

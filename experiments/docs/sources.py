@@ -66,7 +66,7 @@ SOURCES: dict[str, Source] = {
         (
             Shown(
                 "3",
-                "The instantaneous centre over 0 to 110 degrees of flexion: a J, falling fast from extension on, then moving back.",
+                "The instantaneous centre over 0 to 110 degrees of flexion: a J that falls fast from extension on.",
                 "knee",
                 "figure_03_centrode.png",
             ),
@@ -118,7 +118,7 @@ SOURCES: dict[str, Source] = {
             ),
             Shown(
                 "6",
-                "Restitution 0.3: several impacts at a change of feet, with both feet in the air; the walk is periodic.",
+                "Restitution 0.3: several impacts at a change of feet, both feet in the air between; periodic.",
                 "walker",
                 "figure_6.png",
             ),
