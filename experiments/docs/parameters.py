@@ -74,11 +74,11 @@ def table(name: str) -> str:
     """
     if name not in TABLES:
         raise ValueError(f"no table of parameters {name!r}: there are {', '.join(TABLES)}")
-    rows = [
-        [f"`{parameter}`", shown(info.value, info.unit), unit(info.unit), info.doc, info.source or "-"]
-        for parameter, info in TABLES[name]().items()
-    ]
-    return markdown(["parameter", "default", "unit", "meaning", "source"], rows)
+    infos = TABLES[name]()
+    headings = ["parameter", "default", "unit", "meaning", "source"]
+    rows = [[f"`{n}`", shown(x.value, x.unit), unit(x.unit), x.doc, x.source] for n, x in infos.items()]
+    width = len(headings) if any(x.source for x in infos.values()) else len(headings) - 1
+    return markdown(headings[:width], [row[:width] for row in rows])
 
 
 def unit(text: str) -> str:
