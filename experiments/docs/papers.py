@@ -24,7 +24,7 @@ KEPT = DOCS / "papers.json"
 DIGITS = 8
 """Significant digits that are kept of what was measured."""
 Row = dict[str, Any]
-HEADINGS = ("figure", "unit", "paper", "measured", "agrees", "specification", "met", "why")
+HEADINGS = ("figure", "paper", "measured", "agrees", "specification", "why")
 VERDICTS = {True: "yes", False: "**no**", None: "-"}
 
 
@@ -147,8 +147,8 @@ def _shared(alike: list[Row]) -> list[str]:
     """One row for several figures."""
     met, judged = counts(alike, "met")
     words = f"{alike[0]['what']} ... {alike[-1]['what']} ({len(alike)} figures)"
-    elsewhere = "all figures" if judged else ""
-    return [words, "", str(alike[0]["paper"]), "all figures", "-", elsewhere, f"{met} of {judged}", _why(alike[0])]
+    specification = f"met by {met} of {judged}" if judged else ""
+    return [words, str(alike[0]["paper"]), "see all figures", "-", specification, _why(alike[0])]
 
 
 def _compared(row: Row) -> bool:
@@ -156,28 +156,28 @@ def _compared(row: Row) -> bool:
 
 
 def _cells(row: Row) -> list[str]:
+    what, unit = row["what"], row.get("unit", "")
     paper = shown(row["paper"]) if "paper" in row else ""
-    agrees, met = VERDICTS[row.get("agrees_with_paper")], VERDICTS[row.get("met")]
-    return [row["what"], _unit(row), paper, shown(row.get("measured")), agrees, _wanted(row), met, _why(row)]
+    agrees = VERDICTS[row.get("agrees_with_paper")]
+    named = what if unit in ("", "1") else f"{what} ({unit})"
+    return [named, paper, shown(row.get("measured")), agrees, _wanted(row), _why(row)]
 
 
 def _why(row: Row) -> str:
-    """Why a figure differs, or cannot be compared."""
-    if "paper" in row and not _compared(row):
-        return row.get("note", "no number is printed")
-    return row.get("note", "")
-
-
-def _unit(row: Row) -> str:
-    unit = row.get("unit", "")
-    return "" if unit == "1" else unit
+    """Why a figure differs from the paper or the specification, or cannot be compared; nothing where all agree."""
+    if row.get("agrees_with_paper") and row.get("met", True):
+        return ""
+    lacking = "no number is printed" if "paper" in row and not _compared(row) else ""
+    return row.get("note", lacking)
 
 
 def _wanted(row: Row) -> str:
+    """What the specification expects, and whether it is met."""
     if "expected" not in row:
         return ""
     tolerance = float(f"{row.get('tolerance', 0.0):.2g}")
-    return shown(row["expected"]) + (f" ± {tolerance:g}" if tolerance else "")
+    within = f" ± {tolerance:g}" if tolerance else ""
+    return f"{shown(row['expected'])}{within}: {'met' if row['met'] else '**not met**'}"
 
 
 def figures(name: str) -> str:
