@@ -110,6 +110,8 @@ COVERED = {
     "models/jumper/swing.py": "models/jumper/test_landing.py",
     "models/prosthesis/formulations/lagrange.py": "models/prosthesis/test_model.py",
     "models/prosthesis/formulations/multipliers.py": "models/prosthesis/test_model.py",
+    "models/prosthesis/energetics.py": "models/prosthesis/test_model.py",
+    "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
     "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
     "models/walker/steps.py": "models/walker/test_rigid.py",
