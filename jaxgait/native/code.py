@@ -53,12 +53,17 @@ class Memory:
 
     dtype: np.dtype
     size: int
-    operand: int
-    """Which operand of the program it is, or starts as."""
+    operand: int | None
+    """Which operand of the program it is, or starts as; None: it starts as anything."""
     result: int | None = None
-    """Which result it becomes; None: it is only read."""
+    """Which result it becomes; None: it is only read, or the program's own."""
     version: int = 0
     """How often it was written; an array read after a later one was made of it is not what it was."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the program's own: neither operand nor result."""
+        return self.operand is None and self.result is None
 
 
 @dataclass(eq=False)

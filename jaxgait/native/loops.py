@@ -171,16 +171,27 @@ class Emitter:
 
     def memories(self, begin: str, shared: Sequence[bool]) -> None:
         """Addresses of arrays in memory; those that become results are copied there first."""
-        for memory in self.code.memories:
-            cell = Cells.cell(memory.dtype)
-            source = self._rows(f"%in{memory.operand}", cell, begin, 0 if shared[memory.operand] else memory.size)
-            if memory.result is None:
-                self.pointers.append(source)
-                continue
-            rows = self._rows(f"%out{memory.result}", cell, begin, memory.size)
-            for a, b in zip(source, rows, strict=True):
-                self._copied(a, b, memory)
+        for i, memory in enumerate(self.code.memories):
+            cell, rows = Cells.cell(memory.dtype), self.own_rows(i)
+            if memory.result is not None:
+                rows = self._rows(f"%out{memory.result}", cell, begin, memory.size)
+            if memory.operand is not None:
+                source = self._rows(f"%in{memory.operand}", cell, begin, 0 if shared[memory.operand] else memory.size)
+                for a, b in zip(source, rows, strict=False):  # (none to copy to where it is only read)
+                    self._copied(a, b, memory)
+                rows = rows or source
             self.pointers.append(rows)
+
+    def stack(self) -> None:
+        """Room for the code's own arrays, a member's after the other's; belongs at the beginning of a function."""
+        for i, memory in enumerate(self.code.memories):
+            if memory.own:
+                self.w.line(f"%own{i} = alloca [{self.width * memory.size} x {Cells.cell(memory.dtype)}], align 64")
+
+    def own_rows(self, i: int) -> list[str]:
+        """Where each member's part of an array begins that is the code's own; of others nothing."""
+        memory = self.code.memories[i]
+        return self._rows(f"%own{i}", Cells.cell(memory.dtype), "0", memory.size) if memory.own else []
 
     def _rows(self, pointer: str, cell: str, begin: str, size: int) -> list[str]:
         found = []
@@ -246,9 +257,10 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
     """
     w, width = Writer(), width_for(code, members)
     w.lines += prologue
-    w.line("%nowhere = alloca i64, align 8")
-    w.line("br label %members")
     emitter = Emitter(code, width, w)
+    w.line("%nowhere = alloca i64, align 8")
+    emitter.stack()
+    w.line("br label %members")
     w.label("members")
     w.line("%i = phi i64 [ 0, %run ], [ %i.next, %members.end ]")
     # The last vector begins early enough to be a whole one; what it computes again comes out the same.

@@ -25,7 +25,7 @@ from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
 from jaxgait.native.code import Code, count, loops
 from jaxgait.native.identity import made_of
-from jaxgait.native.primitives import Call, Scan, While, bind, read
+from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
 from jaxgait.native.reading import Unsupported, read_loop
 from jaxgait.native.refilling import assembly
 from jaxgait.native.rewriting import rewritten
@@ -67,7 +67,7 @@ def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence
     found = read(equation.primitive.name, equation.params, len(inputs))
     if isinstance(found, Call) and _has_loop(found.program):
         return _evaluate(found.program, inputs, assured)
-    if isinstance(found, While):
+    if isinstance(found, While | Scan):
         code = _code(found, equation, assured)
         if isinstance(code, Codes):
             return LOOP.bind(*inputs, loop=_Same(found), code=_Same(code), members=None, shared=(True,) * len(inputs))
@@ -77,7 +77,7 @@ def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence
 class Codes:
     """What a kernel does that is a loop, of a CPU or of a GPU."""
 
-    def __init__(self, loop: While, avals: Sequence[Any], assured: tuple[str, ...]) -> None:
+    def __init__(self, loop: While | Scan, avals: Sequence[Any], assured: tuple[str, ...]) -> None:
         self._read = functools.partial(read_loop, loop, avals, assured)
         self._wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # what is read later is read as it was
         self.vectors = self._read()
@@ -90,7 +90,7 @@ class Codes:
         return self.vectors
 
 
-def _code(loop: While, equation: Any, assured: tuple[str, ...]) -> Codes | str:
+def _code(loop: While | Scan, equation: Any, assured: tuple[str, ...]) -> Codes | str:
     """What a kernel does that is the loop; the reason why there is none."""
     try:
         code = Codes(loop, [v.aval for v in equation.invars], assured)
@@ -145,10 +145,8 @@ def _seen(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[Seen]:
         found = read(e.primitive.name, e.params, len(e.invars))
         if isinstance(found, Call):
             loops += _seen(found.program, assured)
-        elif isinstance(found, While):
+        elif isinstance(found, While | Scan):
             loops.append(Seen(_code(found, e, assured), tuple(math.prod(v.aval.shape) for v in e.invars)))
-        elif isinstance(found, Scan):
-            loops.append(Seen("a loop over arrays"))
     return loops
 
 
@@ -174,7 +172,7 @@ def _taken(code: Code, sizes: tuple[int, ...], gpu: str) -> str:
 def _has_loop(program: ClosedJaxpr) -> bool:
     for e in program.jaxpr.eqns:
         found = read(e.primitive.name, e.params, len(e.invars))
-        if isinstance(found, While) or (isinstance(found, Call) and _has_loop(found.program)):
+        if isinstance(found, While | Scan) or (isinstance(found, Call) and _has_loop(found.program)):
             return True
     return False
 
@@ -189,19 +187,19 @@ class _Same:
 @LOOP.def_abstract_eval
 def _(*avals: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
     lead = () if members is None else (members,)
-    return [ShapedArray((*lead, *a.shape), a.dtype) for a in loop.it.body.out_avals]
+    return [ShapedArray((*lead, *a.shape), a.dtype) for a in results(loop.it)]
 
 
 def _batched(args: Sequence[Any], axes: Sequence[int | None], *, members: int | None, **params: Any) -> Any:
     if members is not None:
         again = lambda *args: _by_xla(*args, members=members, **params)
-        results = jax.vmap(again, in_axes=tuple(axes))(*args)
-        return results, [0] * len(results)
+        found = jax.vmap(again, in_axes=tuple(axes))(*args)
+        return found, [0] * len(found)
     moved = [x if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in zip(args, axes, strict=True)]
     size = next(x.shape[0] for x, axis in zip(moved, axes, strict=True) if axis is not None)
     params["shared"] = tuple(axis is None for axis in axes)
-    results = LOOP.bind(*moved, members=size, **params)
-    return results, [0] * len(results)
+    found = LOOP.bind(*moved, members=size, **params)
+    return found, [0] * len(found)
 
 
 batching.primitive_batchers[LOOP] = _batched
@@ -209,11 +207,14 @@ batching.primitive_batchers[LOOP] = _batched
 
 def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ...], **_: Any) -> list[Any]:
     """The same as JAX's own loop."""
-    n, m = loop.it.constants
 
     def one(*args: Any) -> Any:
+        body = jaxpr_as_fun(loop.it.body)
+        if isinstance(loop.it, Scan):
+            return scanned(loop.it, body, args)
+        n, m = loop.it.constants
         going = lambda c: jaxpr_as_fun(loop.it.condition)(*args[:n], *c)[0]
-        step = lambda c: tuple(jaxpr_as_fun(loop.it.body)(*args[n : n + m], *c))
+        step = lambda c: tuple(body(*args[n : n + m], *c))
         return list(jax.lax.while_loop(going, step, tuple(args[n + m :])))
 
     if members is None:
@@ -221,33 +222,33 @@ def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ..
     return jax.vmap(one, in_axes=tuple(None if same else 0 for same in shared))(*args)
 
 
-def _results(loop: While, members: int | None) -> list[jax.ShapeDtypeStruct]:
+def _shapes(loop: While | Scan, members: int | None) -> list[jax.ShapeDtypeStruct]:
     lead = () if members is None else (members,)
-    return [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in loop.body.out_avals]
+    return [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in results(loop)]
 
 
 def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
     """One kernel of a CPU, vectors of members one after the other."""
     if not available():
         return _by_xla(*args, loop=loop, members=members, shared=shared)
-    results = _results(loop.it, members)
+    shapes = _shapes(loop.it, members)
     if members == 0:
-        return [jnp.zeros(result.shape, result.dtype) for result in results]
+        return [jnp.zeros(x.shape, x.dtype) for x in shapes]
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
     program: Code = code.it.vectors
     prologue = [*head(), *pointers(len(args), len(program.results))]
     name = registered(assembly(program, prologue, members or 1, shared, sizes), optimised=True)
     arrays = [jnp.asarray(x) for x in args]
-    return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
+    return jax.ffi.ffi_call(name, shapes, input_output_aliases={})(*arrays)
 
 
 def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
     """One kernel of a GPU, a thread for each member."""
-    results = _results(loop.it, members)
+    shapes = _shapes(loop.it, members)
     if members == 0:
-        return [jnp.zeros(result.shape, result.dtype) for result in results]
+        return [jnp.zeros(x.shape, x.dtype) for x in shapes]
     try:
-        return ptx.call(code.it.threads, members or 1, shared, [jnp.asarray(x) for x in args], results)
+        return ptx.call(code.it.threads, members or 1, shared, [jnp.asarray(x) for x in args], shapes)
     except Unsupported:
         pass
     except Exception as fault:  # (LLVM may have been built without this target)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr
 
 CALLS = {
@@ -75,6 +76,33 @@ def read(name: str, params: Mapping[str, Any], inputs: int) -> While | Scan | Br
         warn(name)
         return None
     return found
+
+
+def stacked(scan: Scan) -> list[ShapedArray]:
+    """Shapes and dtypes of the arrays that a loop over arrays makes."""
+    length = scan.options["length"]
+    return [ShapedArray((length, *a.shape), a.dtype) for a in scan.body.out_avals[scan.carried :]]
+
+
+def results(loop: While | Scan) -> list[ShapedArray]:
+    """Shapes and dtypes of a loop's results."""
+    if isinstance(loop, While):
+        return [ShapedArray(a.shape, a.dtype) for a in loop.body.out_avals]
+    carried = [ShapedArray(a.shape, a.dtype) for a in loop.body.out_avals[: loop.carried]]
+    return [*carried, *stacked(loop)]
+
+
+def scanned(scan: Scan, body: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
+    """A loop over arrays by JAX's own, with a body of one's own."""
+    n, carried = scan.constants, scan.carried
+
+    def step(carry: Any, x: Any) -> Any:
+        found = body(*inputs[:n], *carry, *x)
+        return tuple(found[:carried]), tuple(found[carried:])
+
+    carry, xs = tuple(inputs[n : n + carried]), tuple(inputs[n + carried :])
+    last, ys = jax.lax.scan(step, carry, xs, **scan.options)
+    return [*last, *ys]
 
 
 def bind(primitive: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:

@@ -13,7 +13,7 @@ from jaxgait.native.blocks import Block, Equation
 from jaxgait.native.calls import call
 from jaxgait.native.identity import made_of
 from jaxgait.native.kernel import Kernel
-from jaxgait.native.primitives import Branches, Scan, While, bind, read
+from jaxgait.native.primitives import Branches, Scan, While, bind, read, scanned
 from jaxgait.native.regions import partition
 from jaxgait.native.rewriting import rewritten
 
@@ -61,22 +61,10 @@ def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
         step = _masked(advance, still) if found.condition.out_avals[0].shape else advance
         return jax.lax.while_loop(lambda c: jnp.any(still(c)), step, tuple(inputs[n + m :]))
     if isinstance(found, Scan):
-        return _scanned(found, inside(found.body), inputs)
+        return scanned(found, inside(found.body), inputs)
     if isinstance(found, Branches):
         return jax.lax.switch(inputs[0], [inside(branch) for branch in found.branches], *inputs[1:])
     return bind(equation.primitive, inputs, equation.params)
-
-
-def _scanned(scan: Scan, body: Callable[..., Any], inputs: list[Any]) -> Sequence[Any]:
-    n, carried = scan.constants, scan.carried
-
-    def step(carry: Any, x: Any) -> Any:
-        found = body(*inputs[:n], *carry, *x)
-        return found[:carried], found[carried:]
-
-    carry, xs = tuple(inputs[n : n + carried]), tuple(inputs[n + carried :])
-    last, ys = jax.lax.scan(step, carry, xs, **scan.options)
-    return [*last, *ys]
 
 
 def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any]) -> Callable[[Any], Any]:

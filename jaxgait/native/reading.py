@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native import arrays, integers
+from jaxgait.native import arrays, integers, scans
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.checks import passed
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
@@ -24,6 +24,9 @@ from jaxgait.native.primitives import Branches, Call, Scan, While, read
 
 SMALL = 64
 """Numbers up to which an array is held in registers."""
+
+OWN = 16_384
+"""Bytes of a member's arrays that are made in a loop."""
 
 LONGEST = 40_000
 """Values up to which a program is read: LLVM takes longer than in proportion (28 000 operations: 9 s)."""
@@ -58,8 +61,8 @@ Array = np.ndarray | Place
 """Numbers of values in the array's shape, or an array in memory."""
 
 
-def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = (), registers: int = SMALL) -> Code:
-    """The code of a loop by itself: operands are its constants and initial values, results what it carries.
+def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int = SMALL) -> Code:
+    """The code of a loop by itself: operands are its constants, initial values and arrays, results what comes of it.
 
     Args:
         loop: of one member.
@@ -71,16 +74,20 @@ def read_loop(loop: While, avals: Sequence[Any], assured: Sequence[str] = (), re
         Unsupported: for operations that structured code cannot express.
     """
     reader = Reader(assured, registers)
-    first = sum(loop.constants)
-    operands: list[Array] = []
-    for i, aval in enumerate(avals):
-        operands.append(reader.operand(aval, i, None if i < first else i - first))
-    for i, found in enumerate(reader.loop(loop, operands)):
-        reader.code.results.append(found.memory if isinstance(found, Place) else tuple(found.ravel().tolist()))
-        if isinstance(found, Place) and reader.code.memories[found.memory].result != i:
+    found = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _whole(reader, loop, avals)
+    for i, x in enumerate(found):
+        reader.code.results.append(x.memory if isinstance(x, Place) else tuple(x.ravel().tolist()))
+        if isinstance(x, Place) and reader.code.memories[x.memory].result != i:
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     return reader.code
+
+
+def _whole(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
+    first = sum(loop.constants)
+    return reader.loop(
+        loop, [reader.operand(aval, i, None if i < first else i - first) for i, aval in enumerate(avals)]
+    )
 
 
 @functools.cache
@@ -139,16 +146,28 @@ class Reader:
         """New values in the shape of an array."""
         return np.array([self.value(aval.dtype) for _ in range(math.prod(aval.shape))], dtype=int).reshape(aval.shape)
 
-    def operand(self, aval: Any, i: int, result: int | None) -> Array:
+    def operand(self, aval: Any, i: int, result: int | None, *, in_memory: bool = False) -> Array:
         """An operand: its numbers, or memory that may become a result."""
         if str(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
-        if math.prod(aval.shape) <= self._registers:
+        if math.prod(aval.shape) <= self._registers and not in_memory:
             found = self.cells(aval)
             self.code.operands.append(tuple(found.ravel().tolist()))
             return found
-        self.code.memories.append(Memory(aval.dtype, math.prod(aval.shape), i, result))
-        self.code.operands.append(len(self.code.memories) - 1)
+        self.code.operands.append(len(self.code.memories))
+        return self._memory(aval, i, result)
+
+    def memory(self, aval: Any, result: int | None) -> Place:
+        """An array that is no operand: a result, or the loop's own, which lies on the stack."""
+        if str(aval.dtype) not in TYPES:
+            raise Unsupported(f"values of type {aval.dtype}")
+        found = self._memory(aval, None, result)
+        if (own := sum(m.size * m.dtype.itemsize for m in self.code.memories if m.own)) > OWN:
+            raise Unsupported(f"arrays of {own} bytes that are made in a loop")
+        return found
+
+    def _memory(self, aval: Any, operand: int | None, result: int | None) -> Place:
+        self.code.memories.append(Memory(aval.dtype, math.prod(aval.shape), operand, result))
         return Place(len(self.code.memories) - 1, 0, aval.shape)
 
     def constant(self, x: Any, dtype: Any) -> int:
@@ -296,7 +315,7 @@ class Reader:
         """An array after it was changed."""
         memory = self.code.memories[place.memory]
         memory.version = next(self._versions)
-        if memory.result is None:
+        if memory.result is None and not memory.own:
             raise Unsupported("a large array that is changed, but is no carried value")
         return place._replace(version=memory.version)
 
@@ -340,7 +359,7 @@ class Reader:
             return self.inline(found.program, inputs)
         if isinstance(found, While):
             return self.loop(found, inputs)
-        return self.branches(found, inputs) if isinstance(found, Branches) else self.scan(found, inputs)
+        return self.branches(found, inputs) if isinstance(found, Branches) else scans.scan(self, found, inputs)
 
     def _operation(self, equation: Any, inputs: list[Array]) -> Sequence[Array]:
         """An operation on arrays."""
@@ -359,17 +378,26 @@ class Reader:
     def loop(self, loop: While, inputs: Sequence[Array]) -> list[Array]:
         """A loop, of which every member does its own number of rounds."""
         n, m = loop.constants
-        before, constants, initial = inputs[:n], inputs[n : n + m], inputs[n + m :]
+        before, constants = inputs[:n], inputs[n : n + m]
+        going = lambda carried: _number(self.inline(loop.condition, [*before, *carried])[0])
+        return self.rounds(inputs[n + m :], going, lambda carried: self.inline(loop.body, [*constants, *carried]))
+
+    def rounds(
+        self,
+        initial: Sequence[Array],
+        going: Callable[[list[Array]], int],
+        step: Callable[[list[Array]], list[Array]],
+    ) -> list[Array]:
+        """A loop: what it carries, whether it goes on, and what follows, of what it carries."""
         carried: list[Array] = [self.written(x) if isinstance(x, Place) else self._fresh(x) for x in initial]
         with self._inside() as condition:
-            going = self.inline(loop.condition, [*before, *carried])[0]
-            assert isinstance(going, np.ndarray)
+            still = going(carried)
             with self._inside() as body:
-                found = self._enclosed(lambda: self.inline(loop.body, [*constants, *carried]))
+                found = self._enclosed(lambda: step(carried))
         following = self._returned(carried, found)
         flat = lambda xs: tuple(int(v) for x in xs if isinstance(x, np.ndarray) for v in x.ravel())
         self.statements.append(
-            Loop(flat(carried), flat(initial), tuple(condition), int(going), tuple(body), flat(following), self._where)
+            Loop(flat(carried), flat(initial), tuple(condition), still, tuple(body), flat(following), self._where)
         )
         return [self.written(x) if isinstance(x, Place) else y for x, y in zip(following, carried, strict=True)]
 
@@ -415,7 +443,7 @@ class Reader:
             for x in found[-1]:
                 if isinstance(x, Place):
                     self.check(x)
-            written |= {i for i, memory in enumerate(self.code.memories) if memory.version != before[i]}
+            written |= {i for i, version in enumerate(before) if self.code.memories[i].version != version}
         self._return_to(before)
         for i in written:  # whatever was known of them before holds no longer, for some members
             self.code.memories[i].version = next(self._versions)
@@ -423,7 +451,7 @@ class Reader:
 
     def _return_to(self, versions: Sequence[int]) -> None:
         """Takes arrays in memory for what they were."""
-        for memory, version in zip(self.code.memories, versions, strict=True):
+        for memory, version in zip(self.code.memories, versions, strict=False):  # (branches have arrays of their own)
             memory.version = version
 
     def _chosen(self, index: int, dtype: np.dtype, i: int, last: int) -> int:
@@ -446,54 +474,3 @@ class Reader:
             chosen = [self.number("select_n", [when, a, b], self.code.dtypes[a]) if a != b else a for a, b in pairs]
             found = np.array(chosen, dtype=int).reshape(found.shape)
         return found
-
-    def scan(self, scan: Scan, inputs: Sequence[Array]) -> list[Array]:
-        """A loop over the numbers of arrays: written out, or counted where it only carries values."""
-        constants, carry = inputs[: scan.constants], list(inputs[scan.constants :][: scan.carried])
-        xs = inputs[scan.constants + scan.carried :]
-        length, results = scan.options["length"], len(scan.body.out_avals) - scan.carried
-        if xs or results:
-            if length * max(1, len(scan.body.jaxpr.eqns)) > 2000:
-                raise Unsupported(f"a long scan over arrays, of {length} steps")
-            return self._unrolled(scan, list(constants), carry, list(xs))
-        at, body = self.value(np.int64), scan.body
-        initial, fresh = [*carry], [self.written(x) if isinstance(x, Place) else self._fresh(x) for x in carry]
-        with self._inside() as condition:
-            going = self.number("lt", [at, self.constant(length, np.int64)], bool)
-            with self._inside() as inner:
-                found = self._enclosed(lambda: self.inline(body, [*constants, *fresh]))
-                following = self.number("add", [at, self.constant(1, np.int64)], np.int64)
-        found = self._returned(fresh, found)
-        flat = lambda xs: tuple(int(v) for x in xs if isinstance(x, np.ndarray) for v in x.ravel())
-        start = self.constant(0, np.int64)
-        self.statements.append(
-            Loop(
-                (at, *flat(fresh)),
-                (start, *flat(initial)),
-                tuple(condition),
-                going,
-                tuple(inner),
-                (following, *flat(found)),
-                self._where,
-            )
-        )
-        return [self.written(x) if isinstance(x, Place) else y for x, y in zip(found, fresh, strict=True)]
-
-    def _unrolled(self, scan: Scan, constants: list[Array], carry: list[Array], xs: list[Array]) -> list[Array]:
-        steps: Any = range(scan.options["length"])
-        rows: list[list[Array]] = []
-        for i in reversed(steps) if scan.options["reverse"] else steps:
-            found = self.inline(scan.body, [*constants, *carry, *(self._row(x, i) for x in xs)])
-            carry = found[: scan.carried]
-            rows.append(found[scan.carried :])
-        if scan.options["reverse"]:
-            rows = rows[::-1]
-        ys = [np.stack([_small(row[j]) for row in rows]) for j in range(len(rows[0]))] if rows else []
-        return [*carry, *ys]
-
-    def _row(self, x: Array, i: int) -> np.ndarray:
-        if isinstance(x, np.ndarray):
-            return x[i]
-        at = lambda *rest: self.element(x, [self.constant(n, np.int64) for n in (i, *rest)])
-        shape = x.shape[1:]
-        return np.array([at(*rest) for rest in itertools.product(*map(range, shape))], dtype=int).reshape(shape)

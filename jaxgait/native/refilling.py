@@ -64,6 +64,7 @@ class _Refilling(Emitter):
         own = [v for v, (i, _) in self.where.items() if not self.shared[i] and v not in self.loop.initial]
         self.slots = {v: self._slot(v) for v in (*own, *self.loop.carried)}
         w.line(f"%ids = alloca [{self.width} x i64], align 64")
+        self.stack()
         for v, (i, k) in self.where.items():
             if self.shared[i] and v not in self.loop.initial:
                 self.scope.names[v] = self._loaded(f"%in{i}", v, "0", k, True, self.sizes[i])
@@ -97,7 +98,8 @@ class _Refilling(Emitter):
         for c in self.loop.carried:
             self.scope.names[-1 - c] = vectors.load(self.slots[c], self.code.dtypes[c], 0)
         ids = [self._id(str(i)) for i in range(self.width)]
-        self.pointers = [[self._row(m, i) for i in ids] for m in range(len(self.code.memories))]
+        rows = lambda m: self.own_rows(m) or [self._row(m, i) for i in ids]
+        self.pointers = [rows(m) for m in range(len(self.code.memories))]
 
     def _id(self, lane: str) -> str:
         """Number of the member in a lane."""
@@ -107,7 +109,7 @@ class _Refilling(Emitter):
         """Where a member's part of a memory begins."""
         m = self.code.memories[memory]
         pointer = f"%in{m.operand}" if m.result is None else f"%out{m.result}"
-        size = 0 if m.result is None and self.shared[m.operand] else m.size
+        size = 0 if m.result is None and m.operand is not None and self.shared[m.operand] else m.size
         return self._at(pointer, Cells.cell(m.dtype), member, size)
 
     def _at(self, pointer: str, cell: str, member: str, size: int, k: int = 0) -> str:
@@ -139,7 +141,7 @@ class _Refilling(Emitter):
             to = w.emit(f"getelementptr {cell}, ptr {slot}, i64 {lane}")
             w.line(f"store {cell} {x}, ptr {to}, align {dtype.itemsize}")
         for i, memory in enumerate(self.code.memories):
-            if memory.result is not None:
+            if memory.result is not None and memory.operand is not None:
                 size = 0 if self.shared[memory.operand] else memory.size
                 source = self._at(f"%in{memory.operand}", Cells.cell(memory.dtype), member, size)
                 self._copied(source, self._row(i, member), memory)

@@ -70,7 +70,9 @@ def _member(code: Code, shared: Sequence[bool], sizes: Sequence[int]) -> str:
     w = Writer()
     w.lines.append(f"define internal void @one_member(i64 %i, {_parameters(code)}) alwaysinline {{")
     w.label("run")
-    Emitter(code, 1, w).members("%i", shared, sizes)
+    emitter = Emitter(code, 1, w)
+    emitter.stack()
+    emitter.members("%i", shared, sizes)
     w.line("ret void")
     return _with_library("\n".join([*w.lines, "}"]), w.declared)
 

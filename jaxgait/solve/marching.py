@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Int
 
 from jaxgait import checks
 from jaxgait.kinds import CountedSteps, MarchingModel
@@ -21,7 +21,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
-from jaxgait.solve.steps import DT, LONGEST_BLOCK, division, endings, extremes, joined, time_after, watched, widened
+from jaxgait.solve.steps import DT, division, ending, joined, time_after, watched, widened
 
 __all__ = ["Marching"]
 
@@ -54,15 +54,10 @@ class Marching(Scheme):
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{"dt": model.numerics.dt or DT, **given})
 
-    @property
-    def copies(self) -> int:
-        """Those of the steps that are looked at together."""
-        return 4 * LONGEST_BLOCK
-
     def settled(self, model: Any, sampling: Sampling) -> Sampling:
         """See `Scheme.settled`: how many steps there are between samples."""
         del model
-        return dataclasses.replace(sampling, steps=division(sampling, self.dt, LONGEST_BLOCK))
+        return dataclasses.replace(sampling, steps=division(sampling, self.dt))
 
     def run(
         self,
@@ -76,13 +71,13 @@ class Marching(Scheme):
         """See `Scheme.run`."""
         del progress
         ts, system = sampling.times(model), model.prepared()
-        blocks, steps = sampling.steps or division(sampling, self.dt, LONGEST_BLOCK)
+        blocks, steps = sampling.steps or division(sampling, self.dt)
         length = (ts[-1] - ts[0]) / float(sampling.intervals * blocks * steps)
-        stepper = _Stepper(system, length, ts[0], steps, watch, isinstance(model, CountedSteps))
+        stepper = _Stepper(system, length, ts[0], watch, isinstance(model, CountedSteps))
         y = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), system.initial_state() if y0 is None else y0)
 
         def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
-            state, _ = jax.lax.scan(lambda s, _: (stepper.block(s), None), state, length=blocks)
+            state, _ = jax.lax.scan(lambda s, _: (stepper.step(s), None), state, length=blocks * steps)
             return state, (state.y, state.totals)
 
         first = stepper.start(y)
@@ -95,10 +90,8 @@ class Marching(Scheme):
 
 
 class _State(NamedTuple):
-    """What goes from block to block."""
+    """What goes from step to step."""
 
-    index: Int[Array, ""]
-    """Steps until here."""
     y: State
     """The state here; after an early end, the state there."""
     steps: Int[Array, ""]
@@ -109,13 +102,11 @@ class _State(NamedTuple):
 
 
 class _Stepper(NamedTuple):
-    """A model that is moved by steps of one length, a block of them at a time."""
+    """A model that is moved by steps of one length."""
 
     model: Any
     dt: Scalar
     t0: Scalar
-    steps: int
-    """Steps per block."""
     watch: tuple[str, ...]
     counted: bool
     """Whether there are totals."""
@@ -125,35 +116,22 @@ class _Stepper(NamedTuple):
         zero, added = jnp.int32(0), jax.eval_shape(lambda: self._amounts(self.t0, y))
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
         seen = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}
-        return _State(zero, y, zero, jnp.int32(Outcome.COMPLETED), totals, seen)
+        return _State(y, zero, jnp.int32(Outcome.COMPLETED), totals, seen)
 
-    def block(self, state: _State) -> _State:
-        """Goes on by one block; after an early end nothing changes any more."""
-        (index, _), (ts, ys, amounts) = jax.lax.scan(self._step, (state.index, state.y), length=self.steps)
-        codes = endings(self.model, ts, ys)
-        running, ended = state.status == Outcome.COMPLETED, codes != Outcome.COMPLETED
-        last = jnp.where(jnp.any(ended), jnp.argmax(ended), self.steps - 1)
-        counts = running & (jnp.arange(self.steps) <= last) & (codes != Outcome.NONFINITE)
-        values = jax.vmap(lambda t, y: watched(self.model, t, y, self.watch))(ts, ys)
+    def step(self, state: _State) -> _State:
+        """Goes on by one step; after an early end nothing changes any more."""
+        before, after = (time_after(self.t0, self.dt, state.steps + i) for i in (0, 1))
+        running = state.status == Outcome.COMPLETED
+        y, amounts = self.model.advance(before, state.y, self.dt), self._amounts(before, state.y)
+        code = ending(self.model, after, y)
+        counts = running & (code != Outcome.NONFINITE)
         return _State(
-            index,
-            jax.tree.map(lambda old, x: jnp.where(running, x[last], old), state.y, ys),
-            state.steps + jnp.where(running, last + 1, 0).astype(jnp.int32),
-            jnp.where(running, codes[last], state.status).astype(jnp.int32),
-            {n: total + _sum(amounts[n], counts) for n, total in state.totals.items()},
-            widened(state.extremes, extremes(values, counts)),
+            jax.tree.map(lambda old, x: jnp.where(running, x, old), state.y, y),
+            state.steps + running.astype(jnp.int32),
+            jnp.where(running, code, state.status),
+            {n: total + jnp.where(counts, amounts[n], 0.0) for n, total in state.totals.items()},
+            widened(state.extremes, watched(self.model, after, y, self.watch), counts),
         )
-
-    def _step(self, carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], tuple[Array, State, dict]]:
-        index, y = carry
-        t = time_after(self.t0, self.dt, index)
-        after = self.model.advance(t, y, self.dt)
-        return (index + 1, after), (time_after(self.t0, self.dt, index + 1), after, self._amounts(t, y))
 
     def _amounts(self, t: Scalar, y: State) -> dict[str, Array]:
         return self.model.step_amounts(t, y, self.dt) if self.counted else {}
-
-
-def _sum(amounts: Array, counts: Bool[Array, " steps"]) -> Array:
-    """What the steps that count add."""
-    return jnp.where(counts.reshape(-1, *[1] * (amounts.ndim - 1)), amounts, 0.0).sum(axis=0)

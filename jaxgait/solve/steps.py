@@ -1,4 +1,4 @@
-"""What schemes with steps of fixed length share: how many steps, what is read off many of them at once."""
+"""What schemes with steps of fixed length share: how many steps, what is read off each of them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Extremes, Sampling, state_variables
 
-__all__ = ["division", "endings", "extremes", "joined", "time_after", "watched", "widened"]
+__all__ = ["division", "ending", "endings", "extremes", "joined", "time_after", "watched", "widened"]
 
 T = TypeVar("T")
 
 DT = 1e-4
 """Longest step in s unless the model or the user says otherwise."""
-LONGEST_BLOCK = 500
-"""Steps that are looked at together at most: their memory is that of all of them, for every member of a batch."""
 ROUNDING = 1e-6
 """By how much of a step a number of steps may miss a whole one."""
 
 
-def division(sampling: Sampling, dt: float, longest: int) -> tuple[int, int]:
+def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple[int, int]:
     """Blocks between two samples, and steps per block: as few as keep steps within `dt` and blocks within `longest`.
 
     Args:
         sampling: its interval is that of the model's own parameters.
         dt: longest step in s.
-        longest: steps per block at most.
+        longest: steps per block at most; None: one block.
 
     Raises:
         ValueError: for a sampling that does not know the time between samples.
@@ -40,7 +38,7 @@ def division(sampling: Sampling, dt: float, longest: int) -> tuple[int, int]:
     if sampling.interval is None:
         raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
     steps = max(1, math.ceil(sampling.interval / dt - ROUNDING))
-    blocks = math.ceil(steps / longest)
+    blocks = 1 if longest is None else math.ceil(steps / longest)
     return blocks, math.ceil(steps / blocks)
 
 
@@ -54,20 +52,24 @@ def joined(first: T, rest: T) -> T:
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
 
 
-def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
-    """The outcome that each of the steps would have, had it been the last: `Outcome.COMPLETED` where the run goes on.
+def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
+    """The outcome that a step would have, had it been the last: `Outcome.COMPLETED` if the run goes on.
 
     Args:
         model: its terminations count in their order.
-        ts: times in s.
-        ys: states, with the leading axis of `ts`.
+        t: time in s after the step.
+        y: state after it.
     """
-    codes = jnp.full(ts.shape, int(Outcome.COMPLETED))
+    code = jnp.int32(Outcome.COMPLETED)
     for i, condition in enumerate(model.terminations().values()):
-        met = jax.vmap(condition)(ts, ys)
-        codes = jnp.where((codes == Outcome.COMPLETED) & met, FIRST_TERMINATION + i, codes)
-    finite = [jnp.isfinite(x).reshape(ts.shape[0], -1).all(axis=1) for x in jax.tree.leaves(ys)]
-    return jnp.where(jnp.stack(finite).all(axis=0), codes, int(Outcome.NONFINITE))
+        code = jnp.where((code == Outcome.COMPLETED) & condition(t, y), jnp.int32(FIRST_TERMINATION + i), code)
+    finite = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(y)]).all()
+    return jnp.where(finite, code, jnp.int32(Outcome.NONFINITE))
+
+
+def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
+    """The same of several steps, with a leading axis."""
+    return jax.vmap(lambda t, y: ending(model, t, y))(ts, ys)
 
 
 def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str, Array]:
@@ -87,9 +89,7 @@ def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[st
     return found
 
 
-def widened(seen: dict[str, Extremes], new: dict[str, Extremes]) -> dict[str, Extremes]:
-    """Extremes of two parts of a run together."""
-    return {
-        n: Extremes(jnp.minimum(old.least, new[n].least), jnp.maximum(old.largest, new[n].largest))
-        for n, old in seen.items()
-    }
+def widened(seen: dict[str, Extremes], values: dict[str, Array], counts: Bool[Array, ""]) -> dict[str, Extremes]:
+    """Extremes with those of one more step, if that counts."""
+    low, high = ({n: jnp.where(counts, x, worst) for n, x in values.items()} for worst in (jnp.inf, -jnp.inf))
+    return {n: Extremes(jnp.minimum(old.least, low[n]), jnp.maximum(old.largest, high[n])) for n, old in seen.items()}

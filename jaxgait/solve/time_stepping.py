@@ -46,7 +46,7 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.steps import DT, LONGEST_BLOCK, division, endings, extremes, joined, time_after, watched, widened
+from jaxgait.solve.steps import DT, division, ending, joined, time_after, watched, widened
 
 __all__ = ["TimeStepping", "march", "step"]
 
@@ -97,8 +97,8 @@ class TimeStepping(Scheme):
 
     @property
     def copies(self) -> int:
-        """Those of the events and of the steps that are looked at together."""
-        return 4 * self.max_events + 4 * LONGEST_BLOCK
+        """Those of the events, and a few."""
+        return 4 * self.max_events + 8
 
     def settled(self, model: Any, sampling: Sampling) -> Sampling:
         """See `Scheme.settled`: how many steps there are between samples."""
@@ -124,15 +124,15 @@ class TimeStepping(Scheme):
 
         def sample(state: _State, _: None) -> tuple[_State, tuple[State, dict[str, Array]]]:
             state, _ = jax.lax.scan(lambda s, _: (stepper.block(s), None), state, length=blocks)
-            return state, (state.y, state.totals)
+            return state, (state.motion.y, state.motion.totals)
 
         first = stepper.start(start)
         last, rest = jax.lax.scan(sample, first, length=sampling.intervals)
-        return stepper.trajectory(ts, last, joined((first.y, first.totals), rest))
+        return stepper.trajectory(ts, last, joined((first.motion.y, first.motion.totals), rest))
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
         """Blocks between two samples, and steps per block; a contact touches once per block at most."""
-        longest = LONGEST_BLOCK
+        longest: int | None = None
         if isinstance(model, ObservedContacts):
             most = model.separation / STEPS_PER_SEPARATION
             if self.dt > most > 0.0:
@@ -140,7 +140,7 @@ class TimeStepping(Scheme):
                     f"dt must be at most {most:g} s for {type(model).__name__}, a {STEPS_PER_SEPARATION}th of the time "
                     f"after which a contact counts as open, got {self.dt:g} s"
                 )
-            longest = max(1, min(longest, math.floor(model.separation / self.dt)))
+            longest = max(1, math.floor(model.separation / self.dt))
         return division(sampling, self.dt, longest)
 
 
@@ -153,11 +153,9 @@ class _Touch(NamedTuple):
     """Whether it has not left since then."""
 
 
-class _State(NamedTuple):
-    """What goes from block to block."""
+class _Motion(NamedTuple):
+    """What goes from step to step."""
 
-    index: Int[Array, ""]
-    """Steps until here."""
     y: State
     """The state here; after an early end, the state there."""
     steps: Int[Array, ""]
@@ -165,30 +163,27 @@ class _State(NamedTuple):
     status: Int[Array, ""]
     totals: dict[str, Array]
     extremes: dict[str, Extremes]
+
+
+class _Contact(NamedTuple):
+    """What the steps of a block have shown of one contact."""
+
+    touched: Bool[Array, ""]
+    """Whether it was closed in any of them."""
+    first: Events
+    """The first of those, as an event."""
+    last: Events
+    """The last of those, or before the block."""
+
+
+class _State(NamedTuple):
+    """What goes from block to block."""
+
+    motion: _Motion
     touches: tuple[_Touch, ...]
     events: Events
     count: Int[Array, ""]
     """Number of events."""
-
-
-class _Block(NamedTuple):
-    """The steps of a block and what of them counts."""
-
-    before: State
-    """States before the steps."""
-    steps: Step
-    last: Int[Array, ""]
-    """The last step that counts."""
-    counts: Bool[Array, " steps"]
-    amounts: dict[str, Array]
-    """What each step adds to the totals."""
-
-    def event(self, i: Array, kind: int, totals: dict[str, Array]) -> Events:
-        """A step as an event; `totals` are those at the start of the block."""
-        earlier = jnp.arange(self.counts.shape[0]) < i
-        until = {n: totals[n] + jnp.sum(jnp.where(earlier, x, 0.0)) for n, x in self.amounts.items()}
-        before, after, amounts = jax.tree.map(lambda x: x[i], (self.before, self.steps.y, self.amounts))
-        return Events(self.steps.t[i], jnp.int32(kind), before, after, until, amounts)
 
 
 class _Stepper(NamedTuple):
@@ -212,74 +207,82 @@ class _Stepper(NamedTuple):
         none = Events(jnp.asarray(self.t0, dtype=float), jnp.int32(-1), y, y, totals, totals)
         touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)
         events = jax.tree.map(lambda x: jnp.broadcast_to(_nothing(x), (self.max_events, *x.shape)), none)
-        extremes = {n: Extremes(x, x) for n, x in self._watched(self.t0, y).items()}
-        return _State(zero, y, zero, jnp.int32(Outcome.COMPLETED), totals, extremes, touches, events, zero)
+        extremes = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}
+        return _State(_Motion(y, zero, jnp.int32(Outcome.COMPLETED), totals, extremes), touches, events, zero)
 
     def block(self, state: _State) -> _State:
         """Goes on by one block; after an early end nothing changes any more."""
-        index, _y, steps = _advanced(self.model, self.t0, self.dt, state.index, state.y, self.steps)
-        codes = endings(self.model, steps.t, steps.y)
-        running, ended = state.status == Outcome.COMPLETED, codes != Outcome.COMPLETED
-        last = jnp.where(jnp.any(ended), jnp.argmax(ended), self.steps - 1)
-        counts = running & (jnp.arange(self.steps) <= last) & (codes != Outcome.NONFINITE)
-        added = jax.vmap(self._amounts)(steps)
-        amounts = {n: jnp.where(counts, x, 0.0) for n, x in added.items()}
-        before = jax.tree.map(lambda first, x: jnp.concatenate([first[None], x[:-1]]), state.y, steps.y)
-        block = _Block(before, steps, last, counts, amounts)
-        touches, events, count = self._events(state, block, running)
-        status = jnp.where(count > self.max_events, Outcome.EVENT_LIMIT, codes[last]).astype(jnp.int32)
-        return _State(
-            index,
-            jax.tree.map(lambda old, x: jnp.where(running, x[last], old), state.y, steps.y),
-            state.steps + jnp.where(running, last + 1, 0).astype(jnp.int32),
-            jnp.where(running, status, state.status),
-            {n: state.totals[n] + jnp.sum(x) for n, x in amounts.items()},
-            self._extremes(state.extremes, block),
-            touches,
-            events,
-            count,
+        running = state.motion.status == Outcome.COMPLETED
+        contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in state.touches)
+        start = (state.motion, contacts)
+        (motion, contacts), _ = jax.lax.scan(lambda c, _: (self._step(*c), None), start, length=self.steps)
+        touches, events, count = self._events(state, motion, contacts, running)
+        many = running & (count > self.max_events)
+        motion = motion._replace(status=jnp.where(many, jnp.int32(Outcome.EVENT_LIMIT), motion.status))
+        return _State(motion, touches, events, count)
+
+    def _step(self, old: _Motion, contacts: tuple[_Contact, ...]) -> tuple[_Motion, tuple[_Contact, ...]]:
+        """Goes on by one step; after an early end nothing changes any more."""
+        before, after = (time_after(self.t0, self.dt, old.steps + i) for i in (0, 1))
+        running = old.status == Outcome.COMPLETED
+        new = step(self.model, before, old.y, self.dt)._replace(t=after)
+        code = ending(self.model, after, new.y)
+        counts = running & (code != Outcome.NONFINITE)
+        amounts = {n: jnp.where(counts, x, 0.0) for n, x in self._amounts(new).items()}
+        motion = _Motion(
+            _either(running, new.y, old.y),
+            old.steps + running.astype(jnp.int32),
+            jnp.where(running, code, old.status),
+            {n: old.totals[n] + x for n, x in amounts.items()},
+            widened(old.extremes, watched(self.model, after, new.y, self.watch), counts),
         )
+        events = [
+            Events(after, jnp.int32(kind), old.y, new.y, old.totals, amounts) for kind in range(2 * len(contacts))
+        ]
+        found = []
+        for i, contact in enumerate(contacts):
+            touching = (new.impulses[2 * i] > 0.0) & counts
+            first = _either(touching & ~contact.touched, events[2 * i], contact.first)
+            found.append(
+                _Contact(contact.touched | touching, first, _either(touching, events[2 * i + 1], contact.last))
+            )
+        return motion, tuple(found)
 
     def trajectory(self, ts: Array, last: _State, samples: tuple[State, dict[str, Array]]) -> Trajectory:
         """The result."""
-        t_end = jnp.where(last.status == Outcome.COMPLETED, ts[-1], time_after(self.t0, self.dt, last.steps))
+        end = last.motion
+        t_end = jnp.where(end.status == Outcome.COMPLETED, ts[-1], time_after(self.t0, self.dt, end.steps))
         ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
         events = None
         if self.observed:
             order = jnp.argsort(last.events.t)  # leaving is known later than it happens
             events = jax.tree.map(lambda x: x[order], last.events)
             events = dataclasses.replace(events, names=tuple(self.model.event_names()))
-        rejected = jnp.zeros_like(last.steps)
-        return Trajectory(ts, ys, last.status, t_end, last.y, last.steps, rejected, last.extremes, events, totals)
+        rejected = jnp.zeros_like(end.steps)
+        return Trajectory(ts, ys, end.status, t_end, end.y, end.steps, rejected, end.extremes, events, totals)
 
     def _amounts(self, step: Step) -> dict[str, Array]:
         return self.model.amounts(step, self.dt) if self.observed else {}
 
-    def _watched(self, t: Scalar, y: State) -> dict[str, Array]:
-        return watched(self.model, t, y, self.watch)
-
-    def _extremes(self, seen: dict[str, Extremes], block: _Block) -> dict[str, Extremes]:
-        return widened(seen, extremes(jax.vmap(self._watched)(block.steps.t, block.steps.y), block.counts))
-
     def _events(
-        self, state: _State, block: _Block, running: Bool[Array, ""]
+        self, state: _State, motion: _Motion, contacts: tuple[_Contact, ...], running: Bool[Array, ""]
     ) -> tuple[tuple[_Touch, ...], Events, Int[Array, ""]]:
-        """Which contacts left and touched."""
+        """Which contacts left and touched; `motion` is that at the end of the block."""
         touches, events, count = [], state.events, state.count
-        for i, touch in enumerate(state.touches):
-            touching = (block.steps.impulses[2 * i] > 0.0) & block.counts
-            touched = jnp.any(touching)
-            first, final = jnp.argmax(touching), self.steps - 1 - jnp.argmax(touching[::-1])
-            until = block.steps.t[jnp.where(touched, first, block.last)]
+        now = time_after(self.t0, self.dt, motion.steps)
+        for touch, (touched, first, last) in zip(state.touches, contacts, strict=True):
+            until = jnp.where(touched, first.t, now)
             opened = running & (until - touch.last.t >= jnp.maximum(self.model.separation, 1.5 * self.dt))
             left = touch.closed & opened
             events, count = _noted(events, count, left, touch.last)
-            landing = block.event(first, 2 * i, state.totals)
-            events, count = _noted(events, count, touched & opened, landing)
-            leaving = block.event(final, 2 * i + 1, state.totals)
-            latest = jax.tree.map(lambda new, old, ok=touched: jnp.where(ok, new, old), leaving, touch.last)
-            touches.append(_Touch(latest, touched | (touch.closed & ~left)))
+            events, count = _noted(events, count, touched & opened, first)
+            touches.append(_Touch(last, touched | (touch.closed & ~left)))
         return tuple(touches), events, count
+
+
+def _either(which: Bool[Array, ""], new: T, old: T) -> T:
+    """The new one if it is true, number by number."""
+    return jax.tree.map(lambda x, y: jnp.where(which, x, y), new, old)
 
 
 def _noted(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:

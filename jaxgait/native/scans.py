@@ -1,0 +1,122 @@
+"""Loops over arrays in the numbers of one member: written out where they are short, otherwise counted.
+
+Of a counted one arrays lie in memory: what it goes over is read, and what it stacks is written, at the position of each
+round. A function takes the reader (`jaxgait.native.reading.Reader`), for which a loop over arrays is either the whole
+program, whose operands and results the arrays are, or inside of it, where they are its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jax.core import ShapedArray
+
+from jaxgait.native.primitives import Scan, stacked
+
+SHORT = 64
+"""Equations that are written out at most, of all rounds."""
+SMALL = 64
+"""Numbers up to which an array that was stacked is held in registers."""
+
+
+def whole(reader: Any, scan: Scan, avals: Sequence[Any]) -> list[Any]:
+    """A loop over arrays that is all that a member does, from operands of its own; returns its results."""
+    n, m = scan.constants, scan.carried
+    if not scan.options["length"]:
+        raise reader.unsupported("a loop of no rounds")
+    operands = [
+        reader.operand(aval, i, i - n if n <= i < n + m else None, in_memory=i >= n + m) for i, aval in enumerate(avals)
+    ]
+    results = [reader.memory(aval, i) for i, aval in enumerate(stacked(scan), start=m)]
+    return _counted(reader, scan, operands, results)
+
+
+def scan(reader: Any, scan: Scan, inputs: Sequence[Any]) -> list[Any]:
+    """A loop over arrays inside of a program."""
+    if scan.options["length"] * len(scan.body.jaxpr.eqns) <= SHORT:
+        return _written_out(reader, scan, inputs)
+    over = scan.constants + scan.carried
+    results = [reader.memory(aval, None) for aval in stacked(scan)]
+    found = _counted(reader, scan, [*inputs[:over], *(_in_memory(reader, x) for x in inputs[over:])], results)
+    return [*found[: scan.carried], *(_at_hand(reader, x) for x in found[scan.carried :])]
+
+
+def _counted(reader: Any, scan: Scan, inputs: Sequence[Any], results: list[Any]) -> list[Any]:
+    """All rounds, of which each reads from arrays in memory and writes to such."""
+    length, m = scan.options["length"], scan.carried
+    constants, carry = inputs[: scan.constants], inputs[scan.constants :][:m]
+    arrays = inputs[scan.constants + m :]
+    last = reader.constant(length - 1, np.int64)
+
+    def step(carried: list[Any]) -> list[Any]:
+        i = int(carried[0])
+        at = reader.number("sub", [last, i], np.int64) if scan.options["reverse"] else i
+        found = reader.inline(scan.body, [*constants, *carried[1 : 1 + m], *(_row(reader, x, at) for x in arrays)])
+        rows = [_with_row(reader, whole, at, y) for whole, y in zip(carried[1 + m :], found[m:], strict=True)]
+        return [np.array(reader.number("add", [i, reader.constant(1, np.int64)], np.int64)), *found[:m], *rows]
+
+    going = lambda carried: reader.number("le", [int(carried[0]), last], bool)
+    return reader.rounds([np.array(reader.constant(0, np.int64)), *carry, *results], going, step)[1:]
+
+
+def _row(reader: Any, x: Any, at: int) -> np.ndarray:
+    """What of an array in memory belongs to a round."""
+    shape = x.shape[1:]
+    found = [reader.element(x, [at, *_known(reader, rest)]) for rest in np.ndindex(shape)]
+    return np.array(found, dtype=int).reshape(shape)
+
+
+def _with_row(reader: Any, whole: Any, at: int, row: Any) -> Any:
+    """An array in memory with what a round adds."""
+    if not isinstance(row, np.ndarray):
+        raise reader.unsupported("large arrays that are stacked")
+    for rest in np.ndindex(row.shape):
+        whole = reader.put(whole, [at, *_known(reader, rest)], int(row[rest]))
+    return whole
+
+
+def _known(reader: Any, index: Sequence[int]) -> list[int]:
+    return [reader.constant(i, np.int64) for i in index]
+
+
+def _in_memory(reader: Any, x: Any) -> Any:
+    """An array in memory, whose numbers are not known by their positions alone."""
+    if not isinstance(x, np.ndarray):
+        return x
+    dtype = reader.code.dtypes[int(x.flat[0])] if x.size else np.dtype(float)
+    place = reader.memory(ShapedArray(x.shape, dtype), None)
+    for index in np.ndindex(x.shape):
+        place = reader.put(place, _known(reader, index), int(x[index]))
+    return place
+
+
+def _at_hand(reader: Any, x: Any) -> Any:
+    """A small array in registers."""
+    if math.prod(x.shape) > SMALL:
+        return x
+    found = [reader.element(x, _known(reader, index)) for index in np.ndindex(*x.shape)]
+    return np.array(found, dtype=int).reshape(x.shape)
+
+
+def _written_out(reader: Any, scan: Scan, inputs: Sequence[Any]) -> list[Any]:
+    """All rounds, one after the other."""
+    n, m, steps = scan.constants, scan.carried, range(scan.options["length"])
+    carry, rows = list(inputs[n : n + m]), []
+    for i in reversed(steps) if scan.options["reverse"] else steps:
+        found = reader.inline(scan.body, [*inputs[:n], *carry, *(_number_of(reader, x, i) for x in inputs[n + m :])])
+        carry = found[:m]
+        rows.append(found[m:])
+    if scan.options["reverse"]:
+        rows = rows[::-1]
+    none = [np.empty(aval.shape, dtype=int) for aval in stacked(scan)]
+    if any(not isinstance(y, np.ndarray) for y in itertools.chain(*rows)):
+        raise reader.unsupported("large arrays that are stacked")
+    return [*carry, *([np.stack(ys) for ys in zip(*rows, strict=True)] if rows else none)]
+
+
+def _number_of(reader: Any, x: Any, i: int) -> np.ndarray:
+    return np.asarray(x[i]) if isinstance(x, np.ndarray) else _row(reader, x, reader.constant(i, np.int64))
