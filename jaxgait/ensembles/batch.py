@@ -18,7 +18,7 @@ from jaxtyping import Array, ArrayLike
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
-from jaxgait.native import Program, general, looped, native, program_of
+from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
@@ -141,6 +141,11 @@ def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[s
     return jax.tree.map(np.asarray, results)
 
 
+def lanes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> Lanes:
+    """How members that run together share lanes; arguments as of `run_batch`, whose program it is."""
+    return _program_of(model, values, job)[0].lanes
+
+
 def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tuple[Program, Any, tuple[Any, Any]]:
     """The program of a batch, the model's arrays, and its other arguments: members and the numbers of the settings.
 
@@ -230,7 +235,7 @@ def _sharded(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
         native(run, assured=ASSURED), mesh=_mesh(job), in_specs=specs, out_specs=specs[1], check_vma=False
     )
     lowered = jax.jit(each).lower(*given)
-    return Program(lowered.out_info, lowered.compile)
+    return Program(lowered.out_info, lowered.compile, lanes=lanes_of(lowered.as_text()))
 
 
 def _mesh(job: Job) -> Mesh:

@@ -19,6 +19,7 @@ from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promot
 from jaxgait.ensembles.members import Members, as_members, check_members, shape_of
 from jaxgait.ensembles.meter import Meter
 from jaxgait.ensembles.plan import (
+    EFFICIENCY,
     Plan,
     batch_size,
     block_shape,
@@ -114,7 +115,11 @@ def ensemble(
         `rejected_steps`, `first_status` and `retries` (how often it was run again), what `observe` returned, and with
         `trajectories` the time histories along `time` (along `sample`, if the members' times differ) and the events.
         Where float32 failed for some members, `promoted` marks those computed in float64, and the attribute
-        `precision` says how many there are.
+        `precision` says how many there are. The attribute `efficiency` is the share of the processor's lanes that did
+        a member's work (1 if none waited): members are computed several at once, in the lanes of vectors or by the
+        threads of a GPU, and a lane is idle while it waits for a longer member, or holds a copy that fills up a batch.
+        It is the steps that members took, over those for which there was room; of a store, in the blocks that this
+        call ran.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.
@@ -171,14 +176,21 @@ def _warn_of_failures(data: xr.Dataset) -> None:
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
     _check_memory(plan)
     results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
+    work = np.zeros(2, np.int64)
     with Meter(plan, show=progress) as meter:
         for block, found in run_blocks(plan, range(plan.size), workers, cluster):
+            work += found[EFFICIENCY]
             region = plan.region(block)
             for name, whole in results.items():
                 part = whole[region]
                 part[...] = found[name].reshape(part.shape)
             meter.add(found["status"])
-    return dataset(plan, results)
+    return _with_efficiency(dataset(plan, results), work)
+
+
+def _with_efficiency(data: xr.Dataset, work: np.ndarray) -> xr.Dataset:
+    """Says how much of the lanes did a member's work, if there was any."""
+    return data.assign_attrs(efficiency=round(float(work[0] / work[1]), 4)) if work[1] else data
 
 
 def _into_store(
@@ -190,16 +202,18 @@ def _into_store(
     cluster: Any,
     progress: bool | None,
 ) -> xr.Dataset:
+    work = np.zeros(2, np.int64)
     with open_store(path, plan, any_blocks=any_blocks, repair=repair) as store:
         try:
             with Meter(store.plan, done=len(store.done), show=progress) as meter:
                 for block, found in run_blocks(store.plan, store.missing, workers, cluster):
                     store.write(block, found)
+                    work += found[EFFICIENCY]
                     meter.add(found["status"])
         except KeyboardInterrupt:
             state = f"{len(store.done)} of {store.plan.size} blocks are safe in {store.path}"
             raise KeyboardInterrupt(f"stopped: {state}; run the same command again to continue") from None
-    return read_store(path)
+    return _with_efficiency(read_store(path), work)
 
 
 def _check_memory(plan: Plan) -> None:

@@ -21,9 +21,10 @@ import numpy as np
 
 from jaxgait import precision as precisions
 from jaxgait.checks import UNKNOWN_MEMORY, free_memory
-from jaxgait.ensembles.batch import Job, run_batch, shapes
+from jaxgait.ensembles.batch import Job, lanes, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model, Variable
+from jaxgait.native import Lanes
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.scheme import Retry
 
@@ -37,6 +38,8 @@ _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
 _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
 _BLOCK_OUTCOME = ("first_status", "retries")
+EFFICIENCY = "steps taken, and room for steps"
+"""Of a block's results: how much of its lanes did a member's work. No observable has such a name."""
 
 
 class Shape(NamedTuple):
@@ -118,10 +121,12 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     """Runs the members of a block, then those that failed again, by one retry after the other.
 
     Returns:
-        Results by name, each with the block's members (flat, last dimension fastest) as leading axis.
+        Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under
+        `EFFICIENCY` the steps that they took (in their first attempt), and those that their lanes had room for.
     """
     members = np.arange(len(next(iter(task.values.values()))))
-    results = _run(task, task.job, task.precision, members, task.length)
+    results, lanes = _run(task, task.job, task.precision, members, task.length)
+    results[EFFICIENCY] = _work(results, lanes, task.length, task.job.devices)
     results["first_status"] = results["status"].copy()
     results["retries"] = np.zeros(len(members), dtype=np.int32)
     for number, retry in enumerate(task.retries, start=1):
@@ -130,7 +135,7 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
             break
         job = replace(task.job, scheme=retry.scheme)
         length = 1 << (_padded(len(failed), task.job.devices) - 1).bit_length()  # few sizes: few programs
-        for name, values in _run(task, job, retry.precision, failed, length).items():
+        for name, values in _run(task, job, retry.precision, failed, length)[0].items():
             results[name][failed] = values
         results["retries"][failed] = number
     return results
@@ -170,12 +175,19 @@ def result_shapes(
 
 def _run(
     task: Task, job: Job, precision: precisions.Precision, members: np.ndarray, length: int
-) -> dict[str, np.ndarray]:
+) -> tuple[dict[str, np.ndarray], Lanes]:
     padded = np.resize(members, length)
     with precisions.use(precision):
         model, values = precisions.cast((task.model, {n: x[padded] for n, x in task.values.items()}))
-        results = _flat(run_batch(model, values, job))
-    return {name: np.array(x[: len(members)]) for name, x in results.items()}
+        results, shared = _flat(run_batch(model, values, job)), lanes(model, values, job)
+    return {name: np.array(x[: len(members)]) for name, x in results.items()}, shared
+
+
+def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:
+    """Steps of the members of a block, and steps for which there was room in their lanes; each device has its part."""
+    steps = results["steps"].astype(np.int64) + results["rejected_steps"]
+    room = sum(lanes.room(part.tolist()) for part in np.split(np.resize(steps, length), devices))
+    return np.array([steps.sum(), room])
 
 
 def _flat(groups: dict[str, dict[str, Any]]) -> dict[str, Any]:

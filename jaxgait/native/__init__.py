@@ -33,7 +33,9 @@ every member is a thread of such a kernel.
     linear      linear systems on the way
     fusing      products and sums as one operation
     loops       such code in LLVM's language, for vectors of members or for one
+    scans       loops over arrays on the way
     refilling   the same, with vectors whose members do not wait for each other
+    lanes       how members share the lanes of a vector, and how much of that is work
     threads     such code as a kernel of a GPU
     ptx         its assembly language, how XLA launches it, what it takes of a processor
     members     the loops of one member as operations, over all members once they are batched
@@ -42,8 +44,20 @@ every member is a thread of such a kernel.
 Nothing here knows of mechanics: no model and no solver knows of it.
 """
 
+from jaxgait.native.lanes import Lanes, lanes_of
 from jaxgait.native.members import explain, looped
 from jaxgait.native.program import native
 from jaxgait.native.stored import Program, compiled, general, kept, program_of
 
-__all__ = ["Program", "compiled", "explain", "general", "kept", "looped", "native", "program_of"]
+__all__ = [
+    "Lanes",
+    "Program",
+    "compiled",
+    "explain",
+    "general",
+    "kept",
+    "lanes_of",
+    "looped",
+    "native",
+    "program_of",
+]

@@ -131,9 +131,15 @@ def _field(name: str, structure: str, offset: int, type: str = "ptr") -> list[st
     ]
 
 
-def registered(text: str, optimised: bool = False) -> str:
-    """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process."""
-    name = PREFIX + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
+def registered(text: str, optimised: bool = False, label: str = "") -> str:
+    """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process.
+
+    Args:
+        text: in LLVM's assembly language, of a function by the name of KERNEL.
+        optimised: see `jaxgait.native.machine.address`.
+        label: what the name shall say.
+    """
+    name = PREFIX + label + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
     with _lock:
         if name not in _known:
             text = text.replace("KERNEL", name)

@@ -27,7 +27,7 @@ from jaxgait.native.code import Code, count, loops
 from jaxgait.native.identity import made_of
 from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
 from jaxgait.native.reading import Unsupported, read_loop
-from jaxgait.native.refilling import assembly
+from jaxgait.native.refilling import assembly, lanes
 from jaxgait.native.rewriting import rewritten
 
 LOOP = Primitive("member_loop")
@@ -237,7 +237,8 @@ def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared
     sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(args, shared, strict=True)]
     program: Code = code.it.vectors
     prologue = [*head(), *pointers(len(args), len(program.results))]
-    name = registered(assembly(program, prologue, members or 1, shared, sizes), optimised=True)
+    text = assembly(program, prologue, members or 1, shared, sizes)
+    name = registered(text, optimised=True, label=lanes(program, members or 1).label)
     arrays = [jnp.asarray(x) for x in args]
     return jax.ffi.ffi_call(name, shapes, input_output_aliases={})(*arrays)
 

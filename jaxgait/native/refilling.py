@@ -14,13 +14,14 @@ from jaxgait.native.code import Code, Loop
 from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Writer
+from jaxgait.native.lanes import Lanes
 from jaxgait.native.loops import Emitter, width_for
 
 
 def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
     """A function over all members, whose vectors are refilled if there are more than one; see `loops.assembly`."""
-    width = width_for(code, members)
-    if width in (1, members) or not _is_one_loop(code):
+    width, refilled = lanes(code, members)
+    if not refilled:
         return loops.assembly(code, prologue, members, shared, sizes)
     w = Writer()
     w.lines += prologue
@@ -30,6 +31,12 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
     w.label("done")
     w.line("ret ptr null")
     return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
+
+
+def lanes(code: Code, members: int) -> Lanes:
+    """The lanes of such a function."""
+    width = width_for(code, members)
+    return Lanes(width, width not in (1, members) and _is_one_loop(code))
 
 
 def _is_one_loop(code: Code) -> bool:

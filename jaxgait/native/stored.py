@@ -22,6 +22,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 
 from jaxgait.native import calls, disk
 from jaxgait.native.identity import identity, made_of
+from jaxgait.native.lanes import TOGETHER, Lanes, lanes_of
 from jaxgait.native.program import native
 from jaxgait.native.surroundings import opened
 
@@ -32,9 +33,17 @@ HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
 class Program:
     """A function for arguments of given shapes: known from disk, or traced; compiled when it is first asked for."""
 
-    def __init__(self, results: Any, make: Callable[[], Callable[..., Any]], calls_python: bool = False) -> None:
+    def __init__(
+        self,
+        results: Any,
+        make: Callable[[], Callable[..., Any]],
+        calls_python: bool = False,
+        lanes: Lanes = TOGETHER,
+    ) -> None:
         self.results = _shapes(results)
         """Shapes and dtypes of what it returns."""
+        self.lanes = lanes
+        """How the members of a batch share them."""
         self.calls_python = calls_python
         """Whether it does, to raise an error for example: no other process finds it on disk."""
         self._make: Callable[[], Callable[..., Any]] | None = make
@@ -112,7 +121,7 @@ def _recalled(name: str | None, given: Any) -> Program | str | None:
         if stored is not None and all(calls.restored(*kernel) for kernel in index.kernels.items()):
             structures = (jax.tree.structure(tree) for tree in (given, index.results))
             program = _loaded(stored, *structures)
-            return Program(index.results, lambda: program)
+            return Program(index.results, lambda: program, lanes=lanes_of(" ".join(index.kernels)))
     except Exception as error:
         disk.warn(name, repr(error))
     disk.forget(name)
@@ -127,9 +136,10 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     if others or not _storable(given):
-        return Program(lowered.out_info, lowered.compile, bool(others))
+        return Program(lowered.out_info, lowered.compile, bool(others), lanes_of(text))
     all_said = not files and name is not None and name == _name(function, given, assured)
-    return Program(lowered.out_info, functools.partial(_made, lowered, text, name if all_said else None))
+    make = functools.partial(_made, lowered, text, name if all_said else None)
+    return Program(lowered.out_info, make, lanes=lanes_of(text))
 
 
 def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:

@@ -54,6 +54,15 @@ def test_same_bits_for_any_batch_and_order(scan):
     np.testing.assert_array_equal(backwards.x_end[:, ::-1], scan.x_end)
 
 
+def test_efficiency_is_steps_over_room_for_steps(scan):
+    """Members that are all alike wait only for copies that fill up their batches, to whole vectors."""
+    assert 0.0 < scan.attrs["efficiency"] < 1.0
+    alike = ensemble(Oscillator(), {"mass": np.full(5, 2.0), "stiffness": np.full(9, 3.0)}, **QUICK)
+    vectors = 45 / alike.attrs["efficiency"] / 8
+    assert vectors >= 6 and vectors == pytest.approx(round(vectors), abs=1e-2)
+    assert scan.attrs["efficiency"] < alike.attrs["efficiency"]
+
+
 def test_compiles_once(scan):
     before = len(batches._programs)
     ensemble(Oscillator(), {"mass": M, "stiffness": K + 1}, **QUICK)

@@ -58,7 +58,7 @@ def test_the_store_holds_what_memory_would(whole):
         np.testing.assert_array_equal(stored[name], direct[name])
         assert stored[name].dims == direct[name].dims and stored[name].attrs == direct[name].attrs
     assert stored.mass.attrs["units"] == "kg" and summary(stored) == {"completed": 42}
-    assert set(direct.attrs) - set(stored.attrs) == {"created"}
+    assert set(direct.attrs) - set(stored.attrs) == {"created", "efficiency"}
     xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
 
 

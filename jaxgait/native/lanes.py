@@ -1,0 +1,61 @@
+"""How the members of a batch share the lanes of a kernel, and how much of the lanes' time does a member's work.
+
+Kernels of loops say it in their names, so that it is known of programs that come from disk, too.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+WARP = 32
+"""Threads of a GPU that wait for each other."""
+_NAMED = re.compile(r"jaxgait_(refilled|waiting)(\d+)_\w+")
+
+
+class Lanes(NamedTuple):
+    """Lanes that go through a loop together."""
+
+    width: int
+    """How many; 0: as many as there are members."""
+    refilled: bool
+    """Whether a member that is done leaves its lane to the next one; if not, all wait for the last of them."""
+
+    @property
+    def label(self) -> str:
+        """What the name of a kernel begins with."""
+        return f"{'refilled' if self.refilled else 'waiting'}{self.width}_"
+
+    def room(self, rounds: Sequence[int]) -> int:
+        """Rounds of all lanes until the last member is done.
+
+        Args:
+            rounds: how many each of the members does, in their order.
+        """
+        width = min(self.width, len(rounds)) or len(rounds)
+        if self.refilled:
+            return width * _last(rounds, width)
+        starts = [min(i, len(rounds) - width) for i in range(0, len(rounds), width)] if width else []
+        return sum(width * max(rounds[i : i + width]) for i in starts)
+
+
+TOGETHER = Lanes(0, False)
+"""XLA's own loops."""
+
+
+def lanes_of(text: str) -> Lanes:
+    """The lanes of a program, from its text or the names of its kernels; of several loops those that wait longest."""
+    found = [(kind == "refilled", int(width)) for kind, width in _NAMED.findall(text)]
+    if found:
+        return Lanes(max(width for _, width in found), all(refilled for refilled, _ in found))
+    return Lanes(WARP, False) if "__gpu$xla.gpu.ptx" in text else TOGETHER
+
+
+def _last(rounds: Sequence[int], width: int) -> int:
+    """When the last of the members is done, each of which takes the lane that is free first."""
+    ends = [0] * width
+    for n in rounds:
+        heapq.heapreplace(ends, ends[0] + n)
+    return max(ends, default=0)

@@ -1,0 +1,46 @@
+"""How members share lanes: by hand, and as the kernels say of themselves, from disk too."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.native import looped
+from jaxgait.native.lanes import TOGETHER, WARP, Lanes, lanes_of
+from jaxgait.native.stored import program_of
+from tests.native.test_members import history, root
+
+
+@pytest.mark.parametrize(
+    ("lanes", "rounds", "room"),
+    [
+        (TOGETHER, [3, 1, 8], 24),
+        (Lanes(2, False), [3, 1, 8, 2], 6 + 16),
+        (Lanes(2, False), [3, 1, 8], 6 + 16),
+        (Lanes(2, True), [3, 1, 8], 2 * 9),
+        (Lanes(2, True), [5, 1, 1, 1, 1, 1], 2 * 5),
+        (Lanes(8, True), [4, 2], 2 * 4),
+        (Lanes(4, True), [], 0),
+        (TOGETHER, [], 0),
+    ],
+)
+def test_room_is_counted_by_hand(lanes, rounds, room):
+    assert lanes.room(rounds) == room
+
+
+def test_many_even_members_leave_no_lane_idle():
+    assert Lanes(8, True).room([7] * 64) == Lanes(8, False).room([7] * 64) == 7 * 64
+
+
+def test_programs_say_it_and_so_do_those_from_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path))
+    together, kernels = jax.vmap(root), jax.vmap(looped(history))
+    expected = {together: [TOGETHER] * 2, kernels: [Lanes(4, False), Lanes(8, True)]}
+    for function, lanes in expected.items():
+        for members, told in zip((4, 20), lanes, strict=True):
+            x = jnp.linspace(0.3, 1.2, members)
+            first, again = program_of(function, x), program_of(function, x)
+            np.testing.assert_array_equal(first.compile()(x)[0], again.compile()(x)[0])
+            assert first.lanes == again.lanes == program_of(function, x).lanes == told
+    assert lanes_of('custom_call @__gpu$xla.gpu.ptx(%0) {name = "jaxgait_0123"}') == Lanes(WARP, False)
