@@ -25,7 +25,7 @@ def kernel(function):
 def loops_left(function, *args):
     """Names of the loops in the program of a function of one member."""
     program = jax.make_jaxpr(looped(function))(*args)
-    return [e.primitive.name for e in program.jaxpr.eqns if e.primitive.name in ("while", LOOP.name)]
+    return [e.primitive.name for e in program.jaxpr.eqns if e.primitive.name in ("while", "scan", LOOP.name)]
 
 
 def agrees(function, *args, rtol=1e-13):
@@ -148,6 +148,19 @@ def table(i):
     return jax.lax.while_loop(lambda c: c[2] < (i & 3) + 1, body, (0.0, i, 0))
 
 
+def passing(x):
+    """Loops over arrays in a loop: one that others read from afterwards, one that goes over what it made."""
+
+    def body(c):
+        y, k = c
+        step = lambda z, a: (0.5 * z + jnp.cos(a), (jnp.stack([z, a]), a > z))
+        seen, larger = jax.lax.scan(step, y, x + jnp.arange(50.0))[1]
+        y, back = jax.lax.scan(lambda z, a: (0.9 * z + a[0], z * a[1]), y, seen, reverse=True)
+        return y + seen[k, 1] + back[3] + jnp.where(larger[7], 0.5, 0.0), k + 1
+
+    return jax.lax.while_loop(lambda c: c[1] < jnp.where(x > 0.5, 5, 3), body, (x, 0))
+
+
 REALS = np.array([2.0, 1e-3, 7.0, 123.0, 3.0, 0.4, 1e6, 2.5, 9.0, 17.0, 0.1])
 
 
@@ -164,6 +177,7 @@ PROGRAMS = {
     "branches of memory": (rewriting, np.linspace(-1.5, 2.0, 9)),
     "forks": (forking, np.linspace(-0.9, 0.9, 9)),
     "table": (table, np.arange(13)),
+    "scans": (passing, np.linspace(-0.9, 1.2, 9)),
 }
 """Functions of one member, with arguments of several."""
 
