@@ -44,7 +44,7 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
         "",
         f"Targets met: {sum(t['met'] for t in targets)} of {len(targets)} that were measured at full size.",
         "",
-        *_table(TARGET_HEADINGS, [target_cells(t) for t in result["targets"]]),
+        *markdown_table(TARGET_HEADINGS, [target_cells(t) for t in result["targets"]]),
         "",
     ]
     if picture is not None:
@@ -52,10 +52,11 @@ def markdown(result: dict[str, Any], picture: str | None) -> str:
             f"![Processor time of a member against its error or the size of the ensemble]({picture})",
             "",
         ]
-    return "\n".join(lines + _table(HEADINGS, [cells(r) for r in result["rows"]])) + "\n"
+    return "\n".join(lines + markdown_table(HEADINGS, [cells(r) for r in result["rows"]])) + "\n"
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table."""
     line = lambda entries: "| " + " | ".join(entries) + " |"
     return [line(headings), line(["---"] * len(headings)), *map(line, rows)]
 
