@@ -9,7 +9,11 @@ from experiments.benchmarks.targets import Figure, Part
 
 @pytest.fixture
 def parts(monkeypatch):
-    found = [Target("fast: ours over theirs", 9.0, 1.5, True), Target("slow: ours", 3.0, 1.0), Target("other", 1.0, 1.0)]
+    found = [
+        Target("fast: ours over theirs", 9.0, 1.5, True),
+        Target("slow: ours", 3.0, 1.0),
+        Target("other", 1.0, 1.0),
+    ]
     figures = (Figure("ours over theirs", 1.3), Figure("slow", 0.5, at_most=False))
     monkeypatch.setattr(targets, "PARTS", {"one": Part(lambda quick: ([], found), figures)})
     return found

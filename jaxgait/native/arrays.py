@@ -272,6 +272,14 @@ def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     return found
 
 
+def _platform(reader: Any, e: Any, _: Sequence[Any]) -> Any:
+    """Which branch is that of processors without one of their own, if neither CPUs nor GPUs have one."""
+    groups = e.params["platforms"]
+    if None not in groups or {"cpu", "cuda", "gpu"} & {name for group in groups for name in group or ()}:
+        raise _unsupported("a choice by platform")
+    return np.array(reader.constant(groups.index(None), e.outvars[0].aval.dtype))
+
+
 def _cells(e: Any, x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
@@ -313,6 +321,7 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     **dict.fromkeys(["unvmap_any", "unvmap_all"], _unvmap),
     "stack": _stack,
     "dot_general": _dot,
+    "platform_index": _platform,
 }
 """By name of the primitive."""
 

@@ -283,6 +283,16 @@ def test_divisions_inside_of_a_loop():
     agrees(collatz, numbers)
 
 
+def test_choices_by_platform_that_are_none():
+    """Such as the diagonal of a matrix, which has a form of its own on TPUs alone."""
+
+    def function(x):
+        body = lambda c: (0.5 * c[0] + jnp.diagonal(jnp.outer(c[0], c[0])) * x, c[1] + 1)
+        return jax.lax.while_loop(lambda c: c[1] < 4, body, (jnp.stack([x, 1.0 - x]), 0))
+
+    agrees(function, jnp.linspace(0.0, 1.0, 9))
+
+
 def test_an_empty_batch_is_empty():
     found = kernel(history)(jnp.zeros(0))
     assert [x.shape for x in found] == [(0, 100), (0,), (0,)]
