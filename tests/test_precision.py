@@ -50,6 +50,7 @@ ALONE = {
     "jaxgait.models.exoskeleton.design.least_work": "searches in float64",
     "jaxgait.models.exoskeleton.measures.histories": "takes a precision",
     "jaxgait.models.jumper.design": "searches in float64",
+    "jaxgait.models.prosthesis.energetics": "sums what the leg computes",
     "jaxgait.plot": "pictures",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
