@@ -15,7 +15,7 @@ import pytest
 import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
-LONG = {"optimize", "critical_value", "animate", "Model"}
+LONG = {"optimize", "critical_value", "clearance", "animate", "Model", "bifurcation_diagram"}
 """Examples that compile for some seconds: slow tests."""
 FLOOR = 105
 """Examples there are; raise it, never lower it."""
@@ -41,7 +41,7 @@ def timed(name: str):
     return pytest.param(name, marks=marks)
 
 
-@pytest.mark.parametrize("name", map(timed, EXAMPLES))
+@pytest.mark.parametrize("name", [timed(name) for name in EXAMPLES])
 def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"__name__": "example"}, name, None, None)

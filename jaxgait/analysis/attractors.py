@@ -64,9 +64,8 @@ def bifurcation_diagram(
         >>> from jaxgait.analysis.attractors import bifurcation_diagram
         >>> class Logistic(eqx.Module):
         ...     r: float = parameter(2.0, unit="1", doc="growth")
-        >>> points = bifurcation_diagram(
-        ...     lambda model, z: model.r * z * (1.0 - z), Logistic(), "r", jnp.array([2.5, 3.2]), jnp.array([0.5]), 200, 2
-        ... )
+        >>> grow, start = lambda model, z: model.r * z * (1.0 - z), jnp.array([0.5])
+        >>> points = bifurcation_diagram(grow, Logistic(), "r", jnp.array([2.5, 3.2]), start, discard=200, keep=2)
         >>> [[round(float(z[0]), 3) for z in row] for row in points]  # one point, then two
         [[0.6, 0.6], [0.799, 0.513]]
     """

@@ -41,7 +41,7 @@ class Floquet(NamedTuple):
 
         Shape (...): one flag per gait; multipliers have no dimension.
         """
-        return np.abs(self.multipliers[..., 0]) < 1.0
+        return np.asarray(np.abs(self.multipliers[..., 0]) < 1.0)
 
 
 @float64_default

@@ -133,7 +133,7 @@ def ensemble(
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
-        >>> scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20, observe=["clearance"])
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"])
         >>> print(scan.clearance.dims, scan.clearance.values.round(2))
         ('mass',) [ -2.13 -10.46 -18.73]
     """

@@ -123,7 +123,7 @@ def summary(data: xr.Dataset) -> dict[str, int]:
     Examples:
         >>> from jaxgait import Bungee, ensemble
         >>> from jaxgait.ensembles import summary
-        >>> summary(ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20, observe=["clearance"]))
+        >>> summary(ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"]))
         {'completed': 3}
     """
     legend = json.loads(data.attrs["status_legend"])
@@ -152,7 +152,7 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     Examples:
         >>> from jaxgait import Bungee, ensemble
         >>> from jaxgait.ensembles import failed
-        >>> scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20, observe=["clearance"])
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"])
         >>> failed(scan).sizes["member"]
         0
     """

@@ -66,7 +66,7 @@ def animate(
     Examples:
         >>> from jaxgait import Bungee, animate, simulate
         >>> from jaxgait.plot.film import save
-        >>> film = animate(simulate(Bungee(), duration=20), speed=20.0, fps=5)
+        >>> film = animate(simulate(Bungee(), duration=20.0), speed=20.0, fps=5)
         >>> save(film, "jump.gif").name
         'jump.gif'
     """

@@ -85,7 +85,7 @@ def simulate(
 
     Examples:
         >>> from jaxgait import Bungee, simulate
-        >>> run = simulate(Bungee(), duration=20)
+        >>> run = simulate(Bungee(), duration=20.0)
         >>> print(run.attrs["status_text"], round(float(run.height.min()), 2), run.height.attrs["units"])
         completed -10.46 m
     """
