@@ -7,6 +7,7 @@ import ast
 import doctest
 import pathlib
 import re
+import textwrap
 from collections.abc import Iterator
 
 import matplotlib.pyplot as plt
@@ -66,7 +67,8 @@ ELSEWHERE = ("own_mechanism.md", "theory/", "papers.md", "explore.md", "your_cap
 
 def blocks(page: pathlib.Path) -> list[str]:
     """The Python of a page; what needs a machine that is not there (a cluster, a GPU) is written as `py`."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^( *)```python\n(.*?)^\1```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(block) for _, block in found]
 
 
 def name_of(page: pathlib.Path) -> str:
