@@ -16,7 +16,8 @@ import pytest
 import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
-LONG = {"optimize", "critical_value", "clearance", "animate", "Model", "bifurcation_diagram"}
+LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
+LONG |= {"bifurcation_diagram", "critical_value", "clearance"}
 """Examples that compile for some seconds: slow tests."""
 FLOOR = 105
 """Examples there are; raise it, never lower it."""
