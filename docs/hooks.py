@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = pathlib.Path(__file__).parents[1]
 OUTSIDE = re.compile(r"(?<=\]\()((?:\.\./)+[^)#\s]+)")
-AWAITED = ("theory/", "papers", "explore.md", "your_capture.md")
+AWAITED = ("explore.md", "your_capture.md")
 """Pages that are written elsewhere: until they are here, the navigation leaves them out and links to them are text."""
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.md)(?:#[^)]*)?\)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
