@@ -132,7 +132,14 @@ class ObservedContacts(Protocol):
 
 
 class Transition(NamedTuple):
-    """An event: when `guard` falls through zero in phase `source` while `armed`, the state jumps, `target` begins."""
+    """An event: when `guard` falls through zero in phase `source` while `armed`, the state jumps, `target` begins.
+
+    Examples:
+        >>> from jaxgait import Transition
+        >>> landing = Transition(source=0, target=1, guard=lambda t, y: y[0])
+        >>> print(landing.source, landing.target, landing.ends)
+        0 1 False
+    """
 
     source: int | tuple[int, ...]
     """One phase, or several: an event that may come in any of them."""

@@ -36,7 +36,14 @@ class MeasureError(ValueError):
 
 @dataclass(frozen=True)
 class Measure:
-    """A function of a run with its name and unit, and what it needs."""
+    """A function of a run with its name and unit, and what it needs.
+
+    Examples:
+        >>> from jaxgait import Measure
+        >>> fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed downward")
+        >>> print(fastest.name, fastest.variable.unit)
+        fastest m/s
+    """
 
     name: str
     function: Callable[[Run], Array]
@@ -134,12 +141,26 @@ class Measures:
 
 
 def table(*measures: Measure) -> dict[str, Measure]:
-    """Measures by name, as a model brings them."""
+    """Measures by name, as a model brings them.
+
+    Examples:
+        >>> from jaxgait.measure import Measure, table
+        >>> fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed downward")
+        >>> list(table(fastest))
+        ['fastest']
+    """
     return {m.name: m for m in measures}
 
 
 def known(model: Model) -> dict[str, Measure]:
-    """The measures that a model brings, by name."""
+    """The measures that a model brings, by name.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.measure import known
+        >>> list(known(Bungee()))
+        ['clearance', 'peak_rope_force']
+    """
     brought = model.measures
     if isinstance(brought, str):  # "module:NAME", imported when asked for: measures stand above models
         module, name = brought.split(":")

@@ -21,7 +21,13 @@ __all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_mod
 
 
 class Variable(NamedTuple):
-    """Unit and long name of a state component, an output or a measure, for labelled results."""
+    """Unit and long name of a state component, an output or a measure, for labelled results.
+
+    Examples:
+        >>> from jaxgait import Variable
+        >>> Variable("m/s", "speed of the hip")
+        Variable(unit='m/s', long_name='speed of the hip', dims=())
+    """
 
     unit: str
     long_name: str
@@ -30,7 +36,13 @@ class Variable(NamedTuple):
 
 
 class Numerics(NamedTuple):
-    """What a model knows of its own time scales; `jaxgait.solve` turns it into a solver, tolerances and steps."""
+    """What a model knows of its own time scales; `jaxgait.solve` turns it into a solver, tolerances and steps.
+
+    Examples:
+        >>> from jaxgait import Numerics
+        >>> Numerics(stiff=True, rtol=1e-8).max_steps
+        1000000
+    """
 
     stiff: bool
     """True where contact or friction forbids explicit methods."""
@@ -59,6 +71,24 @@ class Model(eqx.Module):
     Raises:
         TypeError: where a class is defined that lacks something, saying what. A class that declares abstract methods
             of its own is one to be completed by others.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Model, Variable, parameter, simulate
+        >>> class Swing(NamedTuple):
+        ...     angle: float
+        ...     rate: float
+        >>> class Pendulum(Model):
+        ...     length: float = parameter(1.0, unit="m", doc="length of the rod", bounds="positive")
+        ...     variables = {"angle": Variable("rad", "angle"), "rate": Variable("rad/s", "rate")}
+        ...     duration = 1.0
+        ...     def initial_state(self):
+        ...         return Swing(0.1, 0.0)
+        ...     def vector_field(self, t, y):
+        ...         return Swing(y.rate, -9.81 / self.length * jnp.sin(y.angle))
+        >>> round(float(simulate(Pendulum()).angle[-1]), 3)  # rad after 1 s
+        -0.1
     """
 
     variables: ClassVar[Mapping[str, Variable]]

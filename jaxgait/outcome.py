@@ -44,7 +44,14 @@ class NoResult(RuntimeError):
 
 
 def sentence(model: Any, code: int) -> str:
-    """What a code means, for example "ended early: folded" for a model that can fold."""
+    """What a code means, for example "ended early: folded" for a model that can fold.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.outcome import sentence
+        >>> sentence(Prosthesis(), 0)
+        'completed'
+    """
     if code in _SENTENCES:
         return _SENTENCES[Outcome(code)]
     return f"ended early: {list(model.terminations())[code - FIRST_TERMINATION]}"
@@ -56,6 +63,13 @@ def code(model: Any, termination: str) -> int:
 
 
 def legend(model: Any) -> dict[int, str]:
-    """All codes of a model with their sentences."""
+    """All codes of a model with their sentences.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.outcome import legend
+        >>> legend(Bungee())[0]
+        'completed'
+    """
     own = range(FIRST_TERMINATION, FIRST_TERMINATION + len(model.terminations()))
     return {int(c): sentence(model, c) for c in (*_SENTENCES, *own)}

@@ -121,6 +121,14 @@ def parameter(
         of: the part (a field beside this one) of whose default this is a number: once another law is put in that
             part's place, or another choice is made, this is no longer a parameter.
         standard: name of the law that this is a number of, where another law may be put in place of the number.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> from jaxgait.parameters import parameter, parameters
+        >>> class Rod(eqx.Module):
+        ...     mass: float = parameter(2.0, unit="kg", doc="mass of the rod", bounds="positive")
+        >>> parameters(Rod())["mass"].unit
+        'kg'
     """
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
@@ -137,6 +145,15 @@ def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] =
         doc: its role in a few words.
         standard: name of the law that stands there by default, if `default` is None.
         options: modules to offer in its place, with numbers that suit the model; none: one of every class that fits.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
+        >>> from jaxgait.parameters import parameters, part
+        >>> class Foot(eqx.Module):
+        ...     sole: NormalLaw = part(KelvinVoigt(5e4, 10.0), doc="law of the sole")
+        >>> list(parameters(Foot()))
+        ['sole.stiffness', 'sole.damping', 'sole.steepness']
     """
     return eqx.field(default=default, metadata={"doc": doc, "standard": standard, "options": tuple(options)})
 
@@ -148,6 +165,16 @@ def choice(default: Any, *, doc: str, of: str = "") -> Any:
         default: one of them.
         doc: what is chosen, in a few words.
         of: see `parameter`.
+
+    Examples:
+        >>> from typing import Literal
+        >>> import equinox as eqx
+        >>> from jaxgait.parameters import choice
+        >>> from jaxgait.parts import parts
+        >>> class Rod(eqx.Module):
+        ...     ends: Literal["free", "held"] = choice("free", doc="how the ends are held")
+        >>> list(parts(Rod())["ends"].options)
+        ['free', 'held']
     """
     return eqx.field(default=default, static=True, metadata={"doc": doc, "of": of})
 
@@ -170,6 +197,12 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
 
     Raises:
         ParameterError: for something that is not a model, such as one that is prepared for a run.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import parameters
+        >>> {name: info.unit for name, info in parameters(Bungee()).items()}["stiffness"]
+        'N/m'
     """
     if isinstance(model, Prepared):
         raise ParameterError(
@@ -215,6 +248,13 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
     Raises:
         ParameterError: for an unknown name, with the nearest valid names; for the name of something else that the
             model holds, with what can be done about that.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import parameter_info
+        >>> info = parameter_info(Bungee(), "mass")
+        >>> print(info.value, info.unit, info.doc, info.bounds)
+        70.0 kg body mass positive
     """
     known = parameters(model)
     if name not in known:
@@ -294,7 +334,14 @@ def _listed(names: list[str], most: int = 8) -> str:
 
 
 def get_parameter(model: Any, name: str) -> Any:
-    """Returns the value at a dotted name."""
+    """Returns the value at a dotted name.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import get_parameter
+        >>> get_parameter(Bungee(mass=80.0), "mass")
+        80.0
+    """
     for part in name.split("."):
         model = model[part] if isinstance(model, Mapping) else getattr(model, part)
     return model
@@ -309,6 +356,12 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, and for values that are not numbers or have
             too few axes.
+
+    Examples:
+        >>> from jaxgait import Prosthesis, with_parameters
+        >>> knee = with_parameters(Prosthesis(), {"damper.k": 2e4})
+        >>> print(knee.damper.k, Prosthesis().damper.k)
+        20000.0 18000.0
     """
     if not isinstance(values, Mapping):
         raise ParameterError(f"give a dict of values by parameter name, got {shown(values)}")
@@ -398,6 +451,14 @@ def check(model: eqx.Module) -> None:
 
     Warns:
         ImplausibleValue: for values out of their plausible range, once per parameter.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import check
+        >>> check(Bungee(mass=-3.0))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be positive, got -3 kg
     """
     kind = type(model).__name__
     _check_parts(model, kind)

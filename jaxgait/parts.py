@@ -50,6 +50,13 @@ def parts(model: Any) -> dict[str, Part]:
 
     Raises:
         ParameterError: for something that is not a model.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.parts import parts
+        >>> ground = parts(Prosthesis())["ground.friction"]
+        >>> print(ground.present, list(ground.options))
+        Coulomb ['Coulomb', 'Stribeck', 'Bristle']
     """
     parameters(model)  # raises for what is not a model
     return dict(_walk(model, ""))
@@ -66,6 +73,13 @@ def with_parts(model: M, values: Mapping[str, Any]) -> M:
     Raises:
         ParameterError: for an unknown name, with the nearest valid ones, and for what does not fit there, saying what
             would.
+
+    Examples:
+        >>> from jaxgait import Prosthesis, with_parts
+        >>> from jaxgait.mechanics.friction import Stribeck
+        >>> leg = with_parts(Prosthesis(), {"ground.friction": Stribeck(static=0.9, kinetic=0.6)})
+        >>> print(leg.ground.friction.static)
+        0.9
     """
     if not isinstance(values, Mapping):
         raise ParameterError(f"give a dict of parts by name, got {shown(values)}")

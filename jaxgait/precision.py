@@ -39,6 +39,13 @@ def use(precision: Precision) -> Iterator[None]:
 
     Raises:
         ValueError: for any other name.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.precision import use
+        >>> with use("float64"):
+        ...     print(jnp.ones(2).dtype)
+        float64
     """
     if precision not in ("float64", "float32"):
         raise ValueError(f"precision must be 'float64' or 'float32', got {precision!r}")
@@ -126,6 +133,13 @@ def cast(tree: T) -> T:
     Models keep their parameters as plain floats until an entry point calls this: building a model fixes no precision.
     Declared parameters (see `jaxgait.parameters`) are real numbers even when they were given as integers, but
     those with an integer as default; other integers are left alone, too: they may count something.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.precision import cast, use
+        >>> with use("float64"):
+        ...     print(cast(Bungee()).mass.dtype)
+        float64
     """
 
     def leaf(path: Any, x: Any) -> Any:

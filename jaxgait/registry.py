@@ -32,7 +32,13 @@ ALL = "all"
 
 
 def models() -> dict[str, str]:
-    """All models: name to "module:class"; see `faults` for those that are left out."""
+    """All models: name to "module:class"; see `faults` for those that are left out.
+
+    Examples:
+        >>> from jaxgait.registry import models
+        >>> models()["knee"]
+        'jaxgait.models.prosthesis.model:Prosthesis'
+    """
     return _own_models() | _brought(GROUPS[0])[0]
 
 
@@ -64,6 +70,11 @@ def model(name: str) -> Any:
 
     Raises:
         ValueError: for an unknown name; for a class that needs arguments, or lacks methods.
+
+    Examples:
+        >>> from jaxgait.registry import model
+        >>> model("bungee").mass
+        70.0
     """
     kind = model_class(name)
     try:

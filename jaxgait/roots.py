@@ -230,6 +230,13 @@ def root(
         tolerance: largest component of the residual from which one more Newton step leads to the root.
         max_steps: evaluations of the function and its Jacobian after which it is given up.
         shorten: whether steps that do not reduce the residual are shortened.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.roots import CONVERGED, root
+        >>> found = root(lambda x, a: x**2 - a, jnp.array([1.0]), 2.0, tolerance=1e-6)
+        >>> print(int(found.status) == CONVERGED, round(float(found.x[0]), 4))
+        True 1.4142
     """
     rule, frozen = Rule(tolerance, shorten), jax.lax.stop_gradient(args)
     solution = optimistix.root_find(
@@ -291,6 +298,12 @@ def bisected(
         lower: an end, at which it is not evaluated.
         upper: the other one.
         args: any pytree.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.roots import bisected
+        >>> round(float(bisected(lambda x, a: x**3 - a, 0.0, 3.0, 8.0)), 4)
+        2.0
     """
     solver = optimistix.Bisection(rtol=0.0, atol=0.0, flip=False)
     frozen, ends = jax.lax.stop_gradient(args), {"lower": lower, "upper": upper}

@@ -129,6 +129,12 @@ class Sampling:
 
         Raises:
             ValueError: if the span or the count is impossible.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.run import Sampling
+            >>> Sampling.of(Prosthesis(), strides=2, duration=None, samples=None).intervals
+            200
         """
         if strides is not None and duration is not None:
             raise ValueError("give strides or duration, not both")

@@ -56,6 +56,18 @@ def bifurcation_diagram(
         z0: where every walk starts; one point, or one per value.
         discard: strides before that.
         keep: strides that are returned.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.attractors import bifurcation_diagram
+        >>> class Logistic(eqx.Module):
+        ...     r: float = parameter(2.0, unit="1", doc="growth")
+        >>> grow, start = lambda model, z: model.r * z * (1.0 - z), jnp.array([0.5])
+        >>> points = bifurcation_diagram(grow, Logistic(), "r", jnp.array([2.5, 3.2]), start, discard=200, keep=2)
+        >>> [[round(float(z[0]), 3) for z in row] for row in points]  # one point, then two
+        [[0.6, 0.6], [0.799, 0.513]]
     """
     starts = jnp.broadcast_to(z0, (values.shape[0], z0.shape[-1]))
 

@@ -130,6 +130,20 @@ def continuation(
 
     Returns:
         The branch with its bifurcations; `why_stopped` says in words why it ends where it does.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.continuation import continuation
+        >>> class Henon(eqx.Module):
+        ...     a: float = parameter(0.1, unit="1", doc="nonlinearity")
+        >>> def henon(model, z):
+        ...     return jnp.stack([1.0 - model.a * z[0] ** 2 + z[1], 0.3 * z[0]])
+        >>> branch = continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.7))
+        >>> [(str(point.kind), round(point.parameter, 4)) for point in branch.bifurcations]
+        [('period doubling', 0.3675)]
     """
     problem = _Problem(return_map, (name,), order)
     start = span[0] if parameter0 is None else parameter0

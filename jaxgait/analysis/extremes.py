@@ -19,6 +19,13 @@ def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
     Where the curve is smooth about its largest sample, the vertex of the parabola through that sample and its
     neighbours: exact to third order in the interval, for smooth curves. Next to a jump or a kink (where neighbouring
     second differences disagree) and at the ends it is the sample itself.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.extremes import maximum
+        >>> t = jnp.linspace(0.0, 3.0, 31)
+        >>> print(round(float(jnp.sin(t).max()), 6), round(float(maximum(jnp.sin(t))), 6))
+        0.999574 0.999999
     """
     if curve.shape[0] < 5:
         return jnp.max(curve)
@@ -35,5 +42,12 @@ def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
 
 @float64_default
 def minimum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
-    """Least value of a curve sampled at equal intervals, in its unit; see `maximum`."""
+    """Least value of a curve sampled at equal intervals, in its unit; see `maximum`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.extremes import minimum
+        >>> round(float(minimum((jnp.linspace(0.0, 1.0, 8) - 0.5) ** 2)), 6)
+        0.0
+    """
     return -maximum(-curve)

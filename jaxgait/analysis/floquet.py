@@ -41,7 +41,7 @@ class Floquet(NamedTuple):
 
         Shape (...): one flag per gait; multipliers have no dimension.
         """
-        return np.abs(self.multipliers[..., 0]) < 1.0
+        return np.asarray(np.abs(self.multipliers[..., 0]) < 1.0)
 
 
 @float64_default
@@ -49,6 +49,13 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
     """Multipliers and eigenvectors of the Jacobian of a return map, of one gait or of a batch (NaN stays NaN).
 
     Multipliers have no dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.floquet import floquet
+        >>> gait = floquet(np.array([[0.5, 1.0], [0.0, -0.8]]))
+        >>> print(gait.multipliers.real, gait.stable)
+        [-0.8  0.5] True
     """
     matrix = np.asarray(jacobian)
     bad = np.asarray(~np.isfinite(matrix).all(axis=(-2, -1)))
@@ -65,6 +72,12 @@ def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     """Which bifurcation the largest multiplier stands for when it reaches the unit circle.
 
     Multipliers have no dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.floquet import critical
+        >>> critical(np.array([-1.0, 0.2]))
+        'period doubling'
     """
     largest = multipliers[np.argmax(np.abs(multipliers))]
     if abs(largest.imag) > 1e-6 * abs(largest):
@@ -98,6 +111,12 @@ def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, 
     """The same functions from the multipliers themselves: products of their distances, of one gait or of a batch.
 
     No dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.floquet import test_values
+        >>> float(test_values(np.array([-1.0, 0.2]))[1])  # zero: a period doubling
+        0.0
     """
     ones = np.asarray(multipliers)
     pairs = [ones[..., i] * ones[..., j] for i in range(ones.shape[-1]) for j in range(i)]
@@ -118,6 +137,13 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         z0: where to start.
         strides: over how many applications the growth is averaged.
         discard: applications before that, so that the attractor is reached.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.floquet import lyapunov_exponent
+        >>> chaotic = lyapunov_exponent(lambda r, z: r * z * (1.0 - z), 4.0, jnp.array([0.3]), strides=5000)
+        >>> round(float(chaotic), 2)  # log 2
+        0.69
     """
 
     def one(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:

@@ -28,6 +28,12 @@ def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Fl
 
     Raises:
         ValueError: if there is not one whole stride.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import stride_table
+        >>> stride_table(jnp.arange(9.0), 4).shape
+        (2, 4)
     """
     strides = curve.shape[0] // samples_per_stride
     if strides < 1:
@@ -43,6 +49,13 @@ def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Flo
 
     ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages; 1 for equal shapes, -1 for opposite ones (Lü et al. 2020, eq.
     25).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import correlation
+        >>> phase = jnp.linspace(0.0, 2.0 * jnp.pi, 101)
+        >>> round(float(correlation(jnp.sin(phase), jnp.cos(phase - 1.0))), 4)
+        0.8415
     """
     weights = jnp.ones_like(x).at[jnp.array([0, -1])].set(0.5)
     weights = weights / jnp.sum(weights)
@@ -52,13 +65,27 @@ def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Flo
 
 @float64_default
 def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " strides"]:
-    """Largest value in each stride, in the unit of the curve."""
+    """Largest value in each stride, in the unit of the curve.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import peak_flexion
+        >>> [float(x) for x in peak_flexion(jnp.array([[0.0, 62.0, 5.0], [1.0, 58.0, 4.0]]))]
+        [62.0, 58.0]
+    """
     return jnp.max(table, axis=1)
 
 
 @float64_default
 def stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
-    """Largest difference between strides `order` apart, at any phase. In the unit of the curve."""
+    """Largest difference between strides `order` apart, at any phase. In the unit of the curve.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import stride_difference
+        >>> float(stride_difference(jnp.array([[0.0, 62.0], [0.0, 58.0], [0.0, 62.0]]), 2))
+        0.0
+    """
     return jnp.max(jnp.abs(table[order:] - table[:-order]))
 
 
@@ -74,6 +101,13 @@ def subharmonic_order(
 
     Raises:
         ValueError: for too few strides.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import subharmonic_order
+        >>> every_other = jnp.tile(jnp.array([[0.0, 1.0], [0.0, 1.2]]), (5, 1))  # ten strides of two samples
+        >>> int(subharmonic_order(every_other))
+        2
     """
     if table.shape[0] <= MAX_ORDER:
         raise ValueError(f"motions that repeat after {MAX_ORDER} strides show in more, got {table.shape[0]} strides")
@@ -95,6 +129,14 @@ def spectrum(
 
     Returns:
         Frequencies in multiples of the stride frequency, and amplitudes in the unit of the curve.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import spectrum
+        >>> t = jnp.arange(200) / 100  # two strides, their end left out
+        >>> frequencies, amplitudes = spectrum(jnp.sin(2 * jnp.pi * t) + 0.1 * jnp.sin(jnp.pi * t), 2)
+        >>> print([round(float(x), 2) for x in frequencies[:3]], [round(float(x), 2) for x in amplitudes[:3]])
+        [0.0, 0.5, 1.0] [0.0, 0.1, 1.0]
     """
     n = curve.shape[0]
     amplitude = jnp.abs(jnp.fft.rfft(curve)) * (2.0 / n)
@@ -109,6 +151,13 @@ def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float)
 
     Raises:
         ValueError: if `strides * multiple` is not whole.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.gait import amplitude_at
+        >>> t = jnp.arange(200) / 100
+        >>> round(float(amplitude_at(0.1 * jnp.sin(jnp.pi * t), 2, 0.5)), 3)
+        0.1
     """
     line = strides * multiple
     if abs(line - round(line)) > 1e-9:
@@ -130,6 +179,12 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
         it: none were left behind, or it is not known), and the other ranges (first, last value) without period one:
         those above the critical value, and those below the islands of period one that lie below it. Taking the widest
         range, not the first, keeps a single period-one value inside the subharmonic range from passing for its end.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.gait import critical_value
+        >>> critical_value(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 2, 1, 1, 1]))
+        (3.0, [])
     """
     order = np.asarray(order, dtype=float)
     kind: Int[np.ndarray, " n"] = np.where(np.isnan(order), UNKNOWN, np.where(order == 1, REGULAR, IRREGULAR))
@@ -155,6 +210,11 @@ def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
     Returns:
         The smallest value of the range that is connected with the largest one (NaN if it does not hold there), and
         those below that range at which it holds nevertheless.
+
+    Examples:
+        >>> from jaxgait.analysis.gait import connected_range
+        >>> connected_range({0.3: False, 0.4: True, 0.5: False, 0.6: True, 0.7: True})
+        (0.6, [0.4])
     """
     edge = max((value for value in holds if not holds[value]), default=-np.inf)
     first = min((value for value in holds if value > edge), default=float("nan"))

@@ -37,11 +37,23 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
 
 
 def end_of_first(ranges: Sequence[Range]) -> float:
-    """Where the parameter, rising, leaves the first unstable range, in its unit; NaN if it leaves none."""
+    """Where the parameter, rising, leaves the first unstable range, in its unit; NaN if it leaves none.
+
+    Examples:
+        >>> from jaxgait.analysis.stability import end_of_first
+        >>> end_of_first([(1.2, 1.5), (2.0, 2.1)])
+        1.5
+    """
     return next((high for _, high in ranges if np.isfinite(high)), float("nan"))
 
 
 def widest_window(ranges: Sequence[Range]) -> Range:
-    """The widest unstable range between stable ones, in the parameter's unit; NaN if there is none."""
+    """The widest unstable range between stable ones, in the parameter's unit; NaN if there is none.
+
+    Examples:
+        >>> from jaxgait.analysis.stability import widest_window
+        >>> widest_window([(1.2, 1.5), (2.0, 2.1)])
+        (1.2, 1.5)
+    """
     inner = [r for r in ranges if np.isfinite(r).all()]
     return max(inner, key=lambda r: r[1] - r[0], default=(float("nan"), float("nan")))

@@ -135,6 +135,12 @@ def ensemble(
         ConnectionError: if no scheduler answers at the address of a cluster.
         jaxgait.ensembles.store.StoreError: if creating, continuing or writing the store fails.
         jaxgait.outcome.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"])
+        >>> print(scan.clearance.dims, scan.clearance.values.round(2))
+        ('mass',) [ -2.13 -10.46 -18.73]
     """
     if checks.flag("repair", repair) and store is None:
         raise ValueError("repair needs store: it runs damaged blocks of a store again")

@@ -118,7 +118,14 @@ def shared_times(plan: Plan) -> np.ndarray | None:
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
-    """How many trajectories ended how: sentence to count, most frequent first."""
+    """How many trajectories ended how: sentence to count, most frequent first.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import summary
+        >>> summary(ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"]))
+        {'completed': 3}
+    """
     legend = json.loads(data.attrs["status_legend"])
     codes, counts = np.unique(data["status"].to_numpy(), return_counts=True)
     order = np.argsort(-counts)
@@ -141,6 +148,13 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     """The members whose computation failed, one after the other along `member`, each with a sentence saying how.
 
     Early ends that the model foresees (a fall, a folded knee) are results, not failures.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import failed
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"])
+        >>> failed(scan).sizes["member"]
+        0
     """
     dims = data["status"].dims
     keep = data[[n for n in data.data_vars if data[n].dims == dims]]

@@ -74,6 +74,12 @@ def grid(axes: Axes) -> Members:
 
     Raises:
         ParameterError: for empty, misshapen or non-numeric axes and for names given twice.
+
+    Examples:
+        >>> from jaxgait import grid
+        >>> members = grid({"mass": [60.0, 70.0, 80.0], "stiffness": [15.0, 20.0]})
+        >>> print(members.dims, members.shape, members.size)
+        ('mass', 'stiffness') (3, 2) 6
     """
     columns = {name: _numbers(name, values) for name, values in _named(axes).items()}
     sets = [_along((name,), (len(x),), {name: x}) for name, x in columns.items()]
@@ -90,6 +96,12 @@ def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
 
     Raises:
         ParameterError: for shapes that do not agree, and for a label that contradicts the values of its parameter.
+
+    Examples:
+        >>> from jaxgait import zipped
+        >>> members = zipped({"damper.k": [1e4, 2e4], "damper.c": [500.0, 1000.0]})
+        >>> print(members.dims, members.size)
+        ('member',) 2
     """
     columns = {name: _numbers(name, x) for name, x in _named(values).items()}
     if axes is None:
@@ -117,6 +129,12 @@ def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
         ranges: for each dotted name its (lowest, highest) value.
         samples: how many.
         seed: the same seed gives the same samples.
+
+    Examples:
+        >>> from jaxgait import latin_hypercube
+        >>> members = latin_hypercube({"mass": (40.0, 100.0)}, 4)
+        >>> sorted((members.values["mass"] // 15).astype(int).tolist())  # one in each quarter of the range
+        [2, 3, 5, 6]
     """
     from scipy.stats import qmc
 
@@ -131,6 +149,12 @@ def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
         ranges: for each dotted name its (lowest, highest) value.
         samples: how many.
         seed: the same seed gives the same samples.
+
+    Examples:
+        >>> from jaxgait import sobol
+        >>> members = sobol({"mass": (40.0, 100.0), "stiffness": (15.0, 40.0)}, 256)
+        >>> print(members.dims, members.shape, round(float(members.values["mass"].mean()), 1))
+        ('sample',) (256,) 70.0
     """
     from scipy.stats import qmc
 
@@ -153,6 +177,12 @@ def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members
         ParameterError: for unknown components, and for impossible spreads, counts and seeds.
         TypeError: for anything but a model.
         MemoryError: for more samples than fit in memory.
+
+    Examples:
+        >>> from jaxgait import Bungee, cloud
+        >>> members = cloud(Bungee(), {"v": 0.5}, 8)
+        >>> print(members.dims, members.shape, list(members.values))
+        ('start',) (8,) ['initial.v']
     """
     centre = _initial_components(as_model(model))
     named = _named(spread)
@@ -177,6 +207,12 @@ def product(*sets: Members) -> Members:
     Raises:
         ParameterError: if two sets share a dimension or a parameter.
         MemoryError: if their combinations do not fit in memory; nothing has been allocated then.
+
+    Examples:
+        >>> from jaxgait import grid, product, sobol
+        >>> members = product(grid({"mass": [60.0, 70.0]}), sobol({"stiffness": (15.0, 40.0)}, 8))
+        >>> print(members.dims, members.shape)
+        ('mass', 'sample') (2, 8)
     """
     for s in sets:
         if not isinstance(s, Members):

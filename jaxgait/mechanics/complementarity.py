@@ -66,6 +66,12 @@ def contact_impulses(
         b: 2n velocities in m/s without any impulse.
         friction: n friction coefficients.
         closed: n flags; an open contact carries no impulse whatever its velocity.
+
+    Examples:
+        >>> from jaxgait.mechanics.complementarity import contact_impulses
+        >>> G, b = [[1.0, 0.0], [0.0, 1.0]], [-2.0, 0.5]  # one mass of 1 kg falls at 2 m/s and slides at 0.5 m/s
+        >>> [round(float(x), 6) for x in contact_impulses(G, b, [0.6], [True]).impulses]  # N s: it stops, and sticks
+        [2.0, -0.5]
     """
     method = enumerated if len(friction) <= MOST_ENUMERATED else projected
     return method(G, b, friction, closed)

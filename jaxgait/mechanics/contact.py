@@ -40,6 +40,11 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
 
     Raises:
         ValueError: for an unknown smoothing.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import step
+        >>> print(float(step(0.0)), round(float(step(5.0)), 3))
+        0.5 1.0
     """
     if smoothing == "tanh":
         return (1.0 + jnp.tanh(s)) / 2.0
@@ -58,6 +63,11 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
         depth: penetration in m.
         steepness: reciprocal of the smoothing depth in 1/m.
         smoothing: see the module's docstring.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import penetration
+        >>> round(float(penetration(1e-3, 1e5)), 6)
+        0.001
     """
     if smoothing == "softplus":
         return jnp.asarray(elementary.softplus(steepness * depth) / steepness)
@@ -87,7 +97,13 @@ class NormalLaw(eqx.Module):
 
 @float64_default
 class NoContact(NormalLaw):
-    """No force at any depth: the ground is switched off."""
+    """No force at any depth: the ground is switched off.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import NoContact
+        >>> float(NoContact().force(0.01, 0.0))
+        0.0
+    """
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Zero N."""
@@ -108,7 +124,13 @@ class NoContact(NormalLaw):
 
 @float64_default
 class UnilateralSpring(NormalLaw):
-    """A linear spring without damping or smoothing, which acts on one side only: ``k max(d, 0)``."""
+    """A linear spring without damping or smoothing, which acts on one side only: ``k max(d, 0)``.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import UnilateralSpring
+        >>> [float(UnilateralSpring(20.0).force(depth, 0.0)) for depth in (-1.0, 2.0)]
+        [0.0, 40.0]
+    """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive", **_ANY)
 
@@ -136,6 +158,11 @@ class LinearSpring(eqx.Module):
     For a contact that exists in one phase of a model only and ends by an event (see `jaxgait.kinds.Transition`): there
     it is smooth. A law that switches where the event is (``max(k d, 0)``) has no derivative just there, and gradients
     through the event are off in the third digit. As it pulls, it is not a `NormalLaw`.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import LinearSpring
+        >>> float(LinearSpring(20e3).force(-1e-3, 0.0))  # N: it pulls, too
+        -20.0
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive")
@@ -155,6 +182,11 @@ class KelvinVoigt(NormalLaw):
     """A spring and a damper in parallel: ``max(k d + c d', 0)``, switched on at touch-down.
 
     Source: as used by Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import KelvinVoigt
+        >>> round(float(KelvinVoigt(stiffness=1e5, damping=20.0).force(1e-3, 0.1)), 3)  # N, 1 mm deep and sinking
+        102.0
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
@@ -184,7 +216,13 @@ class KelvinVoigt(NormalLaw):
 
 @float64_default
 class Hertz(NormalLaw):
-    """Hertz's elastic contact with a linear damper: ``max(k d^n + c d', 0)``. Source: Hertz (1881)."""
+    """Hertz's elastic contact with a linear damper: ``max(k d^n + c d', 0)``. Source: Hertz (1881).
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import Hertz
+        >>> round(float(Hertz(stiffness=1e6).static_depth(1000.0)), 6)  # m under 1 kN
+        0.01
+    """
 
     stiffness: Scalar = parameter(1e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
     damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative", **_ANY)
@@ -217,6 +255,12 @@ class HuntCrossley(NormalLaw):
 
     `hunt_crossley_dissipation` gives the dissipation of a restitution. Source: Hunt and Crossley, J. Appl. Mech. 42
     (1975) 440.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import HuntCrossley, hunt_crossley_dissipation
+        >>> law = HuntCrossley(stiffness=5e4, dissipation=hunt_crossley_dissipation(0.5, 1.0))
+        >>> round(float(law.force(2e-3, 0.0)), 3)
+        100.0
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
@@ -258,6 +302,11 @@ class HystereticHertz(NormalLaw):
 
     Not smoothed: the force and its first derivative vanish at touch-down by themselves. See `hertz_stiffness` and
     `restitution_dissipation`, from Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import HystereticHertz
+        >>> round(float(HystereticHertz().static_depth(100.0)), 6)  # m under 100 N
+        0.001484
     """
 
     stiffness: Scalar = parameter(1.75e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
@@ -336,6 +385,11 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     Args:
         restitution: e, above 0 and below 1.
         velocity: v in m/s.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import hunt_crossley_dissipation
+        >>> round(float(hunt_crossley_dissipation(0.5, 1.0)), 4)
+        1.4328
     """
     e, v = jnp.asarray(restitution, dtype=float), jnp.asarray(velocity, dtype=float)
 
@@ -353,6 +407,11 @@ def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
         modulus: Young's modulus E in Pa.
         poisson: Poisson's ratio nu.
         radius: R of the sphere in m.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import hertz_stiffness
+        >>> round(float(hertz_stiffness(5e6, 0.5, 0.01)))  # a rubber sphere of 1 cm
+        888889
     """
     return 4.0 * modulus * radius**0.5 / (3.0 * (1.0 - poisson**2))
 
@@ -367,6 +426,11 @@ def restitution_dissipation(restitution: Real, approach: Real) -> Real:
     Args:
         restitution: coefficient e.
         approach: speed v of the contact at touch-down in m/s.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import restitution_dissipation
+        >>> float(restitution_dissipation(0.5, 1.0))
+        0.5625
     """
     return 0.75 * (1.0 - restitution**2) / approach
 

@@ -109,7 +109,13 @@ def _sincos_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple[Ar
 
 @float64_default
 def sincos(x: Real) -> tuple[RealArray, RealArray]:
-    """Sine and cosine of an angle in rad, at the cost of one of them."""
+    """Sine and cosine of an angle in rad, at the cost of one of them.
+
+    Examples:
+        >>> from jaxgait.mechanics.elementary import sincos
+        >>> [round(float(x), 6) for x in sincos(1.0)]
+        [0.841471, 0.540302]
+    """
     return _sincos_rule(jnp.asarray(x))
 
 
@@ -181,7 +187,13 @@ def _arctan2_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) ->
 
 @float64_default
 def arctan2(y: Real, x: Real) -> RealArray:
-    """Angle in rad of the point (x, y) from the x axis, above -pi and up to pi."""
+    """Angle in rad of the point (x, y) from the x axis, above -pi and up to pi.
+
+    Examples:
+        >>> from jaxgait.mechanics.elementary import arctan2
+        >>> round(float(arctan2(1.0, -1.0)), 6)
+        2.356194
+    """
     y, x = jnp.broadcast_arrays(y, x)
     return _arctan2_rule(y, x)
 
@@ -224,5 +236,11 @@ def _softplus_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
 
 @float64_default
 def softplus(x: Real) -> RealArray:
-    """Smooth positive part ``log(1 + exp(x))``. No dimension."""
+    """Smooth positive part ``log(1 + exp(x))``. No dimension.
+
+    Examples:
+        >>> from jaxgait.mechanics.elementary import softplus
+        >>> round(float(softplus(0.0)), 6)
+        0.693147
+    """
     return _softplus_rule(jnp.asarray(x))

@@ -127,6 +127,14 @@ def psi_at(bars: FourBar, knee_angle: Scalar) -> Scalar:
 
     The direction of the lower bar is known, so that AD, BC and the vector from A to B plus the bar close a triangle. Of
     its two assemblies the smaller psi is the working one; the other lies beyond the extremum of the knee angle.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.mechanics.fourbar import close, psi_at, shank_angle
+        >>> bars = Prosthesis().linkage.bars
+        >>> bent = close(bars, psi_at(bars, 1.0))
+        >>> round(float(shank_angle(bars, bent)), 6)  # minus the flexion in rad
+        -1.0
     """
     base = bars.l_CD * bolted(bars.gamma2 - knee_angle) - bars.l_AB * bolted(bars.gamma1)
     distance = jnp.sqrt(dot(base, base))

@@ -50,6 +50,11 @@ def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "
 
     Raises:
         ValueError: for an unknown regularisation.
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import sign
+        >>> [round(float(sign(v, 1e-3, "tanh")), 3) for v in (-0.1, 0.0, 1e-3)]
+        [-1.0, 0.0, 0.762]
     """
     s = velocity / slip_velocity
     if regularisation == "arctan":
@@ -63,7 +68,13 @@ def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "
 
 @float64_default
 def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_velocity: Real) -> RealArray:
-    """Friction coefficient that falls from static to kinetic with the sliding speed in m/s (Gaussian, Stribeck)."""
+    """Friction coefficient that falls from static to kinetic with the sliding speed in m/s (Gaussian, Stribeck).
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import falling_coefficient
+        >>> [round(float(falling_coefficient(v, 0.8, 0.6, 0.01)), 3) for v in (0.0, 0.01, 1.0)]
+        [0.8, 0.674, 0.6]
+    """
     return kinetic + (static - kinetic) * jnp.exp(-((speed / stribeck_velocity) ** 2))
 
 
@@ -104,7 +115,14 @@ class FrictionLaw(eqx.Module):
 
 @float64_default
 class Coulomb(FrictionLaw):
-    """Regularised Coulomb friction: ``-mu N sign(v)``. Source: Threlfall, Mech. Mach. Theory 13 (1978) 475."""
+    """Regularised Coulomb friction: ``-mu N sign(v)``. Source: Threlfall, Mech. Mach. Theory 13 (1978) 475.
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import Coulomb
+        >>> force, memory = Coulomb(0.6).force(0.5, 100.0)  # sliding forward at 0.5 m/s under 100 N
+        >>> print(round(float(force), 1), memory)
+        -60.0 None
+    """
 
     coefficient: Scalar = parameter(0.6, unit="1", doc="friction coefficient", bounds="nonnegative")
     slip_velocity: Scalar = parameter(
@@ -131,6 +149,12 @@ class Stribeck(FrictionLaw):
 
     Source: Stribeck's falling characteristic as a Gaussian, after Armstrong-Helouvry, Dupont and Canudas de Wit,
     Automatica 30 (1994) 1083.
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import Stribeck
+        >>> force, memory = Stribeck(static=0.9, kinetic=0.6).force(0.5, 100.0)
+        >>> print(round(float(force), 1), memory)
+        -60.0 None
     """
 
     static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="nonnegative")
@@ -170,6 +194,13 @@ class Bristle(FrictionLaw):
     bristle go once the contact has opened. A static load is held without creep.
 
     Source: Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419, per unit load.
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import Bristle
+        >>> law = Bristle()
+        >>> force, rate = law.force(0.0, 100.0, 1e-4)  # at rest, the bristles bent by 0.1 mm
+        >>> print(round(float(force), 1), float(rate))
+        -15.0 0.0
     """
 
     stiff: ClassVar[bool] = False

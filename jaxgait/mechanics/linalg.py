@@ -33,7 +33,7 @@ class LU(NamedTuple):
     factors: tuple[tuple[Array, ...], ...]
     """Row i holds the multipliers of L left of the diagonal and the row of U to its right."""
     reciprocals: tuple[Array, ...]
-    """1 / U[i][i]: divisions are expensive and shared by all right-hand sides."""
+    """`1 / U[i][i]`: divisions are expensive and shared by all right-hand sides."""
     swaps: tuple[Array, ...]
     """Whether rows k and i > k were exchanged, for all pairs (k, i) in lexical order; empty without pivoting."""
 
@@ -103,7 +103,13 @@ def lu_solve(lu: LU, b: Vector) -> list[Array]:
 
 @float64_default
 def solve(A: Matrix, b: Vector, *, pivoting: bool = True) -> list[Array]:
-    """Solves `A x = b` by elimination; see `lu`."""
+    """Solves `A x = b` by elimination; see `lu`.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import solve
+        >>> [float(x) for x in solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])]
+        [1.0, 2.0]
+    """
     return lu_solve(lu(A, pivoting=pivoting), b)
 
 
@@ -111,9 +117,9 @@ class LDL(NamedTuple):
     """Factors ``L D L^T`` of a symmetric matrix, see `ldl`."""
 
     lower: tuple[tuple[Array, ...], ...]
-    """Row i holds L[i][0..i-1]; the diagonal of L is one."""
+    """Row i holds `L[i][0..i-1]`; the diagonal of L is one."""
     reciprocals: tuple[Array, ...]
-    """1 / D[i]."""
+    """`1 / D[i]`."""
 
 
 @float64_default
@@ -161,13 +167,25 @@ def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
 
 @float64_default
 def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
-    """Solves `A x = b` for a symmetric definite `A`, such as a mass matrix."""
+    """Solves `A x = b` for a symmetric definite `A`, such as a mass matrix.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import solve_symmetric
+        >>> [round(float(x), 6) for x in solve_symmetric([[4.0, 1.0], [1.0, 3.0]], [5.0, 4.0])]
+        [1.0, 1.0]
+    """
     return ldl_solve(ldl(A), b)
 
 
 @float64_default
 def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
-    """Solves two equations by Cramer's rule: one division, no pivoting needed."""
+    """Solves two equations by Cramer's rule: one division, no pivoting needed.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import solve2
+        >>> [float(x) for x in solve2([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])]
+        [1.0, 2.0]
+    """
     (a, b_), (c, d) = A
     u, v = b
     r = 1.0 / (a * d - b_ * c)
@@ -176,7 +194,13 @@ def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
 
 @float64_default
 def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    """Vector product of two triples."""
+    """Vector product of two triples.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import cross
+        >>> [float(x) for x in cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
+        [0.0, 0.0, 1.0]
+    """
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
@@ -188,7 +212,13 @@ def dot(a: Vector, b: Vector) -> Scalar:
 
 @float64_default
 def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
-    """Solves three equations by Cramer's rule: one division, no pivoting needed."""
+    """Solves three equations by Cramer's rule: one division, no pivoting needed.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import solve3
+        >>> [float(x) for x in solve3([[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 5.0]], [2.0, 4.0, 10.0])]
+        [1.0, 1.0, 2.0]
+    """
     columns = list(zip(*A, strict=True))
     normal = cross(columns[1], columns[2])
     r = 1.0 / dot(columns[0], normal)

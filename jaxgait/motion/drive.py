@@ -50,7 +50,14 @@ class Wave(NamedTuple):
 
 @float64_default
 def wave(t: Scalar, period: Scalar, harmonics: int) -> Wave:
-    """Harmonics of the phase of time `t` in s by angle addition: one sine and one cosine in all."""
+    """Harmonics of the phase of time `t` in s by angle addition: one sine and one cosine in all.
+
+    Examples:
+        >>> from jaxgait.motion.drive import wave
+        >>> w = wave(0.25, 1.0, 2)
+        >>> print([round(float(x), 6) for x in w.cos], [round(float(x), 6) for x in w.sin])
+        [0.0, -1.0] [1.0, 0.0]
+    """
     cycles = t / period
     sin1, cos1 = elementary.sincos((2.0 * math.pi) * (cycles - jnp.floor(cycles)))
     cos, sin = [cos1], [sin1]
@@ -62,7 +69,15 @@ def wave(t: Scalar, period: Scalar, harmonics: int) -> Wave:
 
 @float64_default
 class FourierSeries(eqx.Module):
-    """A periodic signal ``a0 + sum_h a_h cos(h w t) + b_h sin(h w t)``."""
+    """A periodic signal ``a0 + sum_h a_h cos(h w t) + b_h sin(h w t)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.drive import FourierSeries, wave
+        >>> signal = FourierSeries(1.0, np.zeros(1), np.ones(1)).jet(wave(0.25, 1.0, 1))
+        >>> print(round(float(signal.value), 6), round(float(signal.rate), 6))
+        2.0 0.0
+    """
 
     a0: Scalar
     a: Float[ArrayLike, " harmonics"]
@@ -100,6 +115,12 @@ class GaitDrive(eqx.Module):
     x is forward, y up, the floor is y = 0. Angles in rad: thigh from the downward vertical (positive: forward), knee
     flexion positive, ankle dorsiflexion positive (foot against shank). `hip_x` is the hip's progression less `speed *
     t`.
+
+    Examples:
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> drive = reference_gait()
+        >>> round(float(drive.knee_angle(0.72 * drive.period)), 2)  # rad, in swing
+        1.08
     """
 
     period: Scalar
@@ -135,6 +156,13 @@ def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
     """The same path walked `factor` times as fast: the period shrinks, the speed grows, the stride length stays.
 
     The factor has no dimension.
+
+    Examples:
+        >>> from jaxgait.motion.drive import at_cadence, reference_gait
+        >>> drive = reference_gait()
+        >>> fast = at_cadence(drive, 1.1)
+        >>> print(round(float(drive.period / fast.period), 6), round(float(fast.speed / drive.speed), 6))
+        1.1 1.1
     """
     return eqx.tree_at(lambda d: (d.period, d.speed), drive, (drive.period / factor, drive.speed * factor))
 
@@ -147,6 +175,13 @@ def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("
         drive: the walk.
         factor: of all harmonics, without dimension.
         signals: which: hip_x, hip_y, thigh, knee, ankle.
+
+    Examples:
+        >>> from jaxgait.motion.drive import reference_gait, with_amplitude
+        >>> drive = reference_gait()
+        >>> higher = with_amplitude(drive, 1.1)
+        >>> round(float(higher.hip_y.a[0] / drive.hip_y.a[0]), 6)
+        1.1
     """
     where = lambda d: tuple(c for name in signals for c in (getattr(d, name).a, getattr(d, name).b))
     return eqx.tree_at(where, drive, tuple(factor * jnp.asarray(c) for c in where(drive)))
@@ -160,6 +195,11 @@ def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
 
     Raises:
         ValueError: for no drives, or unequal numbers of harmonics.
+
+    Examples:
+        >>> from jaxgait.motion.drive import at_cadence, reference_gait, stacked
+        >>> stacked([reference_gait(), at_cadence(reference_gait(), 1.1)]).period.shape
+        (2,)
     """
     counts = {np.shape(d.thigh.a)[-1] for d in drives}
     if len(counts) != 1:
@@ -180,6 +220,12 @@ def reference_gait(name: str = REFERENCE_GAITS[0]) -> GaitDrive:
 
     Raises:
         ValueError: for an unknown name.
+
+    Examples:
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> drive = reference_gait()
+        >>> print(drive.name, round(float(drive.period), 3), round(float(drive.speed), 2))
+        rajagopal_1.26ms 1.127 1.26
     """
     record = gait_record(name)
     series = {k: FourierSeries(s["a0"], np.array(s["a"]), np.array(s["b"])) for k, s in record["signals"].items()}

@@ -16,6 +16,12 @@ def gait_record(name: str) -> dict[str, Any]:
 
     Raises:
         ValueError: for an unknown name.
+
+    Examples:
+        >>> from jaxgait.motion.drive import REFERENCE_GAITS
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> gait_record(REFERENCE_GAITS[0])["height_m"]
+        1.829
     """
     if name not in REFERENCE_GAITS:
         raise ValueError(f"no embedded gait {name!r}; there are {', '.join(REFERENCE_GAITS)}")

@@ -104,7 +104,15 @@ class Series(NamedTuple):
 
 
 def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
-    """The series with so many harmonics that is nearest to one period of even samples. In the unit of the samples."""
+    """The series with so many harmonics that is nearest to one period of even samples. In the unit of the samples.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.stride import fourier
+        >>> series = fourier(2.0 + np.sin(2 * np.pi * np.arange(16) / 16), 2)
+        >>> print(round(series.a0, 6), series.b.round(6))
+        2.0 [1. 0.]
+    """
     c = np.fft.rfft(samples) / samples.size
     return Series(float(c[0].real), 2 * c[1 : harmonics + 1].real, -2 * c[1 : harmonics + 1].imag)
 

@@ -108,6 +108,13 @@ def judge(stride: Stride, harmonics: int | None = None) -> Verdict:
 
     Raises:
         MotionFormatError: if it cannot be taken as samples of one period at all (see `motion.stride.close`).
+
+    Examples:
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import judge
+        >>> verdict = judge(embedded_stride("rajagopal_1.26ms"))
+        >>> print(verdict.usable, round(verdict.stride_length, 2))
+        True 1.42
     """
     with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found, not warned of
         measured = _measured(stride, (stride.harmonics or HARMONICS) if harmonics is None else harmonics)

@@ -47,6 +47,20 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
         assured: see `jaxgait.native.native`.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import looped, native
+        >>> def swing(length):  # a pendulum's angle in rad after 1 s, by midpoint steps
+        ...     def step(s):
+        ...         t, x, v = s
+        ...         middle_x, middle_v = x + 5e-3 * v, v - 5e-3 * 9.81 / length * jnp.sin(x)
+        ...         return t + 0.01, x + 0.01 * middle_v, v - 0.01 * 9.81 / length * jnp.sin(middle_x)
+        ...     return jax.lax.while_loop(lambda s: s[0] < 0.995, step, (0.0, 0.1, 0.0))[1]
+        >>> angles = jax.jit(native(jax.vmap(looped(swing))))
+        >>> [round(float(x), 3) for x in angles(jnp.array([0.5, 1.0, 2.0]))]
+        [-0.028, -0.1, -0.06]
     """
     evaluate = lambda program, args: _evaluate(program, args, tuple(assured))
     return made_of(rewritten(function, evaluate, anywhere=True), "looped", function, tuple(assured))
@@ -129,6 +143,19 @@ def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 
     Raises:
         FileNotFoundError: if a processor is asked for and there is no `ptxas`.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import explain
+        >>> def swing(length):  # a pendulum's angle in rad after 1 s, by midpoint steps
+        ...     def step(s):
+        ...         t, x, v = s
+        ...         middle_x, middle_v = x + 5e-3 * v, v - 5e-3 * 9.81 / length * jnp.sin(x)
+        ...         return t + 0.01, x + 0.01 * middle_v, v - 0.01 * 9.81 / length * jnp.sin(middle_x)
+        ...     return jax.lax.while_loop(lambda s: s[0] < 0.995, step, (0.0, 0.1, 0.0))[1]
+        >>> explain(swing, 1.0).startswith("a kernel of")
+        True
     """
     return "\n".join(_described(loop, gpu) for loop in outermost(function, *args, assured=assured)) or "no loops"
 

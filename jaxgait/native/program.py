@@ -29,6 +29,14 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
             branches.
         assured: beginnings of the messages of checks (`equinox.error_if`) that the caller has made sure of: they are
             left out, see `jaxgait.native.checks`.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import native
+        >>> falls = jax.jit(native(jax.vmap(lambda v: v**2 / (2 * 9.81))))
+        >>> [round(float(h), 3) for h in falls(jnp.array([1.0, 2.0]))]
+        [0.051, 0.204]
     """
     evaluate = lambda program, args: _evaluate(program, args, assured)
     return made_of(rewritten(function, evaluate), "native", function, tuple(assured))

@@ -163,6 +163,13 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     Args:
         function: see `native`; leaves of its arguments that are no arrays must be hashable.
         assured: see `native`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import kept
+        >>> double = kept(lambda x: 2.0 * x)
+        >>> float(double(jnp.array(3.0)))
+        6.0
     """
     ours = native(function, assured=assured)
     made: dict[Any, Callable[..., Any]] = {}

@@ -67,6 +67,16 @@ def constrained_search(
 
     Raises:
         ValueError: the start is outside the bounds, the function gives no vector, or a value there is not finite.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait.optimization.constrained import constrained_search
+        >>> def cost(x):  # the point of the line x + y >= 1 that is nearest to the origin
+        ...     return jnp.stack([x @ x, x[0] + x[1] - 1.0])
+        >>> found = constrained_search(cost, np.array([2.0, 0.0]), [(-3.0, 3.0), (-3.0, 3.0)])
+        >>> [round(float(v), 4) for v in found.end.x]
+        [0.5, 0.5]
     """
     low, high = np.array(bounds, dtype=float).T
     start = np.asarray(start, dtype=float)

@@ -87,6 +87,13 @@ def optimize(
         ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number, and a
             checkpoint of another search.
         jaxgait.outcome.NoResult: if every trajectory of every start failed, or no start came within the limits.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> {name: round(value, 2) for name, value in found.best.items()}  # the softest rope that is safe
+        {'stiffness': 26.31}
     """
     space = Space(as_model(model), over)
     if (maximize is None) == (minimize is None):

@@ -58,6 +58,12 @@ def at_least(what: Objective, value: float | int) -> Limit:
 
     Raises:
         jaxgait.parameters.ParameterError: for a value that is no finite number.
+
+    Examples:
+        >>> from jaxgait.optimization.goals import at_least
+        >>> limit = at_least("peak_flexion", 60.0)
+        >>> print(limit.what, limit.value, limit.at_least)
+        peak_flexion 60.0 True
     """
     return Limit(what, real(value, "the value of a limit"))
 
@@ -67,6 +73,11 @@ def at_most(what: Objective, value: float | int) -> Limit:
 
     Raises:
         jaxgait.parameters.ParameterError: for a value that is no finite number.
+
+    Examples:
+        >>> from jaxgait.optimization.goals import at_most
+        >>> at_most("peak_rope_force", 3000.0).at_least
+        False
     """
     return Limit(what, real(value, "the value of a limit"), at_least=False)
 
@@ -76,6 +87,11 @@ def limit(given: Limit | str) -> Limit:
 
     Raises:
         ValueError: for anything else.
+
+    Examples:
+        >>> from jaxgait.optimization.goals import limit
+        >>> limit("peak_flexion >= 60").value
+        60.0
     """
     if isinstance(given, Limit):
         return given

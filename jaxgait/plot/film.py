@@ -62,6 +62,13 @@ def animate(
 
     Raises:
         ValueError: for something else than runs over time, mechanisms without a scene, and impossible speeds.
+
+    Examples:
+        >>> from jaxgait import Bungee, animate, simulate
+        >>> from jaxgait.plot.film import save
+        >>> film = animate(simulate(Bungee(), duration=20.0), speed=20.0, fps=5)
+        >>> save(film, "jump.gif").name
+        'jump.gif'
     """
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
     scenes = {title: scene(run, model) for title, run in runs.items()}

@@ -60,6 +60,11 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
     Args:
         quantity: its name, or a labelled array with the attributes `long_name` and `units`.
         unit: as on the array if None.
+
+    Examples:
+        >>> from jaxgait.plot.style import axis_label
+        >>> axis_label("knee angle", "deg")
+        'knee angle (deg)'
     """
     if isinstance(quantity, xr.DataArray):
         unit = str(quantity.attrs.get("units", "")) if unit is None else unit
@@ -68,7 +73,13 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
 
 
 def kinds() -> tuple[str, ...]:
-    """Endings of the names of pictures that can be written."""
+    """Endings of the names of pictures that can be written.
+
+    Examples:
+        >>> from jaxgait.plot.style import kinds
+        >>> "png" in kinds()
+        True
+    """
     return tuple(sorted(Figure().canvas.get_supported_filetypes()))
 
 

@@ -205,7 +205,14 @@ class FixedPoint(NamedTuple):
 
 
 def iterated(return_map: ReturnMap, order: int) -> ReturnMap:
-    """The return map applied `order` times."""
+    """The return map applied `order` times.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.periodic import iterated
+        >>> float(iterated(lambda a, z: a * z, 3)(2.0, jnp.array([1.0]))[0])
+        8.0
+    """
     if order == 1:
         return return_map
     return float64_default(lambda model, z: jax.lax.scan(lambda x, _: (return_map(model, x), None), z, length=order)[0])
@@ -220,6 +227,13 @@ def linearised(
     In the units of the section.
 
     Each component is in the unit of its coordinate.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.periodic import linearised
+        >>> value, slope = linearised(lambda a, z: a * z**2, 3.0, jnp.array([2.0]))
+        >>> print(float(value[0]), float(slope[0, 0]))
+        12.0 12.0
     """
 
     def twice(x: Point) -> tuple[Array, Array]:
@@ -237,6 +251,12 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
     In the units of the section.
 
     Each component is in the unit of its coordinate.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.periodic import orbit
+        >>> [round(float(z[0]), 3) for z in orbit(lambda a, z: a * z * (1.0 - z), 3.2, jnp.array([0.5]), 4)]
+        [0.8, 0.512, 0.8, 0.513]
     """
 
     def one(z: Point, _: None) -> tuple[Point, Point]:
@@ -285,6 +305,15 @@ def fixed_point(
     Raises:
         ValueError: for an impossible guess, count or tolerance (as far as they are not traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.periodic import CONVERGED, fixed_point
+        >>> def henon(a, z):
+        ...     return jnp.stack([1.0 - a * z[0] ** 2 + z[1], 0.3 * z[0]])
+        >>> gait = fixed_point(henon, 0.2, jnp.array([0.5, 0.2]))
+        >>> print(int(gait.status) == CONVERGED, [round(float(x), 4) for x in gait.z])
+        True [1.0895, 0.3268]
     """
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
     found = root(Closing(return_map, order), z0, model, tolerance=tolerance, max_steps=max_iterations)

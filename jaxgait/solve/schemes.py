@@ -22,7 +22,14 @@ SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Marching
 
 
 def schemes(model: Model) -> list[type[Scheme]]:
-    """The schemes that can move a model, its default first."""
+    """The schemes that can move a model, its default first.
+
+    Examples:
+        >>> from jaxgait import RigidWalker
+        >>> from jaxgait.solve.schemes import schemes
+        >>> [scheme.__name__ for scheme in schemes(RigidWalker())]
+        ['TimeStepping']
+    """
     return [scheme for scheme in SCHEMES if scheme.suits(model)]
 
 
@@ -46,6 +53,12 @@ def scheme_for(
     Raises:
         ValueError: for a scheme that does not suit the model, an option that it does not have, and impossible values.
         TypeError: for something that is not a scheme.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.schemes import scheme_for
+        >>> scheme_for(Bungee(), rtol=1e-6).describe()["rtol"]
+        1e-06
     """
     chosen = given_options(options)
     if isinstance(scheme, Scheme):

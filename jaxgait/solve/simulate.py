@@ -82,6 +82,12 @@ def simulate(
         jaxgait.parameters.ParameterError: for impossible parameters.
         ValueError: for an impossible time span, sample count, tolerance, precision or initial state, and for options
             that the scheme does not have.
+
+    Examples:
+        >>> from jaxgait import Bungee, simulate
+        >>> run = simulate(Bungee(), duration=20.0)
+        >>> print(run.attrs["status_text"], round(float(run.height.min()), 2), run.height.attrs["units"])
+        completed -10.46 m
     """
     model = as_model(model)
     model.validate()

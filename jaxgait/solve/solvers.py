@@ -22,6 +22,11 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
 
     Raises:
         ValueError: for anything else.
+
+    Examples:
+        >>> from jaxgait.solve.solvers import as_solver
+        >>> type(as_solver("Rodas5P")).__name__
+        'Rodas5P'
     """
     if isinstance(solver, diffrax.AbstractSolver):
         return solver

@@ -233,7 +233,13 @@ def fixed() -> Joint:
 
 @float64_default
 def hinge(axis: Axis) -> Joint:
-    """One rotation about an axis, angle in rad."""
+    """One rotation about an axis, angle in rad.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import hinge
+        >>> hinge((0.0, 1.0, 0.0)).nq
+        1
+    """
     return screws(("turn", axis))
 
 

@@ -130,6 +130,13 @@ class Tree(Topology):
 
         Raises:
             ValueError: for a repeated name or a parent that does not come before its child.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
+            >>> trunk, leg = Link("trunk", None, free(), mass=50.0), Link("leg", "trunk", hinge((0, 1, 0)), mass=10.0)
+            >>> tree = Tree.build(trunk, leg)
+            >>> print(tree.names, tree.nq, tree.nv)
+            ('trunk', 'leg') 8 7
         """
         names = [link.name for link in links]
         parents = []

@@ -81,7 +81,14 @@ MEASURES = table(
 
 @float64_default
 def clearance(bungee: Bungee) -> Float[Array, ""]:
-    """Height in m of the lowest point above the ground: the jump is safe where it is positive."""
+    """Height in m of the lowest point above the ground: the jump is safe where it is positive.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.models.bungee.measures import clearance
+        >>> round(float(clearance(Bungee())), 2)
+        -10.46
+    """
     return bungee.ground - lowest_point(bungee).x
 
 
@@ -100,6 +107,12 @@ def critical_value(bungee: Bungee, name: str) -> float:
     Raises:
         jaxgait.parameters.ParameterError: for an unknown name, or an impossible bungee.
         ValueError: if the clearance does not change sign there: no value makes the jump just safe.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.models.bungee.measures import critical_value
+        >>> round(critical_value(Bungee(), "stiffness"), 2)  # N/m: just safe
+        26.31
     """
     info = parameter_info(bungee, name)
     if np.ndim(info.value) != 0:

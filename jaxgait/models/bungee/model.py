@@ -41,7 +41,13 @@ class BungeeState(NamedTuple):
 
 
 class Bungee(Model):
-    """A jumper on an elastic rope; see the module's docstring for the picture and the equation."""
+    """A jumper on an elastic rope; see the module's docstring for the picture and the equation.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> float(Bungee(mass=80.0).initial_state().x)  # m: the ledge is above the point where the rope is taut
+        -30.0
+    """
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER)
     stiffness: Scalar = parameter(20.0, unit="N/m", doc="rope stiffness", bounds="positive", source=_PAPER, of="rope")

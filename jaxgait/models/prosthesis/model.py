@@ -64,7 +64,13 @@ from jaxgait.precision import float64_default
 
 
 class Prosthesis(Model):
-    """The leg of the module's docstring as a value; its defaults are the reference set R2 with the embedded gait."""
+    """The leg of the module's docstring as a value; its defaults are the reference set R2 with the embedded gait.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> round(float(Prosthesis().period), 3)  # s, of the measured stride
+        1.127
+    """
 
     linkage: Linkage = Linkage()
     segments: Segments = Segments()
