@@ -44,7 +44,7 @@ def table(rows: int) -> xr.Dataset:
     leg = with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
     own = {name: (float(get_parameter(leg, name)), share) for name, share in RANGES.items()}
     over = {name: ((1.0 - share) * x, (1.0 + share) * x) for name, (x, share) in own.items()}
-    return sensitivity(leg, over, MEASURES, rows=rows, strides=STRIDES, rtol=RTOL, progress=False)
+    return sensitivity(leg, over, MEASURES, rows=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
 
 
 def picture(found: xr.Dataset) -> Figure:
