@@ -29,6 +29,7 @@ from jaxgait.solve.time_stepping import march
 
 ALONE = {
     "jaxgait.analysis.gait.connected_range": "NumPy",
+    "jaxgait.analysis.sensitivity": "NumPy, on ensembles that take a precision",
     "jaxgait.arguments": "reads text",
     "jaxgait.checks": "checks",
     "jaxgait.commands": "take --precision",

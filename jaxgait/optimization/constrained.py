@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
 from jaxgait import precision
+from jaxgait.optimization.methods import restored
 
 __all__ = ["Found", "Point", "constrained_search"]
 
@@ -55,7 +56,7 @@ def constrained_search(
     steps: int = 50,
     tolerance: float = 1e-6,
 ) -> Found:
-    """Minimises under constraints by SLSQP, in float64.
+    """Minimises under constraints by SLSQP, in float64; where they are exceeded at the end, Newton's method mends it.
 
     Args:
         function: differentiable, gives the objective, then the slacks that must not be negative: shape (1 + m,). All of
@@ -95,7 +96,11 @@ def constrained_search(
             method="SLSQP",
             options={"maxiter": steps, "ftol": tolerance},
         )
-        end = _point(result.x, at(result.x)[0])
+        width = high - low
+        unit = restored(
+            lambda u: at(low + u * width)[0][1:], lambda u: at(low + u * width)[1][1:] * width, (result.x - low) / width
+        )
+        end = _point(low + unit * width, at(low + unit * width)[0])
     return Found(end, tuple(at.visited), int(result.nit), str(result.message))
 
 

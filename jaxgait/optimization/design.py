@@ -71,7 +71,8 @@ def optimize(
         learning_rate: first step of Adam as a fraction of the box; it falls to a tenth of that along a cosine.
         tolerance: relative change of the objective at which a start stops.
         stability: modulus of the largest Floquet multiplier from which on a gait counts as failed, since no walk stays
-            on it. It may be exceeded on the way from a start where it is.
+            on it. It may be exceeded on the way. If all starts end where it is, they continue from their best
+            stable gaits and no longer exceed it.
         seed: of the Sobol points.
         checkpoint: a file to which every evaluation is added; the same call on an existing file takes them from there
             and continues.

@@ -30,7 +30,19 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.together import Ask
 
-__all__ = ["EDGE", "FAILED", "GRADIENT_FREE", "KEPT", "LIMITED", "METHODS", "SERIAL", "Ended", "Scaled", "Settings"]
+__all__ = [
+    "EDGE",
+    "FAILED",
+    "GRADIENT_FREE",
+    "KEPT",
+    "LIMITED",
+    "METHODS",
+    "SERIAL",
+    "Ended",
+    "Scaled",
+    "Settings",
+    "restored",
+]
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box: the objective is scaled so that its slope asks for that."""
@@ -199,20 +211,30 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], E
             x = ended.x
             if name in GRADIENT_FREE or not (gained and ended.converged and at.steep(x) and at.begin(x)):
                 break
-        return ended._replace(x=_restored(at, ended.x, settings))
+        return ended._replace(x=restored(at.slack, at.slack_slopes, ended.x) if settings.goal.limits else ended.x)
 
     return search
 
 
-def _restored(at: Scaled, x: np.ndarray, settings: Settings) -> np.ndarray:
-    """The nearest point that keeps the limits, by Newton's method on those that are exceeded."""
+def restored(
+    slack_at: Callable[[np.ndarray], np.ndarray],
+    slopes_at: Callable[[np.ndarray], np.ndarray],
+    x: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, " n"]:
+    """The nearest point that keeps limits, by Newton's method on those that are exceeded.
+
+    Args:
+        slack_at: what is left of the limits at a point, of order one (no dimension), (limits,).
+        slopes_at: its derivative, (limits, n).
+        x: a point of the unit box that nearly keeps them.
+    """
     margin = 0.1 * KEPT
-    for _ in range(RESTORING if settings.goal.limits else 0):
-        slack = at.slack(x)
+    for _ in range(RESTORING):
+        slack = slack_at(x)
         exceeded = np.flatnonzero(slack < 0.0)
         if not exceeded.size or slack.min() >= -KEPT:
             break
-        slopes = at.slack_slopes(x)[exceeded]
+        slopes = slopes_at(x)[exceeded]
         free = np.ones(len(x), bool)
         for _ in range(len(x)):  # what would leave the box stays on its wall
             step = np.zeros(len(x))

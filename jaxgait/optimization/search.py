@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Search:
         self._settings, self._stability = settings, stability
         self._file = checkpoint
         self._rows: list[list[Row]] = []
-        self._stable: list[bool] = []
+        self._strict = False
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
         """Searches from the points `x` of the unit box (no dimension), to the end.
@@ -65,23 +65,36 @@ class Search:
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
         """
-        self._rows, self._stable = [[] for _ in x], [False] * len(x)
-        search = METHODS[self._method]
-        lanes = [lambda ask, x0=x0: search(ask, x0, self._settings) for x0 in x]
+        self._rows, self._strict = [[] for _ in x], False
         shown = None if progress is None else not progress
         with (
             Checkpoint(self._file, self._fingerprint(x)) as self._known,
             tqdm(desc="optimize", unit="run", disable=shown) as self._bar,
         ):
-            ended = self._run(lanes)
-        return self._summed_up(x, ended)
+            ended = self._run(dict(enumerate(x)))
+            if not any(self._allowed(self._end(i, end)) for i, end in ended.items()):
+                self._strict = True
+                ended |= self._run(self._last_stable(ended))
+        return self._summed_up(x, [ended[i] for i in range(len(x))])
 
-    def _run(self, lanes: Sequence[Callable[[Ask], Ended]]) -> list[Ended]:
+    def _run(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
         """Side by side, or one after the other where the library holds a lock while it searches."""
+        search, who = METHODS[self._method], list(begin)
+        lanes: list[Callable[[Ask], Ended]] = [lambda ask, i=i: search(ask, begin[i], self._settings) for i in who]
         if self._method not in SERIAL:
-            return together(lanes, self._answer)
-        one = lambda i: lambda who, questions: self._answer([i], questions)
-        return [together([lane], one(i))[0] for i, lane in enumerate(lanes)]
+            found = together(lanes, lambda asking, questions: self._answer([who[i] for i in asking], questions))
+            return dict(zip(who, found, strict=True))
+        one = lambda i: lambda _, questions: self._answer([i], questions)
+        return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
+
+    def _last_stable(self, ended: Mapping[int, Ended]) -> dict[int, np.ndarray]:
+        """The best stable gait of each start that ended on one that is not stable, to go on from."""
+        sign, found = self._settings.sign, {}
+        for i, end in ended.items():
+            stable = [row for row in self._rows[i] if row.found.fine and row.found.multiplier < self._stability]
+            if stable and self._end(i, end).found.multiplier >= self._stability:
+                found[i] = max(stable, key=lambda row: sign * row.found.values[0]).x
+        return found
 
     def _fingerprint(self, x: np.ndarray) -> dict[str, Any]:
         """What the evaluations of a search depend on, as far as it can be written down."""
@@ -127,13 +140,13 @@ class Search:
         return [back[row.who].pop(0).found for row in rows]
 
     def _judged(self, row: Row) -> Row:
-        """A gait that is not stable counts as failed once its start has seen a stable one."""
-        found = row.found
-        unstable = bool(found.multiplier >= self._stability)
-        stable = self._stable[row.who] = self._stable[row.who] or bool(found.fine and not unstable)
-        if not (unstable and stable):
+        """Once it is known where gaits lose their stability, one that is not stable counts as failed.
+
+        Before, a search may cross a band where gaits are not stable: their objective is smooth there too.
+        """
+        if not (self._strict and row.found.multiplier >= self._stability):
             return row
-        return row._replace(found=found._replace(status=np.int32(UNSTABLE)))
+        return row._replace(found=row.found._replace(status=np.int32(UNSTABLE)))
 
     def _best_so_far(self) -> float:
         sign = self._settings.sign

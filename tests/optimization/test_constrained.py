@@ -23,6 +23,11 @@ def test_the_optimum_lies_on_the_limit():
     assert 1 < found.steps < 50 and "success" in found.why_stopped
 
 
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-2, 1e-3])
+def test_limits_are_kept_however_early_a_search_stops(tolerance):
+    assert constrained_search(nearest, np.array([0.1, 0.1]), BOX, tolerance=tolerance).end.slack >= -1e-8
+
+
 def test_the_best_point_keeps_its_limits():
     point = lambda objective, *slack: Point(np.zeros(1), objective, np.array(slack))
     visited = point(3.0, 1.0, 1.0), point(1.0, 2.0, -1e-3), point(2.0, 0.0, 0.5)

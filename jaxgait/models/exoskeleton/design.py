@@ -29,7 +29,8 @@ START = np.array([0.28, np.pi / 2, 0.3, 0.45, 1.8, 0.03])
 """Our example."""
 LOW = np.array([0.10, 1.0, 0.05, 0.15, 0.8, -0.10])
 HIGH = np.array([0.45, 2.1, 0.80, 1.40, 3.0, 0.10])
-FEASIBLE = 1e-6
+FEASIBLE = 1e-8
+"""By how much a margin may be missed."""
 ROUNDING = 1.5
 """Power in W over which the search rounds the kink of positive work, so that its steps do not stall there."""
 CLEARANCE = 0.01
@@ -78,19 +79,19 @@ def margins(step: Step, speed: float) -> Float[Array, " margins"]:
     )
 
 
-def least_work(starts: int = 4, *, steps: int = 80, samples: int = 120) -> BetterGait:
+def least_work(starts: int = 4, *, steps: int = 80, samples: int = 200) -> BetterGait:
     """Searches the gait of least positive work of all actuators per metre, no slower than our example.
 
     Args:
         starts: the example and gaits around it.
         steps: of each search, at most.
-        samples: of a step while searching.
+        samples: of a step; a search at fewer than those by which it is judged misses the margins between them.
 
     Raises:
         RuntimeError: no search ended within its limits.
     """
     with precision.use("float64"):
-        figures = jax.jit(lambda p: step_figures(with_gait(p)))
+        figures = jax.jit(lambda p: step_figures(with_gait(p), samples=samples))
         before = figures(jnp.asarray(START))
         speed = float(before.speed)
 

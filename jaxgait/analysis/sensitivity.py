@@ -1,0 +1,181 @@
+"""Which parameters a measure depends on over a whole box: variance-based indices from one ensemble, slopes beside them.
+
+Each parameter is uniform over its range and independent of the others. The first-order index of a parameter is the
+share of a measure's variance that fixing the parameter alone would remove; the total index is the share that remains
+while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). What the two have apart is
+interaction. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
+Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over
+rows. (`scipy.stats.sobol_indices` has the same estimators, but neither leaves out rows nor repeats its bootstrap.)
+
+A row with a member that failed, or whose measure is not finite there, is left out of the indices of that measure. They
+then hold for the part of the box in which runs succeed; `rows` says how many were left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from jaxgait import checks
+from jaxgait.ensembles import ensemble, sobol, zipped
+from jaxgait.measure import Measure, Measures, observer
+from jaxgait.model import Model, as_model
+from jaxgait.outcome import NoResult, Outcome
+from jaxgait.parameters import parameter_info
+
+__all__ = ["indices", "sensitivity"]
+
+LEAST = 16
+"""Rows below which an index is not worth its name."""
+
+
+def sensitivity(
+    model: Model,
+    over: Mapping[str, tuple[float, float]],
+    observe: Any,
+    *,
+    rows: int = 256,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = 200,
+    local: bool = True,
+    **run: Any,
+) -> xr.Dataset:
+    """First-order and total Sobol indices of measures over a box of parameters, with confidence intervals.
+
+        sensitivity(knee, {"damper.k": (1.5e4, 2.5e4), "damper.c": (5e2, 1e3)}, ["rho"], rows=128, strides=8)
+
+    Args:
+        model: the mechanism; its other parameters stay as they are.
+        over: range (low, high) by dotted parameter name, in the parameter's unit.
+        observe: measures or their names, each one number of a run.
+        rows: of the sample (best a power of two); the ensemble has rows times (2 + parameters) members.
+        seed: of the sample and of the bootstrap; the same seed gives the same result.
+        confidence: of the intervals.
+        resamples: of the bootstrap.
+        local: whether to differentiate the measures at the centre of the box too.
+        run: what `jaxgait.ensemble` takes: strides, duration, rtol, ...
+
+    Returns:
+        Over `measure` and `parameter`: `first`, `total` (no dimension), their intervals `first_interval` and
+        `total_interval` along `bound`; with `local`, `slope` (the measure's unit per unit of the parameter) at the
+        centre and `linear`, the shares of the variance if the measure were linear with these slopes (no dimension).
+        Over `measure`: `mean` and `deviation` in its unit, and the `rows` that were left.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for unknown parameters and impossible ranges.
+        jaxgait.measure.MeasureError: for a measure that the model does not bring.
+        TypeError: for anything but a model, and for a function instead of a measure.
+        ValueError: for impossible counts, and for a measure that is not one number.
+        jaxgait.outcome.NoResult: if too few rows succeeded.
+    """
+    measures = _measures(as_model(model), observe)
+    checks.count("rows", rows, least=LEAST)
+    checks.count("resamples", resamples)
+    checks.positive("confidence", confidence, below=1.0)
+    names = list(sobol(over, 1, seed=seed).values)  # holds ranges and seed against what is possible
+    low, high = np.array([over[name] for name in names], dtype=float).T
+    columns = low + _points(len(names), rows, seed) * (high - low)
+    members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
+    found = ensemble(model, members, observe=list(measures), **run)
+    completed = found.status.values == Outcome.COMPLETED
+    seen = [np.where(completed, found[m.name].values, np.nan).reshape(2 + len(names), rows) for m in measures]
+    parts = [_of_one(m, values, seed, confidence, resamples) for m, values in zip(measures, seen, strict=True)]
+    data = xr.concat(parts, "measure").assign_coords(measure=[m.name for m in measures], parameter=names)
+    data["bound"] = ["low", "high"]
+    if local:
+        data = data.merge(_local(model, dict(zip(names, 0.5 * (low + high), strict=True)), high - low, measures, run))
+    units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
+    units["measure_unit"] = ("measure", [m.unit for m in measures])
+    return data.assign_coords(units).assign_attrs(members=members.size, rows=rows, confidence=confidence)
+
+
+def indices(
+    first: Float[np.ndarray, " n"], second: Float[np.ndarray, " n"], mixed: Float[np.ndarray, "d n"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """First-order and total Sobol indices (no dimension) from values of a measure, in any unit.
+
+    Args:
+        first: at the points of one sample.
+        second: at those of another, independent one.
+        mixed: at the points of the first, with parameter i taken from the second.
+
+    Returns:
+        Zero for a measure that does not vary.
+    """
+    centre = 0.5 * (first.mean() + second.mean())
+    a, b, ab = first - centre, second - centre, mixed - centre
+    variance = float(np.var(np.concatenate([a, b])))
+    if variance == 0.0:
+        return np.zeros(len(mixed)), np.zeros(len(mixed))
+    return (b * (ab - a)).mean(axis=1) / variance, 0.5 * ((a - ab) ** 2).mean(axis=1) / variance
+
+
+def _measures(model: Model, observe: Any) -> tuple[Measure, ...]:
+    chosen = observer(model, observe)
+    if not isinstance(chosen, Measures):
+        raise TypeError(f"sensitivity needs measures or their names, got {observe!r}: make a Measure of the function")
+    arrays = [m.name for m in chosen.members if m.dims]
+    if arrays:
+        raise ValueError(f"{arrays[0]} is an array: sensitivity needs measures of one number")
+    return chosen.members
+
+
+def _points(d: int, rows: int, seed: int) -> Float[np.ndarray, "sets rows d"]:
+    """Points of the unit box: two samples, and the first with one parameter after the other from the second."""
+    power = int(rows - 1).bit_length()
+    both = qmc.Sobol(2 * d, rng=seed).random_base2(power)[:rows]
+    first, second = both[:, :d], both[:, d:]
+    mixed = np.where(np.eye(d, dtype=bool)[:, None], second, first)
+    return np.concatenate([first[None], second[None], mixed])
+
+
+def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, resamples: int) -> xr.Dataset:
+    """The indices of one measure from its values, (sets, rows), NaN where a run failed."""
+    kept = values[:, np.isfinite(values).all(axis=0)]
+    n = kept.shape[1]
+    if n < LEAST:
+        raise NoResult(
+            f"{measure.name} is known in all members of only {n} of {values.shape[1]} rows, {LEAST} are needed: take "
+            "narrower ranges or more rows"
+        )
+    split = lambda x: indices(x[0], x[1], x[2:])
+    rng = np.random.default_rng(seed)
+    drawn = np.array([split(kept[:, rng.integers(n, size=n)]) for _ in range(resamples)])
+    tails = 0.5 * (1.0 - confidence)
+    interval = np.moveaxis(np.quantile(drawn, [tails, 1.0 - tails], axis=0), 0, -1)
+    (first, total), sample = split(kept), kept[:2]
+    across, along = ("parameter",), ("parameter", "bound")
+    label = lambda text: {"units": "1", "long_name": text}
+    return xr.Dataset(
+        {
+            "first": (across, first, label("first-order Sobol index")),
+            "total": (across, total, label("total Sobol index")),
+            "first_interval": (along, interval[0], label("confidence interval of the first-order index")),
+            "total_interval": (along, interval[1], label("confidence interval of the total index")),
+            "mean": ((), sample.mean(), {"long_name": "mean over the box, in the measure's unit"}),
+            "deviation": ((), sample.std(), {"long_name": "standard deviation over the box, in the measure's unit"}),
+            "rows": ((), n, label("rows whose members all succeeded")),
+        }
+    )
+
+
+def _local(
+    model: Model, centre: dict[str, float], width: np.ndarray, measures: tuple[Measure, ...], run: Mapping[str, Any]
+) -> xr.Dataset:
+    """Slopes at the centre, and the shares of the variance that they would give a linear measure."""
+    one = zipped({name: [x] for name, x in centre.items()})
+    found = ensemble(model, one, observe=list(measures), gradient=list(centre), **run)
+    slopes = np.array([found[f"{m.name}_gradient"].sel(parameter=list(centre)).values.ravel() for m in measures])
+    spread = (slopes * width) ** 2
+    whole = spread.sum(axis=1, keepdims=True)
+    linear = np.divide(spread, whole, out=np.zeros_like(spread), where=whole != 0.0)
+    across = ("measure", "parameter")
+    text = "slope at the centre, in the measure's unit per unit of the parameter"
+    share = {"units": "1", "long_name": "share of the variance if the measure were linear"}
+    return xr.Dataset({"slope": (across, slopes, {"long_name": text}), "linear": (across, linear, share)})

@@ -1,0 +1,126 @@
+"""Sobol indices: those of the Ishigami function, which are known; rows that fail; what is asked in vain."""
+
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import sobol_indices
+
+from jaxgait.analysis.sensitivity import indices, sensitivity
+from jaxgait.measure import Measure, table
+from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.outcome import NoResult
+
+FIRST, TOTAL = [0.3139, 0.4424, 0.0], [0.5576, 0.4424, 0.2437]
+"""For a = 7, b = 0.1 (Ishigami and Homma 1990)."""
+BOX = {name: (-np.pi, np.pi) for name in "xyz"}
+QUICK = {"duration": 0.1, "samples": 1, "progress": False}
+
+
+class At(NamedTuple):
+    rest: Scalar
+
+
+def ishigami(x, y, z):
+    return jnp.sin(x) + 7.0 * jnp.sin(y) ** 2 + 0.1 * z**4 * jnp.sin(x)
+
+
+def _value(run):
+    return ishigami(run.model.x, run.model.y, run.model.z)
+
+
+def _half(run):
+    return jnp.where(run.model.x > 2.0, jnp.nan, run.model.y)
+
+
+def _plane(run):
+    return 2.0 * run.model.x + run.model.y
+
+
+class Function(Model):
+    """Nothing moves; the measures are functions of the parameters."""
+
+    x: Scalar = parameter(0.5, unit="m", doc="first", source="chosen")
+    y: Scalar = parameter(0.5, unit="1", doc="second", source="chosen")
+    z: Scalar = parameter(0.5, unit="1", doc="third", source="chosen")
+
+    numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-3, atol=1e-3)
+    variables: ClassVar = {"rest": Variable("1", "what does not move")}
+    measures: ClassVar = table(
+        Measure("value", _value, "N", "Ishigami's function"),
+        Measure("half", _half, "1", "undefined for large x"),
+        Measure("nowhere", lambda run: jnp.nan * run.ts[0], "1", "undefined"),
+        Measure("plane", _plane, "1", "linear"),
+    )
+
+    @property
+    def duration(self) -> Scalar:
+        return 0.1
+
+    def initial_state(self) -> At:
+        return At(jnp.zeros(()))
+
+    def vector_field(self, t, y):
+        return At(0.0 * y.rest)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sensitivity(Function(), BOX, ["value", "half", "plane"], rows=1024, **QUICK)
+
+
+def test_known_indices_lie_in_their_intervals(found):
+    one = found.sel(measure="value")
+    for name, exact in (("first", FIRST), ("total", TOTAL)):
+        np.testing.assert_allclose(one[name], exact, atol=0.05)
+        low, high = one[f"{name}_interval"].values.T
+        assert ((low <= np.array(exact)) & (np.array(exact) <= high)).all() and (high - low < 0.4).all()
+    assert float(one["mean"]) == pytest.approx(3.5, abs=0.1) and one.measure_unit == "N"
+    assert found.attrs["members"] == 1024 * 5 and list(found.parameter_unit.values) == ["m", "1", "1"]
+
+
+def test_a_linear_measure_has_the_indices_that_its_slopes_say(found):
+    one = found.sel(measure="plane")
+    np.testing.assert_allclose(one.slope, [2.0, 1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(one.linear, [0.8, 0.2, 0.0], atol=1e-12)
+    np.testing.assert_allclose(one["first"], one.linear, atol=0.05)
+    np.testing.assert_allclose(one["total"], one.linear, atol=0.05)
+
+
+def test_rows_with_a_member_that_failed_are_left_out(found):
+    """A row succeeds if x of both samples is below 2: it then depends on y alone."""
+    one, share = found.sel(measure="half"), (2.0 + np.pi) / (2.0 * np.pi)
+    assert int(one["rows"]) == pytest.approx(1024 * share**2, rel=0.02)
+    np.testing.assert_allclose(one["total"], [0.0, 1.0, 0.0], atol=0.05)
+
+
+def test_the_estimators_are_those_of_scipy():
+    a, b, c = np.random.default_rng(1).uniform(-np.pi, np.pi, (3, 2, 64))
+    points = [np.array([a[0], b[0], c[0]]), np.array([a[1], b[1], c[1]])]
+    mixed = [np.where(np.arange(3)[:, None] == i, points[1], points[0]) for i in range(3)]
+    of = lambda x: np.asarray(ishigami(*x))
+    f_a, f_b, f_ab = of(points[0]), of(points[1]), np.array([of(x) for x in mixed])
+    theirs = sobol_indices(func={"f_A": f_a[None], "f_B": f_b[None], "f_AB": f_ab[:, None]}, n=64)
+    first, total = indices(f_a, f_b, f_ab)
+    np.testing.assert_allclose(first, theirs.first_order, rtol=1e-10)
+    np.testing.assert_allclose(total, theirs.total_order, rtol=1e-10)
+    assert not np.any(indices(np.ones(4), np.ones(4), np.ones((2, 4))))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"observe": ["nowhere"]}, NoResult, "nowhere is known in all members of only 0 of 16 rows, 16 are needed"),
+        ({"observe": ["valu"]}, ValueError, "no measure 'valu': did you mean 'value'"),
+        ({"observe": lambda run: {"x": run.ts[0]}}, TypeError, "needs measures or their names"),
+        ({"over": {"w": (0.0, 1.0)}}, ValueError, "'w'"),
+        ({"over": {"x": (1.0, 0.0)}}, ValueError, "x"),
+        ({"rows": 8}, ValueError, "rows must be a whole number, at least 16"),
+        ({"confidence": 2.0}, ValueError, "confidence must be a positive number below 1"),
+    ],
+)
+def test_impossible_requests_are_named(changes, error, message):
+    request = {"over": {"x": (0.0, 1.0)}, "observe": ["value"], "rows": 16, **QUICK, **changes}
+    with pytest.raises(error, match=message):
+        sensitivity(Function(), **request)
