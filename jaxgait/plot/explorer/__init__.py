@@ -11,7 +11,7 @@ without a network; a widget of anywidget or Panel needs a living kernel, and a p
 without one; three.js draws, but has no axes. The motion itself is drawn by some hundred lines of our own on a canvas.
 """
 
-from jaxgait.plot.explorer.page import Explorer, explore
-from jaxgait.plot.explorer.recipe import again
+from jaxgait.plot.explorer.page import Explorer, check_library, explore, is_page, is_run
+from jaxgait.plot.explorer.recipe import again, opened
 
-__all__ = ["Explorer", "again", "explore"]
+__all__ = ["Explorer", "again", "check_library", "explore", "is_page", "is_run", "opened"]

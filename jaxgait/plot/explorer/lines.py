@@ -61,7 +61,7 @@ def _python(made: Recipe, options: Mapping[str, Any]) -> str:
     plain = {n: x for n, x in own.items() if not n.startswith(INITIAL)}
     started = {n.removeprefix(INITIAL): x for n, x in own.items() if n.startswith(INITIAL)}
     imports = ["simulate", *(["with_parameters"] if plain else []), *([name] if module == "jaxgait" else [])]
-    lines = [f"from jaxgait import {', '.join(sorted(imports, key=str.lower))}"]
+    lines = [f"from jaxgait import {', '.join(sorted(imports))}"]
     lines += [] if module == "jaxgait" else [f"from {module} import {name}"]
     model = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
     given = "".join(f", {n}={x!r}" for n, x in options.items() if (n, x) != ("precision", "float64"))

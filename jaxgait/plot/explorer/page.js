@@ -18,6 +18,7 @@ const rowOf = member => scan.thinned ? scan.rows.get(member) : member;
 const idOf = row => scan.thinned ? scan.ids.data[row] : row;
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const axes = () => scan.columns.filter(c => c.role === "axis");
+const amount = (x, unit) => short(x) + (Number.isFinite(x) && unit && unit !== "1" ? ` ${unit}` : "");
 const withUnit = (name, unit) => unit && unit !== "1" ? `${name} (${unit})` : name;
 
 function element(tag, text = "", attributes = {}) {
@@ -106,7 +107,7 @@ function points(x, y, rows, marker) {
 
 function hover(row) {
   const c = column($("colour").value);
-  const said = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${short(k.values.data[row])}${k.unit && k.unit !== "1" ? " " + k.unit : ""}`);
+  const said = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${amount(k.values.data[row], k.unit)}`);
   return [`<b>member ${idOf(row)}</b>`, ...said, statusOf(row)[0]].join("<br>");
 }
 
@@ -262,7 +263,7 @@ function drawValues(row) {
     box.append(element("h3", title));
     for (const [name] of options) {
       const k = column(name), line = element("p");
-      line.append(element("span", k.label, { title: k.label }), element("b", `${short(k.values.data[row])}${k.unit && k.unit !== "1" ? " " + k.unit : ""}`));
+      line.append(element("span", k.label, { title: k.label }), element("b", amount(k.values.data[row], k.unit)));
       box.append(line);
     }
   }
@@ -310,8 +311,7 @@ function startFilm(film) {
   const listed = names.map(n => [n, label(n)]), [px, py] = scan.phase;
   const curves = film.curves.map((c, i) => [`#${i}`, withUnit(c.name, c.unit)]);
   fill($("curve"), [["", curves], ["histories", listed]], curves.length ? "#0" : names[0]);
-  fill($("px"), [["", listed]], px);
-  fill($("py"), [["", listed]], py);
+  for (const [id, name] of [["px", px], ["py", py]]) fill($(id), [["", names.map(n => [n, n])]], name);
   for (const [id, value] of Object.entries(wanted)) if ([...$(id).options].some(o => o.value === value)) $(id).value = value;
   state.elapsed = Math.min(state.elapsed, span(film));
   drawCharts();

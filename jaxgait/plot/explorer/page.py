@@ -7,9 +7,10 @@ import functools
 import gzip
 import html
 import importlib.resources
+import importlib.util
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,6 @@ PLAYED = 32
 """Members whose motion is in a page, by default."""
 LISTED = 50_000
 """Members that a page lists at most; of more, some are drawn by lot."""
-SAMPLED = ("time", "sample", "event")
 MARK = '<meta name="generator" content="jaxgait explorer">'
 """By which a page is known as one of ours."""
 HEIGHT = 1180
@@ -72,7 +72,9 @@ class Explorer:
         pack = Pack()
         header = self.header | _listed(pack, self.rows, self.made, list(self.runs))
         models = {m: None if self.made is None else self.made.member_model(m) for m in self.runs}
-        header["films"] = [[m, playback(pack, run, models[m])] for m, run in self.runs.items()]
+        films = {m: playback(pack, run, models[m]) for m, run in self.runs.items()}
+        header["films"] = [[m, film] for m, film in films.items()]
+        header["speed"] = min(4.0, max(1 / 16, usual_pace(max((f["seconds"] for f in films.values()), default=1.0))))
         return pack.packed(header)
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
@@ -101,6 +103,7 @@ def explore(
     model: Model | None = None,
     measure: str | None = None,
     members: int = PLAYED,
+    say: Callable[[str], None] | None = None,
 ) -> Explorer:
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
 
@@ -116,6 +119,7 @@ def explore(
         model: what was run; None: made from the attributes of the scan.
         measure: what colours the map and decides which member is best; the first measure if None.
         members: how many members play at most.
+        say: is told what is simulated, and why nothing plays if that is so.
 
     Returns:
         A page: `save` writes it, a notebook shows it.
@@ -128,21 +132,41 @@ def explore(
     checks.count("members", members, least=0)
     data = scan if isinstance(scan, xr.Dataset) else opened(scan)
     source = None if isinstance(scan, xr.Dataset) else scan
-    if "status" not in data and tuple(data.get("time", xr.DataArray()).dims) == ("time",):
+    if is_run(data):
         return _of_run(data, model)
     rows = table(data)
     chosen = _measure(rows, measure)
     made, why = _recipe(data, model, source)
     reference = None if made is None else _nearest(rows, made)
     wanted = [] if made is None else _wanted(rows, made, chosen, reference, members)
-    runs, silent = _runs(data, made, wanted)
-    notes = _notes(rows, chosen, runs, why or silent)
+    _tell(say, f"simulating {len(wanted)} of {rows.size} members for playback" if _simulates(data, wanted) else why)
+    runs, silent = _runs(data, rows, made, wanted)
+    notes = _notes(rows, chosen, runs, reference in runs, why or silent)
     header = _header(data, rows, chosen) | {"notes": notes, "why": why or silent or "", "serve": False}
     if made is not None:
         header |= {"lines": [lines(made, n) for n in range(len(made.retries) + 1)]}
-    first = reference if reference in runs else next(iter(runs), None)
-    header |= {"reference": first, "first": _best(rows, chosen, runs) if runs else None}
+    header |= {"reference": reference if reference in runs else None, "first": _best(rows, chosen, runs) if runs else None}
     return Explorer(rows, made, runs, header | _histories(runs, made))
+
+
+def is_run(data: xr.Dataset) -> bool:
+    """Whether this is one run over time."""
+    return "status" not in data and "time" in data.coords and data["time"].dims == ("time",)
+
+
+def is_page(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a page that was written here."""
+    with open(path, "rb") as file:
+        return MARK.encode() in file.read(1000)
+
+
+def _simulates(scan: xr.Dataset, members: list[int]) -> bool:
+    return bool(members) and not {"time", "sample"} & set(scan.dims)
+
+
+def _tell(say: Callable[[str], None] | None, what: str) -> None:
+    if say is not None and what:
+        say(what)
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
@@ -194,7 +218,9 @@ def _nearest(rows: Table, made: Recipe) -> int | None:
     return int(np.argmin(away)) if np.isfinite(away).any() else None
 
 
-def _runs(scan: xr.Dataset, made: Recipe | None, members: list[int]) -> tuple[dict[int, xr.Dataset], str]:
+def _runs(
+    scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
+) -> tuple[dict[int, xr.Dataset], str]:
     """Trajectories of members: those that the scan kept, or simulated ones; none of a mechanism without a scene."""
     if made is None or not members:
         return {}, ""
@@ -206,7 +232,8 @@ def _runs(scan: xr.Dataset, made: Recipe | None, members: list[int]) -> tuple[di
         found = scan[[n for n, x in scan.data_vars.items() if set(made.dims) <= set(x.dims)]].isel(at).load()
     else:
         found = made.runs(members)
-    return {m: one_run(found, i) for i, m in enumerate(members)}, ""
+    ended = lambda m: {"status_text": rows.statuses[int(rows.status[m])][0]}
+    return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}, ""
 
 
 def _best(rows: Table, measure: str | None, runs: Mapping[int, Any]) -> int:
@@ -218,22 +245,12 @@ def _best(rows: Table, measure: str | None, runs: Mapping[int, Any]) -> int:
 
 
 def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str, Any]:
-    """What the page needs to know of all motions together: names and units, the phase plane, the pace."""
+    """What the page needs to know of all motions together: names and units, the phase plane."""
     if not runs or made is None:
-        return {"labels": {}, "phase": ["", ""], "speed": 1.0}
-    run = next(iter(runs.values()))
-    labels = history_labels(run)
-    from jaxgait.plot.explorer.playback import frames
-
-    ends = (float(np.nanmax(r.time.values)) for r in runs.values())
-    played = frames(run, max(ends))
-    span = float(run.time.values[played.last] - run.time.values[played.first])
+        return {"labels": {}, "phase": ["", ""]}
+    labels = history_labels(next(iter(runs.values())))
     names = [n for n in state_variables(made.model.initial_state()) if n in labels]
-    return {"labels": labels, "phase": list(phase_plane(labels, names)), "speed": _speed(span)}
-
-
-def _speed(span: float) -> float:
-    return float(min(4.0, max(1 / 16, usual_pace(span))))
+    return {"labels": labels, "phase": list(phase_plane(labels, names))}
 
 
 def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str, str]:
@@ -285,14 +302,14 @@ def _about(data: xr.Dataset) -> str:
     return ", ".join(filter(None, said))
 
 
-def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], why: str) -> list[str]:
+def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference: bool, why: str) -> list[str]:
     notes = [why] if why else []
     if runs:
-        best = f"the reference (nearest to the model's own parameters), the best and the worst by {measure}, " if measure else ""
+        own = "the completed one nearest to the model's own parameters (the reference, a star), " if reference else ""
+        best = f"the best and the worst by {measure}, " if measure else ""
         notes.append(
-            f"The motions of {len(runs)} of {rows.size} members are in this page, ringed on the map: {best}one of each "
-            "status, the others spread evenly over what was varied. Every other member shows its values, and the lines "
-            "that simulate it."
+            f"The motions of {len(runs)} of {rows.size} members are in this page, ringed on the map: {own}{best}one of "
+            "each status, the others spread evenly over what was varied. Every other member shows its values, and the lines that simulate it."
         )
     if rows.size > LISTED:
         notes.append(f"Of {rows.size} members {LISTED}, drawn by lot, and all that play are listed; titles count all.")
@@ -352,16 +369,20 @@ def _resource(name: str) -> str:
     return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-@functools.cache
-def _library() -> str:
-    """Plotly's script, compressed.
+def check_library() -> None:
+    """Finds out before the work whether Plotly is there.
 
     Raises:
         ModuleNotFoundError: saying what to install, if it is missing.
     """
-    try:
-        from plotly.offline import get_plotlyjs
-    except ModuleNotFoundError as error:
-        message = f'the explorer needs {error.name}: pip install "jaxgait[explore]"'
-        raise ModuleNotFoundError(message, name=error.name) from error
+    if importlib.util.find_spec("plotly") is None:
+        raise ModuleNotFoundError('the explorer needs plotly: pip install "jaxgait[explore]"', name="plotly")
+
+
+@functools.cache
+def _library() -> str:
+    """Plotly's script, compressed."""
+    check_library()
+    from plotly.offline import get_plotlyjs
+
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()

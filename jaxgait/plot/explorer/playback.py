@@ -128,7 +128,7 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
     take = played.slice
     return {
         "time": pack.doubles(shown.time[take]),
-        "span": [float(run.time.values[0]), float(run.time.values[-1])],
+        "seconds": float(shown.time[played.last] - shown.time[played.first]),
         "ended": shown.ended,
         "every": played.every,
         "shapes": [_shape(pack, s, take) for s in shown.shapes],
