@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from jaxgait.parameters import part as part
     from jaxgait.parameters import with_parameters as with_parameters
     from jaxgait.parts import with_parts as with_parts
-    from jaxgait.plot.film import animate as animate
     from jaxgait.plot.explorer import explore as explore
+    from jaxgait.plot.film import animate as animate
     from jaxgait.run import Run as Run
     from jaxgait.solve.simulate import simulate as simulate
 

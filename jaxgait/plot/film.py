@@ -76,6 +76,7 @@ def animate(
 
 
 def usual_pace(span: float) -> float:
+    """The speed at which a film of a run of `span` s lasts some seconds, 1 is real time."""
     return next((pace for pace in PACES if span / pace >= LASTING), PACES[-1])
 
 
@@ -277,7 +278,7 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
 
 
 def arrow_scale(shown: Scene) -> float:
-    """Newtons per metre at which the longest arrow is a quarter of the view's height."""
+    """Newtons per metre of arrow at which the longest arrow is a quarter of the view's height."""
     sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
     largest = max((float(np.nanmax(s)) for s in sizes if np.isfinite(s).any()), default=0.0)
     return 1.0 / _nice(shown.views[0].span[1] / (4.0 * largest)) if largest > 0.0 else 1.0

@@ -103,7 +103,7 @@ class _Own(str):
     """Stands for a member's own value."""
 
     def __repr__(self) -> str:
-        return f"{{{{{str(self)}}}}}"
+        return f"{{{{{self!s}}}}}"
 
 
 def _dict(values: Mapping[str, Any]) -> str:
@@ -128,4 +128,8 @@ def _settings(model: Model, known_as: str) -> dict[str, Any] | None:
     usual = parameters(registry.model(known_as) if known_as else type(model)())
     found = {n: np.asarray(p.value) for n, p in parameters(model).items()}
     differing = {n: x for n, x in found.items() if n not in usual or not np.array_equal(x, np.asarray(usual[n].value))}
-    return None if any(x.size > SHOWN_ENTRIES for x in differing.values()) else {n: x.tolist() for n, x in differing.items()}
+    return (
+        None
+        if any(x.size > SHOWN_ENTRIES for x in differing.values())
+        else {n: x.tolist() for n, x in differing.items()}
+    )

@@ -3,7 +3,7 @@
 
 const $ = id => document.getElementById(id);
 const state = { member: null, reference: null, view: "map", selected: new Set(), hidden: new Set(), slices: {}, playing: false, elapsed: 0, speed: 1 };
-const films = new Map();
+const films = new Map(), refused = new Map();
 const SPEEDS = [4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 16], MULTIPLES = 12, GL_FROM = 4000, ARROWS = 160;
 const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"], REFERENCE = "#7F7F7F";
 const VIRIDIS = "Viridis";
@@ -151,6 +151,8 @@ function drawLines(gd) {
   const chosen = [...axes(), ...scan.columns.filter(k => k.role === "measure").slice(0, 6)];
   const shown = c && !chosen.includes(c) ? [...chosen, c] : chosen;
   const rows = visible().filter(r => shown.every(k => Number.isFinite(k.values.data[r])));
+  const lost = visible().length - rows.length;
+  $("slices").replaceChildren(...(lost ? [element("span", `${lost} without all of these values are left out`, { className: "faint" })] : []));
   const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]) }));
   const line = c ? { color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: { title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 } }
     : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
@@ -233,15 +235,19 @@ async function show(member) {
 }
 
 async function demand(member) {
-  $("status").textContent = "simulating …";
-  const answer = await fetch(`member/${member}`);
-  if (answer.ok) films.set(member, unpack(await gunzip(await answer.arrayBuffer())).film);
-  else scan.why = await answer.text();
+  $("status").textContent = `simulating member ${member} …`;
+  try {
+    const answer = await fetch(`member/${member}`);
+    if (answer.ok) films.set(member, unpack(await gunzip(await answer.arrayBuffer())).film);
+    else refused.set(member, await answer.text());
+  } catch {
+    refused.set(member, "The process that served this page does not answer any more.");
+  }
 }
 
 function drawAbsent(row) {
   const near = nearest(row), box = $("absent");
-  const why = scan.why || `The motions of ${films.size} of ${scan.size} members are in this page (ringed on the map), that of member ${idOf(row)} is not: ` + "the lines below simulate it.";
+  const why = refused.get(idOf(row)) || scan.why || `The motions of ${films.size} of ${scan.size} members are in this page (ringed on the map), that of member ${idOf(row)} is not: ` + "the lines below simulate it.";
   box.replaceChildren(element("p", why));
   if (near === null) return;
   const button = element("button", `Show the nearest member that plays (${near})`);
@@ -330,7 +336,7 @@ function drawCharts() {
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
   const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
   const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: SERIES[i % SERIES.length] } }));
-  if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: `${name}, reference`, line: { width: 1.3, color: REFERENCE, dash: "dash" } });
+  if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
   Plotly.react("history", traces, { ...layout, ...small, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...small.margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time since ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
   const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines", x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
   const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", "reference"), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
@@ -400,7 +406,7 @@ function drawMultiples() {
     canvas.dataset.member = member;
     figure.className = member === state.member ? "on" : "";
     figure.title = named.map(k => `${k.title}: ${short(k.values.data[row])}`).join("\n");
-    const caption = element("figcaption", named.map(k => `${k.name} ${+k.values.data[row].toPrecision(3)}`).join(" · "));
+    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${+k.values.data[row].toPrecision(3)}`).join(" · "));
     caption.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${statusOf(row)[1]}`, title: statusOf(row)[0] }));
     figure.append(canvas, caption);
     figure.onclick = () => show(member);

@@ -70,12 +70,27 @@ class Explorer:
     def packed(self) -> bytes:
         """Members and motions as the page takes them (see `jaxgait.plot.explorer.playback.Pack`)."""
         pack = Pack()
-        header = self.header | _listed(pack, self.rows, self.made, list(self.runs))
+        header = self.header | _listed(pack, self.rows, self.made, [*self.runs, self.header["first"]])
         models = {m: None if self.made is None else self.made.member_model(m) for m in self.runs}
         films = {m: playback(pack, run, models[m]) for m, run in self.runs.items()}
         header["films"] = [[m, film] for m, film in films.items()]
         header["speed"] = min(4.0, max(1 / 16, usual_pace(max((f["seconds"] for f in films.values()), default=1.0))))
         return pack.packed(header)
+
+    def motion(self, member: int) -> bytes:
+        """The motion of one member, simulated now unless it is in the page, as the page takes it.
+
+        Args:
+            member: its number.
+
+        Raises:
+            ValueError: if nobody knows how to run it.
+        """
+        if self.made is None:
+            raise ValueError(self.header["why"])
+        pack, run = Pack(), self.runs.get(member)
+        run = self.made.run(member) if run is None else run
+        return pack.packed({"film": playback(pack, run, self.made.member_model(member))})
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the page and returns its path.
@@ -94,7 +109,9 @@ class Explorer:
 
     def _repr_html_(self) -> str:
         source = html.escape(self.html)
-        return f'<iframe srcdoc="{source}" style="width:100%;height:{HEIGHT}px;border:0" allow="clipboard-write"></iframe>'
+        return (
+            f'<iframe srcdoc="{source}" style="width:100%;height:{HEIGHT}px;border:0" allow="clipboard-write"></iframe>'
+        )
 
 
 def explore(
@@ -145,7 +162,10 @@ def explore(
     header = _header(data, rows, chosen) | {"notes": notes, "why": why or silent or "", "serve": False}
     if made is not None:
         header |= {"lines": [lines(made, n) for n in range(len(made.retries) + 1)]}
-    header |= {"reference": reference if reference in runs else None, "first": _best(rows, chosen, runs) if runs else None}
+    header |= {
+        "reference": reference if reference in runs else None,
+        "first": _best(rows, chosen, list(runs) or list(range(rows.size))),
+    }
     return Explorer(rows, made, runs, header | _histories(runs, made))
 
 
@@ -179,9 +199,7 @@ def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
     return Explorer(None, made, {0: run}, header | _histories({0: run}, made))
 
 
-def _recipe(
-    scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None
-) -> tuple[Recipe | None, str]:
+def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
     """What runs the members again, or why nobody knows."""
     try:
         return recipe(scan, model, source), ""
@@ -196,7 +214,9 @@ def _measure(rows: Table, name: str | None) -> str | None:
         ValueError: for an unknown one.
     """
     if name is not None and name not in rows.columns:
-        raise ValueError(f"no measure {name!r}: there are {', '.join(c.name for c in rows.of_role('measure')) or 'none'}")
+        raise ValueError(
+            f"no measure {name!r}: there are {', '.join(c.name for c in rows.of_role('measure')) or 'none'}"
+        )
     measures = [c for c in rows.of_role("measure") if np.isfinite(c.values[rows.completed]).any()]
     return name or next((c.name for c in measures), None)
 
@@ -218,9 +238,7 @@ def _nearest(rows: Table, made: Recipe) -> int | None:
     return int(np.argmin(away)) if np.isfinite(away).any() else None
 
 
-def _runs(
-    scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
-) -> tuple[dict[int, xr.Dataset], str]:
+def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]) -> tuple[dict[int, xr.Dataset], str]:
     """Trajectories of members: those that the scan kept, or simulated ones; none of a mechanism without a scene."""
     if made is None or not members:
         return {}, ""
@@ -236,9 +254,8 @@ def _runs(
     return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}, ""
 
 
-def _best(rows: Table, measure: str | None, runs: Mapping[int, Any]) -> int:
+def _best(rows: Table, measure: str | None, members: list[int]) -> int:
     """The member that the page opens with: the one with the largest value of the measure."""
-    members = list(runs)
     values = rows.columns[measure].values[members] if measure else np.full(len(members), np.nan)
     values = np.where(rows.completed[members], values, np.nan)
     return members[int(np.nanargmax(values))] if np.isfinite(values).any() else members[0]
@@ -309,7 +326,8 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
         best = f"the best and the worst by {measure}, " if measure else ""
         notes.append(
             f"The motions of {len(runs)} of {rows.size} members are in this page, ringed on the map: {own}{best}one of "
-            "each status, the others spread evenly over what was varied. Every other member shows its values, and the lines that simulate it."
+            "each status, the others spread evenly over what was varied. Every other member shows its values, and the "
+            "lines that simulate it."
         )
     if rows.size > LISTED:
         notes.append(f"Of {rows.size} members {LISTED}, drawn by lot, and all that play are listed; titles count all.")
@@ -366,7 +384,7 @@ def _column(pack: Pack, column: Column, rows: Table, shown: np.ndarray) -> dict[
 
 @functools.cache
 def _resource(name: str) -> str:
-    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return importlib.resources.files("jaxgait.plot.explorer").joinpath(name).read_text(encoding="utf-8")
 
 
 def check_library() -> None:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from jaxgait.model import Model
 from jaxgait.plot.film import arrow_scale
-from jaxgait.plot.scene import Body, Curve, Limb, Scene, scene
+from jaxgait.plot.scene import Body, Curve, Limb, scene
 
 __all__ = ["Pack", "frames", "one_run", "playback"]
 
@@ -21,7 +21,7 @@ FRAMES = 300
 STRIDES = 3
 """Strides that are played at most, the last ones."""
 RIGID = 1e-4
-"""Change of shape, as a part of the outline's size, below which a body counts as rigid: less than a tenth of a pixel."""
+"""Change of shape, as a part of the outline's size, below which it counts as rigid: less than a tenth of a pixel."""
 HISTORIES = 40
 """Histories kept per member at most."""
 
@@ -45,7 +45,7 @@ class Pack:
         """Puts whole numbers from 0 to 255."""
         return self._put("u1", np.asarray(values, dtype="u1"))
 
-    def points(self, values: Float[np.ndarray, "..."]) -> dict[str, Any]:
+    def points(self, values: Float[np.ndarray, ...]) -> dict[str, Any]:
         """Puts coordinates in m as 16-bit steps of their range, differences along the first axis: they compress well.
 
         The largest number stands for NaN.
@@ -66,7 +66,7 @@ class Pack:
         return found
 
     def packed(self, header: dict[str, Any]) -> bytes:
-        """Header and arrays, compressed: length of the header in 4 bytes, header, arrays from the next multiple of 8."""
+        """Header and arrays, compressed: 4 bytes with the length of the header, header, arrays."""
         text = json.dumps(header, allow_nan=False).encode()
         text += b" " * (-(len(text) + 4) % 8)
         return gzip.compress(b"".join([len(text).to_bytes(4, "little"), text, *self._parts]), mtime=0)

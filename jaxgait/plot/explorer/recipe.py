@@ -71,7 +71,7 @@ class Recipe:
     def runs(self, members: Sequence[int]) -> xr.Dataset:
         """Trajectories of some members, simulated together as one ensemble along `member`."""
         given = {name: x[list(members)] for name, x in self.values.items()}
-        recorded = {"max_events": RECORDED} if self._smooth_with_events() else {}
+        recorded: dict[str, Any] = {"max_events": RECORDED} if self._smooth_with_events() else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IncompleteRun)  # the page shows how each of them ended
             return ensemble(self.model, zipped(given), trajectories=True, progress=False, **self.options | recorded)
@@ -112,8 +112,9 @@ def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLi
     dims = members_dims(scan)
     chosen = rebuilt(scan.drop_vars([n for n, x in scan.coords.items() if x.ndim == 0])) if model is None else model
     options = _options(scan, chosen)
-    scheme = scheme_for(chosen, **{n: x for n, x in options.items() if n not in SAMPLING})
-    reference = scheme_for(chosen, **{n: x for n, x in options.items() if n not in SAMPLING} | {"precision": "float64"})
+    asked: dict[str, Any] = {n: x for n, x in options.items() if n not in SAMPLING}
+    scheme = scheme_for(chosen, **asked)
+    reference = scheme_for(chosen, **(asked | {"precision": "float64"}))
     retried = flat(scan["retries"], dims) if "retries" in scan else np.zeros(_count(scan, dims), dtype=int)
     retries = scheme.retries(options["precision"], reference)
     if retried.max(initial=0) > len(retries):
@@ -192,7 +193,11 @@ def _options(scan: xr.Dataset, model: Model) -> dict[str, Any]:
     attrs = {n: x.item() if isinstance(x, np.generic) else x for n, x in scan.attrs.items()}
     sampling = {"strides": attrs.get("strides"), "duration": attrs.get("duration_s")}
     sampling["samples"] = attrs.get("samples_per_stride", attrs.get("samples"))
-    chosen = {**sampling, "precision": str(attrs.get("precision", "float64")).split(",")[0], "scheme": attrs.get("scheme")}
+    chosen = {
+        **sampling,
+        "precision": str(attrs.get("precision", "float64")).split(",")[0],
+        "scheme": attrs.get("scheme"),
+    }
     chosen = {n: x for n, x in chosen.items() if x is not None}
     usual = _default(model, chosen)
     if chosen.get("scheme") == type(scheme_for(model)).__name__:
