@@ -118,10 +118,8 @@ def test_reference_best_worst_and_one_of_each_status_play(scan, shown):
 
 def test_playback_is_the_scene_of_simulate(scan, shown):
     films = dict(unpacked(shown.packed())["films"])
-    member = 2
-    assert member in films
-    own = {"rope_length": 28.0, "mass": 40.0, "stiffness": 40.0}
-    model = with_parameters(Bungee(), own)
+    member = shown.header["first"]
+    model = with_parameters(Bungee(), {"rope_length": 28.0, **shown.made.of(member)})
     run = simulate(model, **RUN)
     film, true = films[member], scene(run, model)
     assert np.array_equal(film["time"], true.time)
@@ -147,19 +145,21 @@ def test_a_member_that_failed_plays_as_far_as_it_came(scan, shown):
     member = int(np.flatnonzero(scan.status.values.ravel())[0])
     film = dict(unpacked(shown.packed())["films"])[member]
     end = float(scan.t_end.values.ravel()[member])
-    assert end - 12.0 / 200 < film["time"][-1] <= end and film["ended"].startswith("gave up")
+    # The scan watched extremes on its way and the playback events: their steps, and where these are used up, differ.
+    assert abs(film["time"][-1] - end) < 0.5 and film["ended"].startswith("gave up")
     assert all(np.isfinite(s.get("points", 0.0)).all() for s in film["shapes"])
 
 
 def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
-    text = line(shown.made, 2)["python"]
+    member = shown.header["first"]
+    text = line(shown.made, member)["python"]
     assert text.startswith("from jaxgait import Bungee, simulate, with_parameters\n") and "'rope_length': 28.0" in text
     there = {}
     exec(text, there)
-    assert float(there["run"].height.min()) == pytest.approx(float(scan.clearance[0, 2]), rel=1e-6)
+    mass, stiffness = divmod(member, 3)
+    assert float(there["run"].x[-1]) == pytest.approx(float(scan.x_end[mass, stiffness]), rel=1e-6)
     assert there["run"].attrs["max_steps"] == MOST_STEPS
-    same = again(scan, mass=0, stiffness=2)
-    xr.testing.assert_equal(same, there["run"])
+    xr.testing.assert_equal(again(scan, mass=mass, stiffness=stiffness), there["run"])
 
 
 def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
@@ -181,15 +181,16 @@ def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
     }
 
 
-def test_lines_of_starts_retries_and_long_arrays(scan):
+def test_lines_of_starts_and_retries(scan):
     start = scan.isel(stiffness=0).rename({"mass": "initial.v"})
     made = recipe.recipe(start.drop_vars("stiffness"), Bungee())
     text = line(made, 1)
     assert "starting(model, {'v': 60.0})" in text["python"] and "--initial v=60.0" in text["shell"]
-    retried = scan.assign(retries=scan.retries + 1)
+    legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
+    retried = scan.assign(retries=scan.retries + 1).assign_attrs(retries_legend=legend)
     assert "rtol=1e-12" in line(recipe.recipe(retried), 0)["python"]
-    with pytest.raises(ValueError, match="members of retry 5"):
-        recipe.recipe(scan.assign(retries=scan.retries + 5))
+    with pytest.raises(ValueError, match="members of retry 1, and this jaxgait has 0"):
+        recipe.recipe(scan.assign(retries=scan.retries + 1))
     with pytest.raises(ValueError, match="first_step"):
         recipe.recipe(scan.assign_attrs(first_step_s=0.5))
     with pytest.raises(ValueError, match="mass, stiffness, got mass"):

@@ -71,8 +71,7 @@ class Explorer:
         """Members and motions as the page takes them (see `jaxgait.plot.explorer.playback.Pack`)."""
         pack = Pack()
         header = self.header | _listed(pack, self.rows, self.made, [*self.runs, self.header["first"]])
-        models = {m: None if self.made is None else self.made.member_model(m) for m in self.runs}
-        films = {m: playback(pack, run, models[m]) for m, run in self.runs.items()}
+        films = {m: self._film(pack, m, run) for m, run in self.runs.items()}
         header["films"] = [[m, film] for m, film in films.items()]
         header["speed"] = min(4.0, max(1 / 16, usual_pace(max((f["seconds"] for f in films.values()), default=1.0))))
         return pack.packed(header)
@@ -88,9 +87,12 @@ class Explorer:
         """
         if self.made is None:
             raise ValueError(self.header["why"])
-        pack, run = Pack(), self.runs.get(member)
-        run = self.made.run(member) if run is None else run
-        return pack.packed({"film": playback(pack, run, self.made.member_model(member))})
+        pack, kept = Pack(), self.runs.get(member)
+        return pack.packed({"film": self._film(pack, member, self.made.run(member) if kept is None else kept)})
+
+    def _film(self, pack: Pack, member: int, run: xr.Dataset) -> dict[str, Any]:
+        assert self.made is not None  # without it there are no runs
+        return playback(pack, run, self.made.member_model(member))
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the page and returns its path.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import warnings
@@ -74,7 +75,14 @@ class Recipe:
         recorded: dict[str, Any] = {"max_events": RECORDED} if self._smooth_with_events() else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IncompleteRun)  # the page shows how each of them ended
-            return ensemble(self.model, zipped(given), trajectories=True, progress=False, **self.options | recorded)
+            return ensemble(
+                self.model,
+                zipped(given),
+                trajectories=True,
+                retry=bool(self.retries),
+                progress=False,
+                **self.options | recorded,
+            )
 
     def run(self, member: int) -> xr.Dataset:
         """The trajectory of one member, as its line gives it."""
@@ -113,10 +121,10 @@ def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLi
     chosen = rebuilt(scan.drop_vars([n for n, x in scan.coords.items() if x.ndim == 0])) if model is None else model
     options = _options(scan, chosen)
     asked: dict[str, Any] = {n: x for n, x in options.items() if n not in SAMPLING}
-    scheme = scheme_for(chosen, **asked)
-    reference = scheme_for(chosen, **(asked | {"precision": "float64"}))
+    scheme, reference = (scheme_for(chosen, **{**asked, "precision": p}) for p in (options["precision"], "float64"))
     retried = flat(scan["retries"], dims) if "retries" in scan else np.zeros(_count(scan, dims), dtype=int)
-    retries = scheme.retries(options["precision"], reference)
+    attempts = json.loads(scan.attrs.get("retries_legend", '{"0": "first attempt"}'))
+    retries = scheme.retries(options["precision"], reference) if len(attempts) > 1 else ()
     if retried.max(initial=0) > len(retries):
         raise ValueError(f"the result has members of retry {retried.max()}, and this jaxgait has {len(retries)}")
     found = source or scan.encoding.get("source")
