@@ -15,7 +15,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import cli
-from jaxgait.ensembles import ensemble, grid, zipped
+from jaxgait.ensembles import ensemble, grid
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
@@ -26,7 +26,6 @@ from jaxgait.plot.explorer.playback import Pack, frames, rigid
 from jaxgait.plot.explorer.serving import server
 from jaxgait.plot.explorer.table import spread, table
 from jaxgait.plot.scene import scene
-from jaxgait.solve.simulate import simulate
 from tests.plot import browser
 
 HAS_PLOTLY = util.find_spec("plotly") is not None
@@ -120,7 +119,7 @@ def test_playback_is_the_scene_of_simulate(scan, shown):
     films = dict(unpacked(shown.packed())["films"])
     member = shown.header["first"]
     model = with_parameters(Bungee(), {"rope_length": 28.0, **shown.made.of(member)})
-    run = simulate(model, **RUN)
+    run = shown.made.run(member)  # that of its line, see below
     film, true = films[member], scene(run, model)
     assert np.array_equal(film["time"], true.time)
     for packed, shape in zip(film["shapes"], true.shapes, strict=True):
@@ -294,21 +293,21 @@ def test_of_many_strides_the_last_are_played():
     assert frames(run, 20.0) == (1700, 2000, 1) and frames(run, 10.005) == (700, 1000, 1)
     first, last, every = frames(run.assign_attrs(samples_per_stride=1000), 20.0)
     assert (last, every) == (2000, 7) and first == 2000 - 285 * 7
+    assert frames(run.drop_attrs(), 10.005) == (0, 1000, 4)
 
 
 def test_the_phase_plane_is_a_coordinate_and_its_rate():
     labels = {"t": ["", "s"], "x": ["", "m"], "a": ["", "rad"], "v": ["", "m/s"], "w": ["", "rad/s"]}
-    assert phase_plane(labels, ["x", "a", "v", "w"]) == ("x", "v") and phase_plane(labels, ["a", "w"]) == ("a", "w")
+    assert phase_plane(labels, ["x", "a", "v", "w"]) == ("a", "w") and phase_plane(labels, ["x", "v"]) == ("x", "v")
     assert phase_plane(labels, ["v", "w"]) == ("v", "w") and phase_plane({}, []) == ("", "")
 
 
-def test_kept_trajectories_are_played_as_they_are(scan):
-    with pytest.warns(IncompleteRun):
-        kept = ensemble(Bungee(), zipped({"mass": [50.0, 60.0]}), trajectories=True, max_steps=20, retry=False, **RUN)
-    said = []
-    found = explore(kept, say=said.append)
-    assert not said and set(found.runs) == {0, 1}
-    np.testing.assert_array_equal(found.runs[1].x, kept.x.isel(member=1))
+def test_kept_trajectories_are_played_as_they_are(shown):
+    kept, said = shown.made.runs(list(shown.runs)), []  # as many as in the page: one program
+    found = explore(kept, members=2, say=said.append)
+    assert not said and len(found.runs) == 2
+    for member, run in found.runs.items():
+        np.testing.assert_array_equal(run.x, kept.x.isel(member=member))
 
 
 @needs_plotly
@@ -408,13 +407,15 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     assert window.errors() == []
 
 
+@pytest.mark.slow
 @needs_plotly
 @needs_chromium
-def test_in_a_browser_a_run_plays_by_itself(window, tmp_path):
-    window.open(explore(simulate(Bungee(), **RUN)).save(tmp_path / "run.html"))
+def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
+    run = shown.made.run(shown.header["first"])
+    window.open(explore(run).save(tmp_path / "run.html"))
     window.until("document.body.dataset.ready")
     assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
     window.js("$('play').click()")
     window.until("+$('slider').value > 2")
-    assert re.search(r"simulate\(Bungee\(\), duration=12.0, samples=200\)", window.js("return $('lines').textContent"))
+    assert re.search(r"'rope_length': 28.0.*duration=12.0, samples=200", window.js("return $('lines').textContent"))
     assert window.errors() == []

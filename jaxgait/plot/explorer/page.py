@@ -273,14 +273,14 @@ def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str,
 
 
 def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str, str]:
-    """A coordinate and its rate: the first component of the state whose unit per second another one has.
+    """A coordinate and its rate: the first angle (or else the first other coordinate) that has one.
 
     Args:
         labels: long name and unit of all histories.
         names: those that are components of the state, positions first.
     """
     units = {n: labels[n][1] for n in labels}
-    for name in names:
+    for name in sorted(names, key=lambda n: units[n] != "rad"):
         rates = [n for n in names if n != name and units[n] == f"{units[name]}/s"]
         alike = [n for n in names if units[n] == units[name]]
         if rates and units[name]:

@@ -107,9 +107,12 @@ def frames(run: xr.Dataset, reached: float) -> Frames:
     """
     last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
     per_stride = run.attrs.get("samples_per_stride")
-    first = 0 if per_stride is None else max(0, last - STRIDES * int(per_stride))
-    every = -(-(last - first) // FRAMES)
-    return Frames(last - (last - first) // every * every, last, every)
+    if per_stride is None:
+        every = -(-last // FRAMES)
+        return Frames(0, last // every * every, every)
+    length = min(last, STRIDES * int(per_stride))
+    every = -(-length // FRAMES)
+    return Frames(last - length // every * every, last, every)
 
 
 def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
