@@ -129,7 +129,7 @@ def view(
     typed.to_write(out, kinds=sorted({*kinds(), *films, "html"}))
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()
     if kind != "html" and (serve or members is not None):
-        raise ValueError(f"--{'serve' if serve else 'members'} is for pages: {out} is none")
+        raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
     data = opened(file)
     chosen = typed.names(variables)
     if out is None and chosen and is_run(data):
