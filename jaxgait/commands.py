@@ -187,7 +187,7 @@ def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | Non
     if len(variables) > 1:
         raise ValueError(f"a page shows all variables, --variables names the one that colours it: got {len(variables)}")
     explorer.check_library()
-    options = {} if members is None else {"members": members}
+    options: dict[str, Any] = {} if members is None else {"members": members}
     return explorer.explore(file, measure=next(iter(variables), None), say=say, **options)
 
 

@@ -97,12 +97,12 @@ def test_the_page_holds_the_values_of_all_members(scan, shown):
 
 def test_statuses_have_their_sentences_and_colours(scan, shown):
     found = unpacked(shown.packed())
-    sentences = [sentence for sentence, _ in found["statuses"]]
+    sentences = [sentence for sentence, *_ in found["statuses"]]
     assert sentences[0] == "completed" and sentences[1].startswith("gave up: the step limit") and len(sentences) == 2
     assert (
         np.array_equal(found["status"] == 1, scan.status.values.ravel() == 1) and 0 < (found["status"] == 1).sum() < 12
     )
-    assert len({colour for _, colour in found["statuses"]}) == 2 and found["completed"] == [0]
+    assert len({colour for _, colour, _ in found["statuses"]}) == 2 and found["completed"] == [0]
 
 
 def test_reference_best_worst_and_one_of_each_status_play(scan, shown):

@@ -179,10 +179,8 @@ function select(rows) {
 }
 
 function drawStatuses() {
-  const counts = new Array(scan.statuses.length).fill(0);
-  for (const s of scan.status.data) counts[s]++;
-  $("statuses").replaceChildren(...scan.statuses.map(([sentence, colour], i) => {
-    const chip = element("button", `${sentence}: ${counts[i]}`, { className: "chip" + (state.hidden.has(i) ? " off" : "") });
+  $("statuses").replaceChildren(...scan.statuses.map(([sentence, colour, count], i) => {
+    const chip = element("button", `${sentence}: ${count}`, { className: "chip" + (state.hidden.has(i) ? " off" : "") });
     chip.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${colour}` }));
     chip.onclick = () => { state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i); drawStatuses(); drawMap(); };
     return chip;
@@ -276,7 +274,7 @@ function drawValues(row) {
   for (const v of scan.vectors) {
     const entries = [...at(v.values, row)], partner = scan.vectors.find(w => w.name === v.name.replace("_real", "_imag"));
     if (v.name.endsWith("_imag") && scan.vectors.some(w => w.name === v.name.replace("_imag", "_real"))) continue;
-    box.append(element("h3", v.label));
+    box.append(element("h3", v.name.endsWith("_real") && partner ? `${v.name.replace("_real", "")} in the unit circle` : v.label));
     if (v.name.endsWith("_real") && partner) box.append(unitCircle(entries, [...at(partner.values, row)]));
     else box.append(element("p", entries.map(short).join(", ")));
   }
@@ -294,7 +292,7 @@ function unitCircle(real, imag) {
 function drawCommands(row) {
   const box = $("lines"), found = lines(row);
   box.replaceChildren();
-  if (!found) return box.append(element("p", scan.why || "", { className: "faint" }));
+  if (!found) return;
   for (const text of [found.python, found.shell].filter(Boolean)) {
     const pre = element("pre", text), button = element("button", "copy");
     button.onclick = () => navigator.clipboard.writeText(text).then(() => { button.textContent = "copied"; setTimeout(() => button.textContent = "copy", 900); });
@@ -399,6 +397,7 @@ function drawMultiples() {
   if (!scan.columns.length) return;
   const all = [...films.keys()], able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
+  $("several").hidden = !all.length;
   $("several-note").textContent = state.selected.size ? `${state.selected.size} members are selected; of these ${able.length} play, ${shown.length} are shown.` : `Nothing is selected: ${shown.length} of the ${able.length} members that play. Drag on the map, or along an axis of the parallel coordinates, to choose.`;
   const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), named = [...axes().slice(0, 3), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {

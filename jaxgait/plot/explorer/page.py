@@ -31,7 +31,7 @@ __all__ = ["Explorer", "explore"]
 
 PLAYED = 32
 """Members whose motion is in a page, by default."""
-LISTED = 50_000
+LISTED = 100_000
 """Members that a page lists at most; of more, some are drawn by lot."""
 MARK = '<meta name="generator" content="jaxgait explorer">'
 """By which a page is known as one of ours."""
@@ -203,6 +203,11 @@ def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
 
 def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
     """What runs the members again, or why nobody knows."""
+    if model is None and "model" not in scan.attrs:
+        return (
+            None,
+            "No member can be played: the result does not say which model was run; explore(scan, model=...) does.",
+        )
     try:
         return recipe(scan, model, source), ""
     except ValueError as error:
@@ -332,14 +337,14 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
             "lines that simulate it."
         )
     if rows.size > LISTED:
-        notes.append(f"Of {rows.size} members {LISTED}, drawn by lot, and all that play are listed; titles count all.")
+        notes.append(f"Of {rows.size} members {LISTED}, drawn by lot, and all that play are listed.")
     return notes
 
 
 def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[int]) -> dict[str, Any]:
     """Members, statuses and numbers, put into the pack."""
     if rows is None:
-        statuses = [["run", "#56B4E9"]]
+        statuses = [["run", "#56B4E9", 1]]
         return {"columns": [], "status": pack.bytes([0]), "statuses": statuses, "completed": [0], "vectors": [],
                 "gradients": {}, "own": {}, "thinned": False} | _own(pack, made, np.array([0]))  # fmt: skip
     shown = _lot(rows.size, played)
@@ -347,7 +352,7 @@ def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[in
     found = {
         "columns": [_column(pack, c, rows, shown) for c in rows.columns.values()],
         "status": pack.bytes(rows.status[shown]),
-        "statuses": [list(s) for s in rows.statuses],
+        "statuses": [[*s, int((rows.status == i).sum())] for i, s in enumerate(rows.statuses)],
         "completed": completed,
         "vectors": [_column(pack, c, rows, shown) for c in rows.vectors.values()],
         "gradients": {m: {p: pack.floats(x[shown]) for p, x in g.items()} for m, g in rows.gradients.items()},

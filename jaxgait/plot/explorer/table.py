@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
@@ -69,8 +69,8 @@ class Table(NamedTuple):
         return math.prod(self.shape)
 
     @property
-    def completed(self) -> np.ndarray:
-        """Which members completed, or have no status at all."""
+    def completed(self) -> Bool[np.ndarray, " members"]:
+        """Which members completed, or have no status at all; shape (members,)."""
         good = [i for i, (sentence, _) in enumerate(self.statuses) if sentence in (COMPLETED_TEXT, UNKNOWN)]
         return np.isin(self.status, good)
 
@@ -115,7 +115,7 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
 
 
 def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
-    """Values of all members, (members, ...), of a result that runs along all dimensions of the box."""
+    """Values of all members of a result that runs along all dimensions of the box, (members, ...), in its unit."""
     return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
 
 
