@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.ensembles import ensemble, zipped
 from jaxgait.ensembles.batch import member_of
@@ -102,8 +103,9 @@ class Recipe:
         return [{}, *(_changed(usual, r.scheme) | {"precision": r.precision} for r in self.retries)]
 
     def _start(self, member: int) -> dict[str, Any]:
-        started = {n: jnp.asarray(x) for n, x in self.of(member).items() if n.startswith(INITIAL)}
-        return {"initial_state": member_of(self.member_model(member), started)[1]} if started else {}
+        with precisions.use("float64"):  # else JAX would round the start
+            started = {n: jnp.asarray(x) for n, x in self.of(member).items() if n.startswith(INITIAL)}
+            return {"initial_state": member_of(self.member_model(member), started)[1]} if started else {}
 
 
 def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLike[str] | None = None) -> Recipe:
