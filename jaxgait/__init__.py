@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from jaxgait.parameters import part as part
     from jaxgait.parameters import with_parameters as with_parameters
     from jaxgait.parts import with_parts as with_parts
+    from jaxgait.plot.explorer import explore as explore
     from jaxgait.plot.film import animate as animate
     from jaxgait.run import Run as Run
     from jaxgait.solve.simulate import simulate as simulate
@@ -63,5 +64,5 @@ __getattr__ = lazy(
     parameters="parameter part with_parameters",
     parts="with_parts",
     run="Run",
-    **{"plot.film": "animate", "solve.simulate": "simulate"},
+    **{"plot.film": "animate", "plot.explorer": "explore", "solve.simulate": "simulate"},
 )

@@ -277,24 +277,29 @@ class Bench:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Show a saved result: its variables, how its trajectories ended, a picture or a film.
+    """Show a saved result: its variables, how its trajectories ended, a page to explore, a picture or a film.
 
-    A run is drawn over time, or as a film of the mechanism. A scan, which has no time, is drawn over its one or two
-    parameters: measures as curves or maps, without the members that did not complete.
+    A scan becomes a page (SCAN.html beside it): map and parallel coordinates of its members, motions of chosen ones
+    that play, and for each the lines that reproduce it. A run is drawn over time, as a film of the mechanism, or as a
+    page. Pictures of a scan are maps or curves of measures, without the members that did not complete.
     """
 
     file: Positional[pathlib.Path]
-    """NetCDF file or Zarr store."""
+    """NetCDF file or Zarr store, also while it is being written."""
     variables: tuple[str, ...] = ()
-    """Variables to draw; the first few if none."""
+    """Variables to draw; the first few if none. On the page of a scan, the measure that colours it."""
     out: pathlib.Path | None = None
-    """Picture (PNG, PDF, SVG) or film (GIF, MP4) to write; without it only the text is shown."""
+    """Page (HTML), picture (PNG, PDF, SVG) or film (GIF, MP4) to write."""
+    members: int | None = None
+    """Members of a scan whose motion plays in its page (32); motions that were not kept are simulated."""
+    serve: bool = False
+    """Serve the page on this machine instead of writing it: any member that is clicked is simulated then."""
 
     def __call__(self) -> int:
         """Shows it."""
         from jaxgait import commands
 
-        return commands.view(self.file, self.variables, self.out)
+        return commands.view(self.file, self.variables, self.out, self.members, self.serve)
 
 
 Command = (

@@ -70,12 +70,13 @@ def test_every_dependency_is_used():
     extras = project["optional-dependencies"]
     declared = [
         set(re.findall(r"[a-z]\w+", line.replace("-", "_")))
-        for line in [*project["dependencies"], *extras["store"], *extras["film"]]
+        for line in [*project["dependencies"], *extras["store"], *extras["film"], *extras["explore"]]
     ]
     source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))
     named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
-    assert not [names for names in declared if not names & used] and set(extras) == {"store", "film", "docs", "dev"}
+    wanted = {"store", "film", "explore", "docs", "dev"}
+    assert not [names for names in declared if not names & used] and set(extras) == wanted
 
 
 COVERED = {

@@ -24,7 +24,7 @@ from jaxgait.model import Model
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
 
-__all__ = ["animate", "save"]
+__all__ = ["animate", "arrow_scale", "save", "usual_pace"]
 
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
 """Who writes which kind of file."""
@@ -73,7 +73,7 @@ def animate(
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
     scenes = {title: scene(run, model) for title, run in runs.items()}
     span = max(float(s.time[-1] - s.time[0]) for s in scenes.values())
-    pace = _pace(span) if speed is None else checks.positive("speed", speed, "")
+    pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
     frames = max(2, round(span / pace * checks.count("fps", fps)) + 1)
     with style(figure__constrained_layout__use=False):
         figure, stages = _laid_out(scenes, curves, pace)
@@ -82,7 +82,8 @@ def animate(
     return FuncAnimation(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
 
 
-def _pace(span: float) -> float:
+def usual_pace(span: float) -> float:
+    """The speed at which a film of a run of `span` s lasts some seconds, 1 is real time."""
     return next((pace for pace in PACES if span / pace >= LASTING), PACES[-1])
 
 
@@ -136,7 +137,7 @@ class _Stage:
 
     def __init__(self, shown: Scene, axes: list[Axes], panels: list[Axes], title: str, pace: float) -> None:
         self.scene, self.title, self.pace = shown, title, pace
-        self.scale = shown.newtons_per_metre or _scale(shown)
+        self.scale = shown.newtons_per_metre or arrow_scale(shown)
         self.views = [_Window(shown, view, ax, self.scale) for view, ax in zip(shown.views, axes, strict=True)]
         self.cursors = [_histories(ax, shown.time, curve) for ax, curve in zip(panels, shown.curves, strict=False)]
         for ax in panels[:-1]:
@@ -283,8 +284,8 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
     return ax.axvline(time[0], color="black", lw=0.8)
 
 
-def _scale(shown: Scene) -> float:
-    """Newtons per metre at which the longest arrow is a quarter of the view's height."""
+def arrow_scale(shown: Scene) -> float:
+    """Newtons per metre of arrow at which the longest arrow is a quarter of the view's height."""
     sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
     largest = max((float(np.nanmax(s)) for s in sizes if np.isfinite(s).any()), default=0.0)
     return 1.0 / _nice(shown.views[0].span[1] / (4.0 * largest)) if largest > 0.0 else 1.0

@@ -97,7 +97,7 @@ def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling)
         "parameters": json.dumps(
             {n: jax.tree.map(lambda x: np.asarray(x).tolist(), p.value) for n, p in parameters(model).items()}
         ),
-        **_options(scheme),
+        **scheme_options(scheme),
         "precision": precision,
         **_sampled(sampling),
         "status_legend": json.dumps(legend(model)),
@@ -109,7 +109,7 @@ def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling)
     }
 
 
-def _options(scheme: Scheme) -> dict[str, Any]:
+def scheme_options(scheme: Scheme) -> dict[str, Any]:
     """The scheme and its options as attributes: files hold no None."""
     found = {f.name: getattr(scheme, f.name) for f in dataclasses.fields(scheme)}
     plain = {n: x if isinstance(x, int | float | str) else type(x).__name__ for n, x in found.items() if x is not None}

@@ -811,6 +811,8 @@ COMMANDS = {
         ("view A_RUN --out picture.txt", 2, "its name must end in one of"),
         ("view A_RUN --variables spring --out A_FOLDER/p.png", 2, "no variable 'spring'; there are"),
         ("view A_RUN --out A_FOLDER", 2, "it is a folder"),
+        ("view A_RUN --members 3 --out A_FOLDER/p.png", 2, "--members is for pages"),
+        ("view A_RUN --members -3 --out A_FOLDER/p.html", 2, "members must be a whole number, at least 0"),
         ("motion nowhere.csv", 2, "nowhere.csv"),
         ("motion .", 2, ""),
     ],

@@ -1,0 +1,135 @@
+"""The line of Python and the line of the shell that run a member again, with {{name}} where its own values belong."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import jaxgait
+from jaxgait import registry
+from jaxgait.ensembles.members import INITIAL
+from jaxgait.model import Model
+from jaxgait.parameters import parameters
+from jaxgait.plot.explorer.recipe import Recipe
+
+__all__ = ["line", "lines"]
+
+SHOWN_ENTRIES = 8
+"""Numbers up to which an array is written out in a line."""
+
+
+def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
+    """The Python and the shell line of all members, with {{name}} where a member's own value belongs.
+
+    Args:
+        made: of the scan.
+        attempt: number of the attempt that gave the result (see `Recipe.retried`).
+
+    Returns:
+        "python" and "shell"; the latter is empty where the command line cannot say it.
+    """
+    options = made.options | made.attempts()[attempt]
+    return {"python": _python(made, options), "shell": _shell(made, options)}
+
+
+def line(made: Recipe, member: int) -> dict[str, str]:
+    """The lines that reproduce one member, as `lines` with its own values."""
+    index = dict(zip(made.dims, map(int, np.unravel_index(member, made.shape)), strict=True))
+    own = {n: repr(float(x)) for n, x in made.of(member).items() if np.ndim(x) == 0}
+    own |= {f"#{dim}": str(i) for dim, i in index.items()} | {"member": str(member)}
+    found = lines(made, int(made.retried[member]))
+    return {kind: re.sub(r"\{\{([^{}]+)\}\}", lambda m: own[m[1]], text) for kind, text in found.items()}
+
+
+def _python(made: Recipe, options: Mapping[str, Any]) -> str:
+    """Python that runs a member: spelled out where that is short, otherwise from the file of the scan.
+
+    Args:
+        made: of the scan.
+        options: of `simulate`.
+    """
+    own = _own(made)
+    if own is None:
+        index = ", ".join(f"{dim!r}: {{{{#{dim}}}}}" for dim in made.dims)
+        where = repr(made.source or "scan.nc")
+        return f"from jaxgait.plot.explorer import again\nrun = again({where}, **{{{index}}})"
+    name, module = type(made.model).__name__, _importable_from(made.model)
+    plain = {n: x for n, x in own.items() if not n.startswith(INITIAL)}
+    started = {n.removeprefix(INITIAL): x for n, x in own.items() if n.startswith(INITIAL)}
+    imports = ["simulate", *(["with_parameters"] if plain else []), *([name] if module == "jaxgait" else [])]
+    lines = [f"from jaxgait import {', '.join(sorted(imports))}"]
+    lines += [] if module == "jaxgait" else [f"from {module} import {name}"]
+    model = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
+    given = "".join(f", {n}={x!r}" for n, x in options.items() if (n, x) != ("precision", "float64"))
+    if started:
+        lines += ["from jaxgait.arguments import starting", f"model = {model}"]
+        return "\n".join([*lines, f"run = simulate(model, initial_state=starting(model, {_dict(started)}){given})"])
+    return "\n".join([*lines, f"run = simulate({model}{given})"])
+
+
+def _shell(made: Recipe, options: Mapping[str, Any]) -> str:
+    """The command that runs a member; empty where there is none.
+
+    Args:
+        made: of the scan.
+        options: of `simulate`.
+    """
+    own = _own(made)
+    if own is None or not made.known_as:
+        return ""
+    plain = [f"{n}={_typed(x)}" for n, x in own.items() if not n.startswith(INITIAL)]
+    started = [f"{n.removeprefix(INITIAL)}={_typed(x)}" for n, x in own.items() if n.startswith(INITIAL)]
+    words = ["jaxgait", "run", made.known_as]
+    words += (["--set", *plain] if plain else []) + (["--initial", *started] if started else [])
+    for name, value in options.items():
+        if (name, value) != ("precision", "float64"):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return " ".join(word if "{{" in word else shlex.quote(word) for word in [*words, "--out", "member_{{member}}.nc"])
+
+
+def _own(made: Recipe) -> dict[str, Any] | None:
+    """What to set, a member's own values as {{name}}; None if it is too long to write."""
+    fixed = _settings(made.model, made.known_as)
+    if fixed is None or any(x.ndim > 1 for x in made.values.values()):
+        return None
+    return {**{n: x for n, x in fixed.items() if n not in made.values}, **{n: _Own(n) for n in made.values}}
+
+
+class _Own(str):
+    """Stands for a member's own value."""
+
+    def __repr__(self) -> str:
+        return f"{{{{{self!s}}}}}"
+
+
+def _dict(values: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f"{n!r}: {x!r}" for n, x in values.items()) + "}"
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, _Own):
+        return repr(value)
+    rows = np.atleast_1d(np.asarray(value))
+    one = lambda row: ",".join(repr(x) for x in np.atleast_1d(row).tolist())
+    return ";".join(map(one, rows)) if rows.ndim > 1 else one(rows)
+
+
+def _importable_from(model: Model) -> str:
+    """The module from which a user imports a model's class."""
+    return "jaxgait" if getattr(jaxgait, type(model).__name__, None) is type(model) else type(model).__module__
+
+
+def _settings(model: Model, known_as: str) -> dict[str, Any] | None:
+    """Parameters of a model that differ from its own defaults, as plain values; None if they are too many to write."""
+    usual = parameters(registry.model(known_as) if known_as else type(model)())
+    found = {n: np.asarray(p.value) for n, p in parameters(model).items()}
+    differing = {n: x for n, x in found.items() if n not in usual or not np.array_equal(x, np.asarray(usual[n].value))}
+    return (
+        None
+        if any(x.size > SHOWN_ENTRIES for x in differing.values())
+        else {n: x.tolist() for n, x in differing.items()}
+    )

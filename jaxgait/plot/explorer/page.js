@@ -1,0 +1,485 @@
+// The page: what is chosen (`state`), what is known (`scan`), and what shows it. Drawing of a film: film.js.
+"use strict";
+
+const $ = id => document.getElementById(id);
+const state = { member: null, reference: null, view: "map", selected: new Set(), hidden: new Set(), slices: {}, playing: false, elapsed: 0, speed: 1 };
+const films = new Map(), refused = new Map();
+const SPEEDS = [4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 16], MULTIPLES = 12, GL_FROM = 4000, ARROWS = 160;
+const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"], REFERENCE = "#7F7F7F";
+const VIRIDIS = "Viridis";
+let scan;
+
+// ---------- words and numbers ----------
+
+const column = name => scan.columns.find(c => c.name === name);
+const short = x => Number.isFinite(x) ? String(+x.toPrecision(5)) : "–";
+const statusOf = row => scan.statuses[scan.status.data[row]];
+const rowOf = member => scan.thinned ? scan.rows.get(member) : member;
+const idOf = row => scan.thinned ? scan.ids.data[row] : row;
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const axes = () => scan.columns.filter(c => c.role === "axis");
+const amount = (x, unit) => short(x) + (Number.isFinite(x) && unit && unit !== "1" ? ` ${unit}` : "");
+const withUnit = (name, unit) => unit && unit !== "1" ? `${name} (${unit})` : name;
+
+function element(tag, text = "", attributes = {}) {
+  const made = Object.assign(document.createElement(tag), attributes);
+  made.textContent = text;
+  return made;
+}
+
+function fill(select, groups, chosen) {
+  select.replaceChildren();
+  for (const [title, options] of groups) {
+    if (!options.length) continue;
+    const parent = title ? select.appendChild(Object.assign(document.createElement("optgroup"), { label: title })) : select;
+    for (const [value, text] of options) parent.appendChild(element("option", text, { value, title: text }));
+  }
+  select.value = chosen;
+}
+
+function columnGroups(extra = []) {
+  const of = role => scan.columns.filter(c => c.role === role).map(c => [c.name, c.title]);
+  return [["", extra], ["varied", of("axis")], ["measures", of("measure")], ["at the end", of("end")], ["how it went", of("outcome")]];
+}
+
+/** The lines that reproduce a member, with its own values in full precision. */
+function lines(row) {
+  if (!scan.lines) return null;
+  const member = idOf(row), kinds = scan.lines[scan.retried ? scan.retried.data[row] : 0];
+  const index = {};
+  let rest = member;
+  for (let d = scan.dims.length - 1; d >= 0; d--) { index["#" + scan.dims[d]] = rest % scan.shape[d]; rest = Math.floor(rest / scan.shape[d]); }
+  const own = name => name === "member" ? member : name in index ? index[name] : python(scan.own[name].data[row]);
+  const put = text => text.replace(/\{\{([^{}]+)\}\}/g, (_, name) => own(name));
+  return { python: put(kinds.python), shell: put(kinds.shell) };
+}
+
+const python = x => Number.isInteger(x) && Math.abs(x) < 1e16 ? x.toFixed(1) : String(x);
+
+// ---------- the map ----------
+
+function visible() {
+  const rows = [], extra = Object.entries(state.slices).filter(([, value]) => value !== "all");
+  for (let row = 0; row < scan.status.data.length; row++) {
+    if (state.hidden.has(scan.status.data[row])) continue;
+    if (extra.every(([name, value]) => column(name).values.data[row] === +value)) rows.push(row);
+  }
+  return rows;
+}
+
+function look() {
+  const ink = css("--ink"), line = css("--line"), axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+  return { axis, layout: { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: 12, family: "system-ui, sans-serif" }, hovermode: "closest", showlegend: false, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: ink } } };
+}
+
+const config = name => ({ responsive: true, displaylogo: false, toImageButtonOptions: { filename: name, scale: 2 }, modeBarButtonsToRemove: ["autoScale2d", "toImage"] });
+
+function drawMap() {
+  const gd = $("map");
+  if (state.view === "lines") return drawLines(gd);
+  const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
+  const rows = visible(), { axis, layout } = look();
+  const regular = c && x.dim !== null && y.dim !== null && x.dim !== y.dim;
+  const shaded = c ? rows.filter(row => scan.completed.has(scan.status.data[row]) && Number.isFinite(c.values.data[row])) : [];
+  const inside = new Set(shaded), others = rows.filter(row => !inside.has(row));
+  const bar = c && { title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 };
+  const traces = [];
+  if (regular) traces.push(heatmap(x, y, c, shaded, bar));
+  else if (shaded.length) traces.push(points(x, y, shaded, { color: shaded.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: bar }));
+  if (regular && shaded.length) traces.push({ ...points(x, y, shaded, { color: "#ffffff", opacity: 0 }), selected: { marker: { opacity: 0.9, size: 5 } }, unselected: { marker: { opacity: 0 } } });
+  if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", size: Math.min(11, size(others.length) + 1) }));
+  if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
+  traces.push(...marks(x, y, rows));
+  const whole = { ...layout, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: { ...axis, title: { text: x.title } }, yaxis: { ...axis, title: { text: y.title } }, uirevision: x.name + y.name };
+  Plotly.react(gd, traces, whole, config("map"));
+}
+
+const size = count => count > 3000 ? 4 : count > 800 ? 6 : 9;
+
+function points(x, y, rows, marker) {
+  const chosen = rows.map((row, i) => state.selected.has(row) ? i : -1).filter(i => i >= 0);
+  return {
+    type: rows.length > GL_FROM ? "scattergl" : "scatter", mode: "markers", x: rows.map(r => x.values.data[r]), y: rows.map(r => y.values.data[r]),
+    customdata: rows, text: rows.map(hover), hovertemplate: "%{text}<extra></extra>", marker: { size: size(rows.length), ...marker },
+    selectedpoints: state.selected.size ? chosen : null,
+  };
+}
+
+function hover(row) {
+  const c = column($("colour").value);
+  const said = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${amount(k.values.data[row], k.unit)}`);
+  return [`<b>member ${idOf(row)}</b>`, ...said, statusOf(row)[0]].join("<br>");
+}
+
+function heatmap(x, y, c, rows, colorbar) {
+  const levels = k => [...new Set(k.values.data)].sort((a, b) => a - b);
+  const xs = levels(x), ys = levels(y), col = new Map(xs.map((v, i) => [v, i])), line = new Map(ys.map((v, i) => [v, i]));
+  const z = ys.map(() => new Array(xs.length).fill(null));
+  for (const row of rows) z[line.get(y.values.data[row])][col.get(x.values.data[row])] = c.values.data[row];
+  return { type: "heatmap", x: xs, y: ys, z, colorscale: VIRIDIS, colorbar, hoverinfo: "skip", hoverongaps: false };
+}
+
+/** Rings on members that play, a star on the reference, a large ring on the chosen one. */
+function marks(x, y, rows) {
+  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: which.map(r => x.values.data[r]), y: which.map(r => y.values.data[r]), hoverinfo: "skip", marker });
+  const shown = new Set(rows);
+  const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
+  const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));
+  return [
+    at(play, { symbol: "circle-open", size: 9, color: "#ffffff", line: { width: 3 } }), at(play, { symbol: "circle-open", size: 9, color: "#20252a", line: { width: 1.2 } }),
+    at(one(state.reference), { symbol: "star", size: 13, color: "#ffffff", line: { width: 1.3, color: "#20252a" } }),
+    at(one(state.member), { symbol: "circle-open", size: 19, color: "#D55E00", line: { width: 3.5, color: "#D55E00" } }),
+  ];
+}
+
+/** Directions in which a measure rises fastest, in the unit square of the picture. */
+function gradientArrows(x, y, c, rows) {
+  const g = scan.gradients[c.name], span = k => Math.max(...rows.map(r => k.values.data[r])) - Math.min(...rows.map(r => k.values.data[r])) || 1;
+  const [wide, tall] = [span(x), span(y)], every = Math.ceil(rows.length / ARROWS), xs = [], ys = [];
+  for (const row of rows.filter((_, i) => i % every === 0)) {
+    const gx = g[x.name].data[row] * wide, gy = g[y.name].data[row] * tall, norm = Math.hypot(gx, gy);
+    if (!(norm > 0)) continue;
+    const [dx, dy] = [gx / norm, gy / norm], long = 0.04, [px, py] = [x.values.data[row], y.values.data[row]];
+    const tip = [px + long * dx * wide, py + long * dy * tall], barb = s => [tip[0] + 0.014 * wide * (-dx - s * dy * 0.7), tip[1] + 0.014 * tall * (-dy + s * dx * 0.7)];
+    for (const [a, b] of [[px, py], tip, barb(1), tip, barb(-1), [null, null]]) { xs.push(a); ys.push(b); }
+  }
+  return { type: "scatter", mode: "lines", x: xs, y: ys, line: { color: "#D55E00", width: 1.3 }, hoverinfo: "skip" };
+}
+
+function drawLines(gd) {
+  const c = column($("colour").value), { layout } = look();
+  const chosen = [...axes(), ...scan.columns.filter(k => k.role === "measure").slice(0, 6)];
+  const shown = c && !chosen.includes(c) ? [...chosen, c] : chosen;
+  const rows = visible().filter(r => shown.every(k => Number.isFinite(k.values.data[r])));
+  const lost = visible().length - rows.length;
+  $("slices").replaceChildren(...(lost ? [element("span", `${lost} without all of these values are left out`, { className: "faint" })] : []));
+  const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]) }));
+  const line = c ? { color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: { title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 } }
+    : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
+  Plotly.react(gd, [{ type: "parcoords", dimensions, line, customdata: rows, unselected: { line: { color: css("--line"), opacity: 0.35 } } }], { ...layout, margin: { l: 60, r: 40, t: 46, b: 20 } }, config("parallel_coordinates"));
+}
+
+/** The colours of the statuses as a scale of steps. */
+function steps() {
+  const n = scan.statuses.length;
+  return scan.statuses.flatMap(([, colour], i) => [[i / n, colour], [(i + 1) / n, colour]]);
+}
+
+function brushed() {
+  const trace = $("map").data[0];
+  const ranges = trace.dimensions.map(d => d.constraintrange && (Array.isArray(d.constraintrange[0]) ? d.constraintrange : [d.constraintrange]));
+  if (ranges.every(r => !r)) return select([]);
+  select(trace.customdata.filter((_, i) => ranges.every((r, k) => !r || r.some(([low, high]) => trace.dimensions[k].values[i] >= low && trace.dimensions[k].values[i] <= high))));
+}
+
+function select(rows) {
+  state.selected = new Set(rows);
+  $("forget").hidden = !rows.length;
+  drawMultiples();
+}
+
+function drawStatuses() {
+  $("statuses").replaceChildren(...scan.statuses.map(([sentence, colour, count], i) => {
+    const chip = element("button", `${sentence}: ${count}`, { className: "chip" + (state.hidden.has(i) ? " off" : "") });
+    chip.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${colour}` }));
+    chip.onclick = () => { state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i); drawStatuses(); drawMap(); };
+    return chip;
+  }));
+}
+
+/** Selects for the dimensions that are not on the map. */
+function drawSlices() {
+  const free = state.view === "map" ? axes().filter(k => k.dim !== null && ![column($("x").value).dim, column($("y").value).dim].includes(k.dim)) : [];
+  if (column($("x").value).dim === null || column($("y").value).dim === null) free.length = 0;
+  const before = state.slices;
+  state.slices = {};
+  $("slices").replaceChildren(...free.map(k => {
+    const levels = [...new Set(k.values.data)].sort((a, b) => a - b), label = element("label", k.name + " "), choice = label.appendChild(document.createElement("select"));
+    fill(choice, [["", [["all", "all"], ...levels.map(v => [String(v), short(v)])]]], before[k.name] ?? String(levels[levels.length >> 1]));
+    state.slices[k.name] = choice.value;
+    choice.onchange = () => { state.slices[k.name] = choice.value; drawMap(); };
+    return label;
+  }));
+}
+
+function redraw() {
+  const c = $("colour").value, g = scan.gradients[c];
+  $("arrows-label").hidden = !(state.view === "map" && g && $("x").value in g && $("y").value in g);
+  if ($("arrows-label").hidden) $("arrows").checked = false;
+  for (const id of ["x", "y"]) $(id).parentElement.hidden = state.view === "lines";
+  drawSlices();
+  drawMap();
+}
+
+// ---------- the member ----------
+
+async function show(member) {
+  state.member = member;
+  for (const span of document.querySelectorAll(".number")) span.textContent = member;
+  if (!films.has(member) && scan.serve) await demand(member);
+  if (state.member !== member) return;
+  const row = rowOf(member), film = films.get(member);
+  $("status").textContent = statusOf(row)[0];
+  $("status").style.borderBottom = `3px solid ${statusOf(row)[1]}`;
+  $("absent").hidden = !!film;
+  $("transport").hidden = $("charts").hidden = !film;
+  $("reference").disabled = !film;
+  $("facts").hidden = !scan.columns.length;
+  drawValues(row);
+  drawCommands(row);
+  if (film) startFilm(film); else drawAbsent(row);
+  drawMap.timer = drawMap.timer || setTimeout(() => { drawMap.timer = 0; if (scan.columns.length && state.view === "map") drawMap(); }, 30);
+  drawMultiples();
+}
+
+async function demand(member) {
+  $("status").textContent = `simulating member ${member} …`;
+  try {
+    const answer = await fetch(`member/${member}`);
+    if (answer.ok) films.set(member, unpack(await gunzip(await answer.arrayBuffer())).film);
+    else refused.set(member, await answer.text());
+  } catch {
+    refused.set(member, "The process that served this page does not answer any more.");
+  }
+}
+
+function drawAbsent(row) {
+  const near = nearest(row), box = $("absent");
+  const why = refused.get(idOf(row)) || scan.why || `The motions of ${films.size} of ${scan.size} members are in this page (ringed on the map), that of member ${idOf(row)} is not: ` + "the lines below simulate it.";
+  box.replaceChildren(element("p", why));
+  if (near === null) return;
+  const button = element("button", `Show the nearest member that plays (${near})`);
+  button.onclick = () => show(near);
+  box.append(button);
+}
+
+function nearest(row) {
+  const spans = axes().map(k => { let low = Infinity, high = -Infinity; for (const v of k.values.data) { low = Math.min(low, v); high = Math.max(high, v); } return high - low || 1; });
+  const away = other => axes().reduce((sum, k, i) => sum + ((k.values.data[row] - k.values.data[other]) / spans[i]) ** 2, 0);
+  return [...films.keys()].reduce((best, m) => best === null || away(rowOf(m)) < away(rowOf(best)) ? m : best, null);
+}
+
+function drawValues(row) {
+  const box = $("values");
+  box.replaceChildren();
+  for (const [title, options] of columnGroups().slice(1)) {
+    if (!options.length) continue;
+    box.append(element("h3", title));
+    for (const [name] of options) {
+      const k = column(name), line = element("p");
+      line.append(element("span", k.label, { title: k.label }), element("b", amount(k.values.data[row], k.unit)));
+      box.append(line);
+    }
+  }
+  for (const v of scan.vectors) {
+    const entries = [...at(v.values, row)], partner = scan.vectors.find(w => w.name === v.name.replace("_real", "_imag"));
+    if (v.name.endsWith("_imag") && scan.vectors.some(w => w.name === v.name.replace("_imag", "_real"))) continue;
+    box.append(element("h3", v.name.endsWith("_real") && partner ? `${v.name.replace("_real", "")} in the unit circle` : v.label));
+    if (v.name.endsWith("_real") && partner) box.append(unitCircle(entries, [...at(partner.values, row)]));
+    else box.append(element("p", entries.map(short).join(", ")));
+  }
+}
+
+/** Multipliers in the unit circle: those outside grow. */
+function unitCircle(real, imag) {
+  const reach = 1.15 * Math.max(1, ...real.map((x, i) => Math.hypot(x, imag[i])).filter(Number.isFinite));
+  const dots = real.map((x, i) => Number.isFinite(x + imag[i]) ? `<circle cx="${x}" cy="${-imag[i]}" r="${0.045 * reach}" fill="${Math.hypot(x, imag[i]) > 1 ? "#D55E00" : "#0072B2"}"><title>${short(x)} ${imag[i] < 0 ? "−" : "+"} ${short(Math.abs(imag[i]))} i</title></circle>` : "").join("");
+  const holder = document.createElement("div");
+  holder.innerHTML = `<svg viewBox="${-reach} ${-reach} ${2 * reach} ${2 * reach}" role="img" aria-label="multipliers in the unit circle"><g fill="none" stroke="currentColor" stroke-width="${0.012 * reach}"><circle r="1"/><path d="M${-reach} 0H${reach}M0 ${-reach}V${reach}" opacity="0.4"/></g>${dots}</svg>`;
+  return holder;
+}
+
+function drawCommands(row) {
+  const box = $("lines"), found = lines(row);
+  box.replaceChildren();
+  if (!found) return;
+  for (const text of [found.python, found.shell].filter(Boolean)) {
+    const pre = element("pre", text), button = element("button", "copy");
+    button.onclick = () => navigator.clipboard.writeText(text).then(() => { button.textContent = "copied"; setTimeout(() => button.textContent = "copy", 900); });
+    pre.append(button);
+    box.append(pre);
+  }
+}
+
+// ---------- playing ----------
+
+const span = film => film.time.data[film.time.data.length - 1] - film.time.data[0];
+const chosenFilm = () => films.get(state.member);
+const referenceFilm = () => state.member === state.reference ? null : films.get(state.reference) || null;
+
+function startFilm(film) {
+  const slider = $("slider");
+  slider.max = film.time.data.length - 1;
+  const wanted = { curve: $("curve").value, px: $("px").value, py: $("py").value };
+  const names = Object.keys(film.histories), label = n => withUnit(n, scan.labels[n]?.[1]);
+  const listed = names.map(n => [n, label(n)]), [px, py] = scan.phase;
+  const curves = film.curves.map((c, i) => [`#${i}`, withUnit(c.name, c.unit)]);
+  fill($("curve"), [["", curves], ["histories", listed]], curves.length ? "#0" : names[0]);
+  for (const [id, name] of [["px", px], ["py", py]]) fill($(id), [["", names.map(n => [n, n])]], name);
+  for (const [id, value] of Object.entries(wanted)) if ([...$(id).options].some(o => o.value === value)) $(id).value = value;
+  state.elapsed = Math.min(state.elapsed, span(film));
+  drawCharts();
+  drawFrame();
+}
+
+function series(film, choice) {
+  if (choice.startsWith("#")) { const c = film.curves[+choice.slice(1)]; return c ? Object.entries(c.values).map(([name, v]) => [name, v.data]) : []; }
+  return film.histories[choice] ? [[choice, film.histories[choice].data]] : [];
+}
+
+function drawCharts() {
+  const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
+  const since = f => Array.from(f.time.data, t => t - f.time.data[0]);
+  const all = series(film, choice), small = { margin: { l: 52, r: 8, t: 6, b: 36 } }, quick = { ...config("curve"), displayModeBar: false };
+  const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
+  const unit = first ? withUnit(first.name, first.unit) : withUnit(choice, scan.labels[choice]?.[1]);
+  const traces = all.map(([name, y], i) => ({ type: "scatter", mode: "lines", x: since(film), y: [...y], name, line: { width: 1.8, color: SERIES[i % SERIES.length] } }));
+  if (other) for (const [name, y] of series(other, choice).slice(0, 1)) traces.unshift({ type: "scatter", mode: "lines", x: since(other), y: [...y], name: "reference", line: { width: 1.3, color: REFERENCE, dash: "dash" } });
+  Plotly.react("history", traces, { ...layout, ...small, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...small.margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: film.time.data[0] > 0 ? `time since ${short(film.time.data[0])} s (s)` : "time (s)" } }, yaxis: { ...axis, title: { text: unit } } }, quick);
+  const [px, py] = [$("px").value, $("py").value], loop = (f, colour, width, dash, name) => ({ type: "scatter", mode: "lines", x: [...f.histories[px].data], y: [...f.histories[py].data], name, line: { color: colour, width, dash } });
+  const loops = [other && other.histories[px] && loop(other, REFERENCE, 1.3, "dash", "reference"), film.histories[px] && loop(film, SERIES[0], 1.6, "solid", `member ${state.member}`)].filter(Boolean);
+  Plotly.react("phase", loops, { ...layout, ...small, margin: { ...small.margin, t: 24 }, xaxis: { ...axis, title: { text: withUnit(px, scan.labels[px]?.[1]) } }, yaxis: { ...axis, title: { text: withUnit(py, scan.labels[py]?.[1]) } } }, quick);
+}
+
+/** Puts a marker on a chart: at x, over the whole height if y is null. */
+function pin(chart, kind, x, y) {
+  const full = $(chart)._fullLayout;
+  let marker = $(chart).querySelector("." + kind);
+  if (!marker) { marker = element("div", "", { className: kind }); $(chart).append(marker); }
+  marker.hidden = !full || !full.xaxis || !Number.isFinite(x) || (y !== null && !Number.isFinite(y));
+  if (marker.hidden) return;
+  marker.style.left = `${full.xaxis._offset + full.xaxis.l2p(x)}px`;
+  marker.style.top = `${y === null ? full.yaxis._offset : full.yaxis._offset + full.yaxis.l2p(y)}px`;
+  if (y === null) marker.style.height = `${full.yaxis._length}px`;
+}
+
+function drawFrame() {
+  const film = chosenFilm();
+  if (film) {
+    const i = sampleAt(film.time.data, state.elapsed);
+    drawFilm($("film"), film, state.elapsed, { ghost: $("ghost").checked ? referenceFilm() : null });
+    $("slider").value = i;
+    const over = i === film.time.data.length - 1 && film.ended !== "completed" ? ` (${film.ended})` : "";
+    $("clock").textContent = `t = ${film.time.data[i].toFixed(2)} s${over}`;
+    pin("history", "cursor", film.time.data[i] - film.time.data[0], null);
+    pin("phase", "dot", film.histories[$("px").value]?.data[i], film.histories[$("py").value]?.data[i] ?? NaN);
+  }
+  for (const canvas of $("multiples").querySelectorAll("canvas")) drawFilm(canvas, films.get(+canvas.dataset.member), state.elapsed, { small: true });
+}
+
+function tick(now) {
+  if (!state.playing) return;
+  const playing = chosenFilm() ? [chosenFilm()] : [...$("multiples").querySelectorAll("canvas")].map(c => films.get(+c.dataset.member));
+  const longest = Math.max(0, ...playing.map(span));
+  state.elapsed += Math.min(0.1, (now - tick.last) / 1000) * state.speed;
+  if (state.elapsed > longest) state.elapsed = 0;
+  tick.last = now;
+  drawFrame();
+  requestAnimationFrame(tick);
+}
+
+function play(on) {
+  state.playing = on;
+  $("play").textContent = on ? "❚❚" : "▶";
+  if (on) { tick.last = performance.now(); requestAnimationFrame(tick); }
+}
+
+function step(count) {
+  const film = chosenFilm();
+  if (!film) return;
+  play(false);
+  const last = film.time.data.length - 1, i = sampleAt(film.time.data, state.elapsed);
+  state.elapsed = film.time.data[(i + count + last + 1) % (last + 1)] - film.time.data[0];
+  drawFrame();
+}
+
+function drawMultiples() {
+  if (!scan.columns.length) return;
+  const all = [...films.keys()], able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
+  const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
+  $("several").hidden = !all.length;
+  $("several-note").textContent = state.selected.size ? `${state.selected.size} members are selected; of these ${able.length} play, ${shown.length} are shown.` : `Nothing is selected: ${shown.length} of the ${able.length} members that play. Drag on the map, or along an axis of the parallel coordinates, to choose.`;
+  const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), named = [...axes().slice(0, 3), ...(c && c.role !== "axis" ? [c] : [])];
+  $("multiples").replaceChildren(...shown.map(member => {
+    const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas");
+    canvas.dataset.member = member;
+    figure.className = member === state.member ? "on" : "";
+    figure.title = named.map(k => `${k.title}: ${short(k.values.data[row])}`).join("\n");
+    const caption = element("figcaption", named.map(k => `${k.name}\u00a0${+k.values.data[row].toPrecision(3)}`).join(" · "));
+    caption.prepend(Object.assign(document.createElement("span"), { className: "swatch", style: `background:${statusOf(row)[1]}`, title: statusOf(row)[0] }));
+    figure.append(canvas, caption);
+    figure.onclick = () => show(member);
+    return figure;
+  }));
+  drawFrame();
+}
+
+// ---------- the start ----------
+
+function wire() {
+  for (const id of ["x", "y", "colour"]) $(id).onchange = () => { redraw(); if (id === "colour") drawMultiples(); };
+  $("arrows").onchange = drawMap;
+  const view = name => () => { state.view = name; Plotly.purge($("map")); listen(); for (const [id, v] of [["as-map", "map"], ["as-lines", "lines"]]) $(id).className = v === name ? "on" : ""; redraw(); };
+  $("as-map").onclick = view("map");
+  $("as-lines").onclick = view("lines");
+  $("forget").onclick = () => { select([]); drawMap(); };
+  $("map-png").onclick = () => Plotly.downloadImage($("map"), { format: "png", scale: 2, width: 900, height: 640, filename: `${scan.model}_map` });
+  $("film-png").onclick = () => { const a = document.createElement("a"); a.download = `${scan.model}_member_${state.member}.png`; a.href = $("film").toDataURL(); a.click(); };
+  $("reference").onclick = () => { state.reference = state.member; drawCharts(); drawMap(); drawFrame(); };
+  $("ghost").onchange = drawFrame;
+  $("play").onclick = () => play(!state.playing);
+  $("slider").oninput = () => { const film = chosenFilm(); play(false); state.elapsed = film.time.data[+$("slider").value] - film.time.data[0]; drawFrame(); };
+  for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
+  $("speed").onchange = () => state.speed = +$("speed").value;
+  addEventListener("resize", () => requestAnimationFrame(drawFrame));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); });
+  addEventListener("keydown", event => {
+    if (event.target.matches("select, input:not(#slider)") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = { ArrowRight: () => step(1), ArrowLeft: () => step(-1), " ": () => play(!state.playing) }[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+}
+
+function listen() {
+  const gd = $("map");
+  for (const name of ["plotly_click", "plotly_selected", "plotly_restyle"]) gd.removeAllListeners?.(name);
+  if (!gd.on) Plotly.newPlot(gd, [], {});
+  gd.on("plotly_click", ({ points: hit }) => { const p = hit.find(q => q.customdata !== undefined); if (p) show(idOf(p.customdata)); });
+  gd.on("plotly_selected", event => { if (event) select(event.points.filter(p => p.customdata !== undefined).map(p => p.customdata)); });
+  gd.on("plotly_restyle", () => { if (state.view === "lines") brushed(); });
+}
+
+async function start() {
+  const script = document.createElement("script");
+  script.textContent = new TextDecoder().decode(await gunzip(fromBase64("library")));
+  document.head.append(script);
+  scan = unpack(await gunzip(fromBase64("data")));
+  scan.completed = new Set(scan.completed);
+  if (scan.thinned) scan.rows = new Map(Array.from(scan.ids.data, (id, row) => [id, row]));
+  for (const [member, film] of scan.films) films.set(member, film);
+  $("title").textContent = scan.title;
+  $("about").textContent = scan.about;
+  $("notes").replaceChildren(...scan.notes.map(note => element("p", note)));
+  const keys = element("p");
+  keys.innerHTML = "<kbd>space</kbd> plays and stops, <kbd>←</kbd> <kbd>→</kbd> step from sample to sample.";
+  $("notes").append(keys);
+  document.body.classList.toggle("run", !scan.columns.length);
+  $("wait").remove();
+  document.querySelector("main").hidden = false;
+  wire();
+  fill($("speed"), [["", SPEEDS.map(s => [String(s), s < 1 ? `1/${1 / s}` : `× ${s}`])]], String(scan.speed));
+  state.speed = scan.speed;
+  state.reference = scan.reference;
+  if (scan.columns.length) {
+    fill($("x"), columnGroups(), scan.x);
+    fill($("y"), columnGroups(), scan.y);
+    fill($("colour"), columnGroups([["status", "how it ended"]]), scan.colour);
+    drawStatuses();
+    listen();
+    redraw();
+  }
+  if (scan.first !== null) await show(scan.first);
+  document.body.dataset.ready = "yes";
+}
+
+start().catch(error => { console.error(error); ($("wait") || document.body).textContent = `This page cannot be shown: ${error.message}`; });

@@ -1,0 +1,212 @@
+"""The motion of a member as a page plays it: its scene and its histories, thinned, rounded, packed into bytes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from jaxgait.model import Model
+from jaxgait.plot.film import arrow_scale
+from jaxgait.plot.scene import Body, Curve, Limb, scene
+
+__all__ = ["Pack", "frames", "one_run", "playback"]
+
+FRAMES = 300
+"""Samples of a member that are played at most."""
+STRIDES = 3
+"""Strides that are played at most, the last ones."""
+RIGID = 1e-4
+"""Change of shape, as a part of the outline's size, below which it counts as rigid: less than a tenth of a pixel."""
+HISTORIES = 40
+"""Histories kept per member at most."""
+
+
+class Pack:
+    """Arrays one after the other in one block of bytes, and a header that says where each of them lies."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def floats(self, values: Any) -> dict[str, Any]:
+        """Puts numbers in single precision; returns the reference that the page reads them by."""
+        return self._put("f4", np.asarray(values, dtype="<f4"))
+
+    def doubles(self, values: Any) -> dict[str, Any]:
+        """Puts numbers in double precision."""
+        return self._put("f8", np.asarray(values, dtype="<f8"))
+
+    def bytes(self, values: Any) -> dict[str, Any]:
+        """Puts whole numbers from 0 to 255."""
+        return self._put("u1", np.asarray(values, dtype="u1"))
+
+    def points(self, values: Float[np.ndarray, ...]) -> dict[str, Any]:
+        """Puts coordinates in m as 16-bit steps of their range, differences along the first axis: they compress well.
+
+        The largest number stands for NaN.
+        """
+        known = np.isfinite(values)
+        low = float(values[known].min()) if known.any() else 0.0
+        step = (float(values[known].max()) - low) / 65534.0 if known.any() else 0.0
+        whole = np.where(known, np.round((np.where(known, values, low) - low) / (step or 1.0)), 65535.0).astype("<u2")
+        steps = np.diff(whole, axis=0, prepend=np.zeros_like(whole[:1]))  # modulo 2^16, as the page adds them
+        return self._put("d2", steps) | {"low": low, "step": step}
+
+    def _put(self, kind: str, array: np.ndarray) -> dict[str, Any]:
+        content = np.ascontiguousarray(array).tobytes()
+        found = {"at": self._size, "kind": kind, "shape": list(array.shape)}
+        padding = -len(content) % 8  # views need aligned bytes
+        self._parts += [content, bytes(padding)]
+        self._size += len(content) + padding
+        return found
+
+    def packed(self, header: dict[str, Any]) -> bytes:
+        """Header and arrays, compressed: 4 bytes with the length of the header, header, arrays."""
+        text = json.dumps(header, allow_nan=False).encode()
+        text += b" " * (-(len(text) + 4) % 8)
+        return gzip.compress(b"".join([len(text).to_bytes(4, "little"), text, *self._parts]), mtime=0)
+
+
+def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
+    """One of several runs along `member` as `simulate` gives it: over `time`, with the names of its events."""
+    run = runs.isel(member=member)
+    if "sample" in run.dims:
+        run = run.set_coords("time").swap_dims({"sample": "time"})
+    if "event_kind" in run:
+        names = json.loads(run.event_kind.attrs["legend"])
+        run = run.isel(event=np.flatnonzero(run.event_kind.values >= 0))
+        found = np.array([names[str(k)] for k in run.event_kind.values.tolist()], dtype=str)
+        run = run.drop_vars("event_kind").assign(event_name=("event", found))
+    return run
+
+
+class Frames(NamedTuple):
+    """Which samples of a run are played."""
+
+    first: int
+    last: int
+    every: int
+
+    @property
+    def slice(self) -> slice:
+        """Of the run's samples."""
+        return slice(self.first, self.last + 1, self.every)
+
+
+def frames(run: xr.Dataset, reached: float) -> Frames:
+    """The samples of a run that are played: of many strides the last ones, of many samples every n-th.
+
+    Args:
+        run: over `time` in s.
+        reached: when it ended in s.
+    """
+    last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
+    per_stride = run.attrs.get("samples_per_stride")
+    if per_stride is None:
+        every = -(-last // FRAMES)
+        return Frames(0, last // every * every, every)
+    length = min(last, STRIDES * int(per_stride))
+    every = -(-length // FRAMES)
+    return Frames(last - length // every * every, last, every)
+
+
+def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
+    """A member's motion: where the page finds its time, shapes, forces, curves and histories.
+
+    Args:
+        pack: takes the arrays.
+        run: as `simulate` returns it, or one of an ensemble's (see `one_run`).
+        model: what was run.
+
+    Raises:
+        ValueError: for a mechanism without a scene.
+    """
+    shown = scene(run, model)
+    played = frames(run, float(shown.time[-1]))
+    take = played.slice
+    return {
+        "time": pack.doubles(shown.time[take]),
+        "seconds": float(shown.time[played.last] - shown.time[played.first]),
+        "ended": shown.ended,
+        "every": played.every,
+        "shapes": [_shape(pack, s, take) for s in shown.shapes],
+        "views": [
+            {"centre": pack.floats(_taken(v.centre, take)), "span": [*map(float, v.span)], "title": v.title}
+            for v in shown.views
+        ],
+        "ground": None if shown.ground is None else [float(shown.ground.height), float(shown.ground.slope)],
+        "scale": float(shown.newtons_per_metre or arrow_scale(shown)),
+        "forces": [
+            {"at": pack.floats(_taken(f.at, take)), "force": pack.floats(_taken(f.force, take)), "colour": f.colour}
+            for f in shown.forces
+        ],
+        "trails": [
+            {"points": pack.floats(_taken(t.points, take)), "name": t.name, "colour": t.colour} for t in shown.trails
+        ],
+        "curves": [_curve(pack, c, take) for c in shown.curves],
+        "readouts": [
+            {"name": n, "values": pack.floats(x[take]), "unit": unit} for n, (x, unit) in shown.readouts.items()
+        ],
+        "legend": dict(shown.legend),
+        "histories": {n: pack.floats(run[n].values[take]) for n in _histories(run)},
+    }
+
+
+def history_labels(run: xr.Dataset) -> dict[str, list[str]]:
+    """Long name and unit of the histories of a run, by name."""
+    return {n: [str(run[n].attrs.get(a, "")) for a in ("long_name", "units")] for n in _histories(run)}
+
+
+def _histories(run: xr.Dataset) -> list[str]:
+    return [str(n) for n, x in run.data_vars.items() if x.dims == ("time",) and x.dtype.kind == "f"][:HISTORIES]
+
+
+def _taken(values: np.ndarray, take: slice) -> np.ndarray:
+    """The played samples; a single one stands for all."""
+    return values[take] if len(values) > 1 else values
+
+
+def _curve(pack: Pack, curve: Curve, take: slice) -> dict[str, Any]:
+    values = {label: pack.floats(x[take]) for label, x in curve.values.items()}
+    return {"name": curve.name, "unit": curve.unit, "values": values}
+
+
+def _shape(pack: Pack, shape: Limb | Body, take: slice) -> dict[str, Any]:
+    common = {"colour": shape.colour, "opacity": shape.opacity}
+    if isinstance(shape, Limb):
+        return {"points": pack.points(_taken(shape.points, take)), "width": float(shape.width)} | common
+    outline = _taken(shape.outline, take)
+    common["edge"] = shape.edge
+    pose = rigid(outline)
+    if pose is None:
+        return {"outline": pack.points(outline)} | common
+    return {"outline": pack.points(outline[:1]), "pose": pack.floats(pose)} | common
+
+
+def rigid(outline: Float[np.ndarray, "samples points 2"]) -> Float[np.ndarray, "samples 3"] | None:
+    """How a rigid outline moves from where it is at first: shift (right, up) in m and rotation in rad about the origin.
+
+    The rotation is the least-squares one (Kabsch 1976, doi:10.1107/S0567739476001873, in the plane).
+
+    Args:
+        outline: in m.
+
+    Returns:
+        None if it has no motion, gaps, or changes its shape.
+    """
+    if len(outline) < 2 or not np.isfinite(outline).all():
+        return None
+    flat = outline @ np.array([1.0, 1.0j])
+    middle = flat.mean(axis=1, keepdims=True)
+    arms = flat - middle
+    turn = (arms * arms[:1].conj()).sum(axis=1, keepdims=True)
+    turn = turn / np.where(turn == 0.0, 1.0, np.abs(turn))
+    if np.abs(arms - turn * arms[:1]).max() > RIGID * np.abs(arms).max():
+        return None
+    shift = (middle - turn * middle[:1])[:, 0]
+    return np.stack([shift.real, shift.imag, np.angle(turn[:, 0])], axis=-1)

@@ -1,0 +1,84 @@
+"""The page served on this machine: whichever member is clicked is simulated then."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from jaxgait.plot.explorer.page import Explorer
+
+__all__ = ["serve", "server"]
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve(page: Explorer, port: int = 0) -> None:
+    """Serves a page on this machine, and to nobody else, until it is interrupted; says where.
+
+    Args:
+        page: of a scan.
+        port: where it listens; 0: any that is free.
+
+    Raises:
+        ValueError: if nobody knows how to run its members.
+    """
+    with server(page, port) as running:
+        print(f"http://{LOOPBACK}:{running.server_port}/ shows it; Ctrl-C ends this", flush=True)
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            print()
+
+
+def server(page: Explorer, port: int = 0) -> HTTPServer:
+    """What answers: the page at /, the motion of a member at /member/N.
+
+    Args:
+        page: of a scan.
+        port: where it listens; 0: any that is free.
+
+    Raises:
+        ValueError: if nobody knows how to run its members.
+    """
+    if page.made is None or page.header["why"]:
+        raise ValueError(f"nothing to serve beyond the page itself: {page.header['why'] or 'it has no members'}")
+    whole = dataclasses.replace(page, header=page.header | {"serve": True}).html.encode()
+    running = HTTPServer((LOOPBACK, port), _Handler)
+    running.answers = _Answers(page, whole)  # type: ignore[attr-defined]  # where its handlers find it
+    return running
+
+
+@dataclasses.dataclass
+class _Answers:
+    page: Explorer
+    whole: bytes
+
+    def to(self, path: str) -> tuple[int, str, bytes]:
+        """Code, type and content of the answer to a path."""
+        if path == "/":
+            return 200, "text/html; charset=utf-8", self.whole
+        asked = re.fullmatch(r"/member/(\d{1,12})", path)
+        if asked is None or self.page.rows is None or int(asked[1]) >= self.page.rows.size:
+            return 404, "text/plain; charset=utf-8", b"there is nothing here"
+        try:
+            return 200, "application/octet-stream", self.page.motion(int(asked[1]))
+        except Exception as error:  # of whatever kind: the page says why it cannot play the member
+            return 500, "text/plain; charset=utf-8", f"This member cannot be simulated: {error}".encode()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        host = self.headers.get("Host", "").rpartition(":")[0]
+        if host not in (LOOPBACK, "localhost"):  # a page of elsewhere under a name that leads here
+            code, kind, content = 403, "text/plain", b"this is for this machine only"
+        else:
+            code, kind, content = self.server.answers.to(self.path)  # type: ignore[attr-defined]
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing about requests."""

@@ -1,0 +1,242 @@
+"""A scan as a table: one row per member, columns of parameters, measures and outcome, statuses with their sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float, Int
+
+from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
+from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
+
+__all__ = ["Column", "Table", "table"]
+
+OUTCOME = ("retries", "steps", "rejected_steps", "t_end", "promoted")
+"""Variables of every scan that say how a trajectory went, not what came out."""
+CODES = ("status", "first_status")
+"""Variables that hold codes, not amounts."""
+COMPLETED_COLOUR = "#56B4E9"
+ENDED = (ORANGE, RED, PURPLE, "#F0E442", "#B0703C", "#8C6BB1")
+"""Colours of early ends that the model foresees."""
+GAVE_UP = (GREY, "#4D4D4D", "#A6A6A6", "#6E5E5E")
+"""Colours of computations that failed."""
+NOT_RUN, UNKNOWN = "not run yet", "no status recorded"
+LARGEST_VECTOR = 16
+"""Entries of a small vector per member (multipliers, amplitudes) that is shown."""
+
+
+class Column(NamedTuple):
+    """One number per member."""
+
+    name: str
+    label: str
+    """Its long name, or its name."""
+    unit: str
+    role: str
+    """"axis" (what was varied), "measure", "end" (the last state) or "outcome"."""
+    values: Float[np.ndarray, " members"]
+    """In the unit."""
+
+    @property
+    def title(self) -> str:
+        """The label of an axis."""
+        return axis_label(self.label, self.unit)
+
+
+class Table(NamedTuple):
+    """All members of a scan, flat: the last dimension of the box is the fastest."""
+
+    dims: tuple[str, ...]
+    """Of the box of members."""
+    shape: tuple[int, ...]
+    columns: dict[str, Column]
+    status: Int[np.ndarray, " members"]
+    """Number of the status in `statuses`."""
+    statuses: tuple[tuple[str, str], ...]
+    """Sentence and colour."""
+    vectors: dict[str, Column]
+    """Small vectors per member, (members, entries); multipliers for example."""
+    gradients: dict[str, dict[str, Float[np.ndarray, " members"]]]
+    """By measure and parameter, in units of the measure per unit of the parameter."""
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return math.prod(self.shape)
+
+    @property
+    def completed(self) -> Bool[np.ndarray, " members"]:
+        """Which members completed, or have no status at all; shape (members,)."""
+        good = [i for i, (sentence, _) in enumerate(self.statuses) if sentence in (COMPLETED_TEXT, UNKNOWN)]
+        return np.isin(self.status, good)
+
+    def of_role(self, role: str) -> list[Column]:
+        """The columns of one role."""
+        return [c for c in self.columns.values() if c.role == role]
+
+
+def table(scan: xr.Dataset) -> Table:
+    """The members of a scan with all that is one number per member.
+
+    Args:
+        scan: a result of `ensemble`, or any Dataset whose variables share the dimensions of a box of members.
+
+    Raises:
+        ValueError: if nothing runs along members, or there are none.
+    """
+    dims = members_dims(scan)
+    shape = tuple(scan.sizes[d] for d in dims)
+    if not math.prod(shape):
+        raise ValueError(f"nothing to explore: the scan over {', '.join(dims)} has no members")
+    codes, statuses = _statuses(scan, dims)
+    columns = _axes(scan, dims, shape) | _results(scan, dims)
+    return Table(dims, shape, columns, codes, statuses, _vectors(scan, dims), _gradients(scan, dims))
+
+
+def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
+    """Dimensions of the box of members: those of `status`, or else those that all results share.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if "status" in scan:
+        dims = [str(d) for d in scan["status"].dims]
+    else:
+        results = [x for x in scan.data_vars.values() if x.dtype.kind in "fiub"]
+        shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
+        dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "sample", "event")]
+    if not dims:
+        raise ValueError("nothing to explore: this is no scan, no results run along members")
+    return tuple(dims)
+
+
+def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
+    """Values of all members of a result that runs along all dimensions of the box, (members, ...), in its unit."""
+    return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
+
+
+def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tuple[tuple[str, str], ...]]:
+    """Statuses that occur, the completed first, then foreseen ends, then failures."""
+    if "status" not in scan:
+        count = math.prod(scan.sizes[d] for d in dims)
+        return np.zeros(count, dtype=np.int32), ((UNKNOWN, COMPLETED_COLOUR),)
+    legend = json.loads(scan.attrs.get("status_legend", "{}"))
+    codes = flat(scan["status"], dims).astype(int)
+    found = sorted(set(codes.tolist()), key=lambda c: (c != 0, c < FIRST_TERMINATION, c))
+    colours = {True: iter(ENDED * 10), False: iter(GAVE_UP * 10)}
+    listed = []
+    for code in found:
+        sentence = legend.get(str(code), NOT_RUN if code < 0 else f"status {code}")
+        colour = COMPLETED_COLOUR if code == 0 else FAILED if code < 0 else next(colours[code >= FIRST_TERMINATION])
+        listed.append((sentence, colour))
+    number = {code: i for i, code in enumerate(found)}
+    present, inverse = np.unique(codes, return_inverse=True)
+    return np.array([number[c] for c in present.tolist()], dtype=np.int32)[inverse], tuple(listed)
+
+
+def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, Column]:
+    """What was varied, with a number for every member; the member's own number if that is all there is."""
+    found = {}
+    for name, x in scan.coords.items():
+        if x.ndim and set(x.dims) <= set(dims) and x.dtype.kind in "fiu":
+            over = x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims})
+            found[str(name)] = _column(str(name), x, "axis", flat(over, dims))
+    for axis, dim in enumerate(dims):
+        if dim not in found and dim not in scan.coords and (len(dims) > 1 or not found):
+            number = np.indices(shape)[axis].ravel().astype(float)
+            found[dim] = Column(dim, f"number of the {dim}", "1", "axis", number)
+    return found
+
+
+def _results(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
+    found = {}
+    for name, x in scan.data_vars.items():
+        if set(x.dims) == set(dims) and x.dtype.kind in "fiub" and name not in CODES:
+            role = "outcome" if name in OUTCOME else "end" if str(name).endswith("_end") else "measure"
+            found[str(name)] = _column(str(name), x, role, flat(x, dims))
+    return dict(sorted(found.items(), key=lambda item: ("measure", "end", "outcome").index(item[1].role)))
+
+
+def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column:
+    label = str(x.attrs.get("long_name") or name)
+    if role == "axis" and label != name:
+        label = f"{name}: {label}"
+    return Column(name, label, str(x.attrs.get("units", "1")), role, values.astype(float))
+
+
+def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
+    """Results with one further small dimension, which is neither time nor that of gradients."""
+    found = {}
+    for name, x in scan.data_vars.items():
+        extra = [d for d in x.dims if d not in dims]
+        if x.dtype.kind in "fiu" and len(extra) == 1 and len(x.dims) == len(dims) + 1:
+            small = 1 < x.sizes[extra[0]] <= LARGEST_VECTOR
+            if small and extra[0] not in ("time", "sample", "event", "parameter"):
+                found[str(name)] = _column(str(name), x, "measure", flat(x, dims))
+    return found
+
+
+def _gradients(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, dict[str, np.ndarray]]:
+    if "parameter" not in scan.coords:
+        return {}
+    names = [str(n) for n in scan["parameter"].to_numpy()]
+    found = {}
+    for name, x in scan.data_vars.items():
+        if str(name).endswith("_gradient") and set(x.dims) == {*dims, "parameter"}:
+            values = flat(x.transpose(*dims, "parameter"), dims)
+            found[str(name).removesuffix("_gradient")] = {n: values[:, i] for i, n in enumerate(names)}
+    return found
+
+
+def spread(rows: Table, count: int, measure: str | None) -> list[int]:
+    """Members worth looking at: best and worst of a measure, one of each status, then those that fill the box evenly.
+
+    Args:
+        rows: of the scan.
+        count: how many at most.
+        measure: name of the measure; None: none is special.
+
+    Returns:
+        Numbers of members, without repetition.
+    """
+    run = np.flatnonzero([rows.statuses[s][0] != NOT_RUN for s in rows.status])
+    chosen: list[int] = []
+    if measure is not None:
+        values = np.where(rows.completed, rows.columns[measure].values, np.nan)
+        if np.isfinite(values).any():
+            chosen += [int(np.nanargmax(values)), int(np.nanargmin(values))]
+    unit = _unit_box(rows)
+    for status in np.unique(rows.status[run]):
+        group = run[rows.status[run] == status]
+        middle = np.median(unit[group], axis=0)
+        chosen.append(int(group[np.argmin(((unit[group] - middle) ** 2).sum(axis=1))]))
+    chosen = list(dict.fromkeys(chosen))[:count]
+    if not len(run):
+        return []
+    return chosen + _farthest(unit, run, chosen, count - len(chosen))
+
+
+def _unit_box(rows: Table) -> np.ndarray:
+    """Members in the unit box of what was varied, (members, axes)."""
+    axes = np.stack([c.values for c in rows.of_role("axis")], axis=1)
+    low, wide = axes.min(axis=0), np.ptp(axes, axis=0)
+    return (axes - low) / np.where(wide > 0.0, wide, 1.0)
+
+
+def _farthest(unit: np.ndarray, among: np.ndarray, chosen: list[int], count: int) -> list[int]:
+    """Points one by one, each the farthest from all before it (Gonzalez 1985, doi:10.1016/0304-3975(85)90224-5)."""
+    points, found = unit[among], []
+    distance = np.full(len(among), np.inf)
+    for member in chosen:
+        distance = np.minimum(distance, ((points - unit[member]) ** 2).sum(axis=1))
+    for _ in range(count):
+        i = int(np.argmax(distance))
+        if not distance[i] > 0.0:
+            break
+        found.append(int(among[i]))
+        distance = np.minimum(distance, ((points - points[i]) ** 2).sum(axis=1))
+    return found

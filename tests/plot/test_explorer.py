@@ -1,0 +1,421 @@
+"""The explorer: what its page holds is the scan, its lines give the same numbers, and a browser shows it."""
+
+import gzip
+import json
+import re
+import shlex
+import threading
+import urllib.error
+import urllib.request
+from importlib import util
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import jaxgait
+from jaxgait import cli
+from jaxgait.ensembles import ensemble, grid
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.outcome import IncompleteRun
+from jaxgait.parameters import with_parameters
+from jaxgait.plot.explorer import again, explore, page, recipe
+from jaxgait.plot.explorer.lines import line
+from jaxgait.plot.explorer.page import phase_plane
+from jaxgait.plot.explorer.playback import Pack, frames, rigid
+from jaxgait.plot.explorer.serving import server
+from jaxgait.plot.explorer.table import spread, table
+from jaxgait.plot.scene import scene
+from tests.plot import browser
+
+HAS_PLOTLY = util.find_spec("plotly") is not None
+needs_plotly = pytest.mark.skipif(not HAS_PLOTLY, reason="plotly is not installed: pip install 'jaxgait[explore]'")
+needs_chromium = pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {', '.join(browser.missing())}")
+RUN = {"duration": 12.0, "samples": 200}
+MOST_STEPS = 270
+"""Which one member does not do with."""
+
+
+@pytest.fixture(scope="module")
+def scan():
+    """Of a jumper with a rope of his own, 1 of 12 members gives up; gradients that point to the right and up."""
+    model = with_parameters(Bungee(), {"rope_length": 28.0})
+    members = grid({"mass": [40.0, 60.0, 80.0, 100.0], "stiffness": [15.0, 20.0, 40.0]})
+    with pytest.warns(IncompleteRun):
+        data = ensemble(
+            model, members, observe=["clearance", "peak_rope_force"], max_steps=MOST_STEPS, retry=False, **RUN
+        )
+    slope = np.broadcast_to([1.0, 2.0], (4, 3, 2))
+    data = data.assign(clearance_gradient=(("mass", "stiffness", "parameter"), slope))
+    angles = np.linspace(0.0, np.pi, 12).reshape(4, 3, 1) * [1.0, -1.0]
+    data = data.assign(multiplier_real=(("mass", "stiffness", "index"), 1.1 * np.cos(angles)))
+    data = data.assign(multiplier_imag=(("mass", "stiffness", "index"), 1.1 * np.sin(angles)))
+    return data.assign_coords(parameter=["mass", "stiffness"])
+
+
+@pytest.fixture(scope="module")
+def shown(scan):
+    return explore(scan, members=6)
+
+
+def unpacked(content):
+    """Header and arrays of a pack, as the page reads them."""
+    content = gzip.decompress(content)
+    start = 4 + int.from_bytes(content[:4], "little")
+
+    def read(x):
+        if isinstance(x, list):
+            return [read(e) for e in x]
+        if not isinstance(x, dict):
+            return x
+        if not {"at", "kind", "shape"} <= set(x):
+            return {k: read(e) for k, e in x.items()}
+        kind = {"f4": "<f4", "f8": "<f8", "u1": "u1", "d2": "<u2"}[x["kind"]]
+        count = int(np.prod(x["shape"]))
+        values = np.frombuffer(content, kind, count, start + x["at"]).reshape(x["shape"])
+        if x["kind"] != "d2":
+            return values
+        whole = np.cumsum(values, axis=0, dtype=np.uint16)
+        return np.where(whole == 65535, np.nan, x["low"] + x["step"] * whole)
+
+    return read(json.loads(content[4:start]))
+
+
+def test_the_page_holds_the_values_of_all_members(scan, shown):
+    found = unpacked(shown.packed())
+    columns = {c["name"]: c for c in found["columns"]}
+    for name in ("clearance", "peak_rope_force", "x_end", "steps"):
+        np.testing.assert_allclose(columns[name]["values"], scan[name].values.ravel(), rtol=1e-6)
+    mass = np.repeat(scan.mass.values, 3)
+    assert np.array_equal(columns["mass"]["values"], mass) and columns["mass"]["title"] == "mass: body mass (kg)"
+    assert columns["mass"]["dim"] == 0 and columns["stiffness"]["dim"] == 1 and columns["clearance"]["dim"] is None
+    assert np.array_equal(found["own"]["mass"], mass)
+    assert np.array_equal(found["gradients"]["clearance"]["stiffness"], np.full(12, 2.0))
+    assert {v["name"] for v in found["vectors"]} == {"multiplier_real", "multiplier_imag"}
+    assert (found["x"], found["y"], found["colour"]) == ("mass", "stiffness", "clearance")
+
+
+def test_statuses_have_their_sentences_and_colours(scan, shown):
+    found = unpacked(shown.packed())
+    sentences = [sentence for sentence, *_ in found["statuses"]]
+    assert sentences[0] == "completed" and sentences[1].startswith("gave up: the step limit") and len(sentences) == 2
+    assert (
+        np.array_equal(found["status"] == 1, scan.status.values.ravel() == 1) and 0 < (found["status"] == 1).sum() < 12
+    )
+    assert len({colour for _, colour, _ in found["statuses"]}) == 2 and found["completed"] == [0]
+
+
+def test_reference_best_worst_and_one_of_each_status_play(scan, shown):
+    clearance = scan.clearance.values.ravel()
+    failed = int(np.flatnonzero(scan.status.values.ravel())[0])
+    nearest = 4  # 60 kg and 20 N/m: the model has 70 kg and 20 N/m
+    assert {nearest, int(np.nanargmax(clearance)), int(np.nanargmin(clearance)), failed} <= set(shown.runs)
+    assert shown.header["reference"] in (4, 7) and len(shown.runs) == 6
+    assert shown.header["first"] == int(np.nanargmax(clearance))
+    assert "6 of 12 members" in shown.header["notes"][0] and "by clearance" in shown.header["notes"][0]
+
+
+def test_playback_is_the_scene_of_simulate(scan, shown):
+    films = dict(unpacked(shown.packed())["films"])
+    member = shown.header["first"]
+    model = with_parameters(Bungee(), {"rope_length": 28.0, **shown.made.of(member)})
+    run = shown.made.run(member)  # that of its line, see below
+    film, true = films[member], scene(run, model)
+    assert np.array_equal(film["time"], true.time)
+    for packed, shape in zip(film["shapes"], true.shapes, strict=True):
+        where = packed["points"] if "points" in packed else placed(packed)
+        exact = shape.points if "points" in packed else shape.outline
+        assert np.abs(where - exact).max() < 2e-5 * np.ptp(exact)
+    np.testing.assert_allclose(film["forces"][0]["force"], true.forces[0].force, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(film["histories"]["x"], run.x, rtol=1e-5, atol=1e-5)
+    assert film["ended"] == "completed" and film["ground"] == [0.0, 0.0]
+
+
+def placed(packed):
+    """The outline of a body at all samples."""
+    if "pose" not in packed:
+        return packed["outline"]
+    right, up, angle = packed["pose"].T
+    turned = (packed["outline"][0] @ [1.0, 1.0j])[None] * np.exp(1j * angle)[:, None] + (right + 1j * up)[:, None]
+    return np.stack([turned.real, turned.imag], axis=-1)
+
+
+def test_a_member_that_failed_plays_as_far_as_it_came(scan, shown):
+    member = int(np.flatnonzero(scan.status.values.ravel())[0])
+    film = dict(unpacked(shown.packed())["films"])[member]
+    end = float(scan.t_end.values.ravel()[member])
+    # The scan watched extremes on its way and the playback events: their steps, and where these are used up, differ.
+    assert abs(film["time"][-1] - end) < 0.5 and film["ended"].startswith("gave up")
+    assert all(np.isfinite(s.get("points", 0.0)).all() for s in film["shapes"])
+
+
+def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
+    member = shown.header["first"]
+    text = line(shown.made, member)["python"]
+    assert text.startswith("from jaxgait import Bungee, simulate, with_parameters\n") and "'rope_length': 28.0" in text
+    there = {}
+    exec(text, there)
+    mass, stiffness = divmod(member, 3)
+    assert float(there["run"].x[-1]) == pytest.approx(float(scan.x_end[mass, stiffness]), rel=1e-6)
+    assert there["run"].attrs["max_steps"] == MOST_STEPS
+    xr.testing.assert_equal(again(scan, mass=mass, stiffness=stiffness), there["run"])
+
+
+def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
+    words = shlex.split(line(shown.made, 2)["shell"])
+    assert words[:3] == ["jaxgait", "run", "bungee"]
+    seen = {}
+    monkeypatch.setattr("jaxgait.commands.run", lambda *a: seen.setdefault("call", a) and 0)
+    monkeypatch.chdir(tmp_path)
+    cli.main(words[1:])
+    model, start, options, out = seen["call"]
+    assert (float(model.mass), float(model.stiffness), float(model.rope_length)) == (40.0, 40.0, 28.0)
+    assert start is None and out.name == "member_2.nc"
+    assert options == {
+        "strides": None,
+        "duration": 12.0,
+        "samples": 200,
+        "max_steps": MOST_STEPS,
+        "precision": "float64",
+    }
+
+
+def test_lines_of_starts_and_retries(scan):
+    start = scan.isel(stiffness=0).rename({"mass": "initial.v"})
+    made = recipe.recipe(start.drop_vars("stiffness"), Bungee())
+    text = line(made, 1)
+    assert "starting(model, {'v': 60.0})" in text["python"] and "--initial v=60.0" in text["shell"]
+    legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
+    retried = scan.assign(retries=scan.retries + 1).assign_attrs(retries_legend=legend)
+    assert "rtol=1e-12" in line(recipe.recipe(retried), 0)["python"]
+    with pytest.raises(ValueError, match="members of retry 1, and this jaxgait has 0"):
+        recipe.recipe(scan.assign(retries=scan.retries + 1))
+    with pytest.raises(ValueError, match="first_step"):
+        recipe.recipe(scan.assign_attrs(first_step_s=0.5))
+    with pytest.raises(ValueError, match="mass, stiffness, got mass"):
+        again(scan, mass=0)
+    with pytest.raises(ValueError, match="no member mass=4: there are 4"):
+        again(scan, mass=4, stiffness=0)
+
+
+def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
+    said = []
+    found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
+    assert not found.runs and "'Unicycle', which is not known here: give the model" in found.header["notes"][0]
+    assert said and found.header["first"] is not None and "lines" not in found.header
+    known = recipe.recipe(scan.assign_attrs(model="Unicycle"), Bungee())
+    assert type(known.model) is Bungee
+    with pytest.raises(ValueError, match="nothing to serve"):
+        server(found)
+
+
+def test_bad_input_is_one_clear_sentence(scan, tmp_path):
+    with pytest.raises(ValueError, match="no measure 'clearence': there are clearance, peak_rope_force"):
+        explore(scan, measure="clearence")
+    with pytest.raises(ValueError, match="has no members"):
+        explore(scan.isel(mass=slice(0, 0)))
+    with pytest.raises(ValueError, match="no results run along members"):
+        explore(xr.Dataset({"a": 1.0}))
+    with pytest.raises(FileNotFoundError, match=r"nowhere.nc: no such file"):
+        explore(tmp_path / "nowhere.nc")
+    with pytest.raises(ValueError, match="members must be a whole number, at least 0"):
+        explore(scan, members=-1)
+
+
+def test_without_plotly_the_error_says_what_to_install(shown, monkeypatch):
+    monkeypatch.setattr(page.importlib.util, "find_spec", lambda name: None)
+    page._library.cache_clear()
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "jaxgait\[explore\]"'):
+        _ = shown.html
+    page._library.cache_clear()
+
+
+def test_any_table_of_members_is_a_scan():
+    data = xr.Dataset(
+        {"residual": (("k", "ratio"), np.eye(2)), "multiplier_real": (("k", "ratio", "index"), np.zeros((2, 2, 4)))},
+        coords={"k": [1.0, 2.0], "ratio": [3.0, 4.0], "damper.k": (("k", "ratio"), np.ones((2, 2)))},
+    )
+    found = table(data)
+    assert found.dims == ("k", "ratio") and set(found.columns) == {"k", "ratio", "damper.k", "residual"}
+    assert (
+        found.statuses[0][0] == "no status recorded"
+        and found.completed.all()
+        and found.vectors.keys() == {"multiplier_real"}
+    )
+    assert table(data.drop_vars(["k"])).columns["k"].values.tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_members_not_run_yet_are_shown_and_not_chosen(scan):
+    status = scan.status.copy()
+    status[1:] = -1
+    found = table(scan.assign(status=status))
+    assert found.statuses[-1][0] == "not run yet" or ("not run yet", "#C8C8C8") in found.statuses
+    assert set(spread(found, 12, None)) == {0, 1, 2}
+
+
+def test_chosen_members_fill_the_box(scan):
+    corners = spread(table(scan.assign(status=0 * scan.status)), 5, None)
+    assert {0, 2, 9, 11} <= set(corners) and len(set(corners)) == 5
+
+
+def test_of_many_members_some_are_drawn_by_lot(scan, monkeypatch):
+    monkeypatch.setattr(page, "LISTED", 5)
+    found = unpacked(explore(scan, members=0).packed())
+    first = found["first"]
+    assert found["thinned"] and 5 <= len(found["ids"]) <= 6 and first in found["ids"]
+    clearance = next(c for c in found["columns"] if c["name"] == "clearance")["values"]
+    np.testing.assert_allclose(clearance, scan.clearance.values.ravel()[found["ids"].astype(int)], rtol=1e-6)
+    assert any("drawn by lot" in note for note in found["notes"])
+
+
+def test_a_rigid_outline_is_kept_as_its_motion():
+    angle = np.linspace(0.0, 3.0, 7)
+    square = np.array([[0, 0], [2, 0], [2, 1], [0, 1.5]]) @ [1.0, 1.0j]
+    turned = square * np.exp(1j * angle)[:, None] + angle[:, None] * (1.0 - 2.0j)
+    outline = np.stack([turned.real, turned.imag], axis=-1)
+    pose = rigid(outline)
+    np.testing.assert_allclose(pose[:, 2], angle, atol=1e-12)
+    np.testing.assert_allclose(pose[:, :2], angle[:, None] * [1.0, -2.0], atol=1e-12)
+    outline[3, 0] += 1e-2
+    assert rigid(outline) is None and rigid(outline[:1]) is None
+
+
+def test_packed_points_keep_five_digits_and_gaps():
+    points = np.random.default_rng(0).normal(size=(9, 4, 2))
+    points[2, 1] = np.nan
+    pack = Pack()
+    found = unpacked(pack.packed({"p": pack.points(points)}))["p"]
+    assert np.array_equal(np.isnan(found), np.isnan(points)) and np.nanmax(np.abs(found - points)) < 1e-4
+
+
+def test_of_many_strides_the_last_are_played():
+    run = xr.Dataset(coords={"time": np.arange(2001) / 100.0}, attrs={"samples_per_stride": 100})
+    assert frames(run, 20.0) == (1700, 2000, 1) and frames(run, 10.005) == (700, 1000, 1)
+    first, last, every = frames(run.assign_attrs(samples_per_stride=1000), 20.0)
+    assert (last, every) == (2000, 7) and first == 2000 - 285 * 7
+    assert frames(run.drop_attrs(), 10.005) == (0, 1000, 4)
+
+
+def test_the_phase_plane_is_a_coordinate_and_its_rate():
+    labels = {"t": ["", "s"], "x": ["", "m"], "a": ["", "rad"], "v": ["", "m/s"], "w": ["", "rad/s"]}
+    assert phase_plane(labels, ["x", "a", "v", "w"]) == ("a", "w") and phase_plane(labels, ["x", "v"]) == ("x", "v")
+    assert phase_plane(labels, ["v", "w"]) == ("v", "w") and phase_plane({}, []) == ("", "")
+
+
+def test_kept_trajectories_are_played_as_they_are(shown):
+    kept, said = shown.made.runs(list(shown.runs)), []  # as many as in the page: one program
+    found = explore(kept, members=2, say=said.append)
+    assert not said and len(found.runs) == 2
+    for member, run in found.runs.items():
+        np.testing.assert_array_equal(run.x, kept.x.isel(member=member))
+
+
+@needs_plotly
+def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
+    file = tmp_path / "scan.nc"
+    scan.to_netcdf(file, engine="h5netcdf")
+    cli.main(["view", str(file), "--members", "0"])
+    assert "wrote" in capsys.readouterr().out and page.is_page(tmp_path / "scan.html")
+    cli.main(["view", str(file), "--members", "0", "--variables", "peak_rope_force"])  # over its own page
+    (tmp_path / "scan.html").write_text("mine")
+    for arguments, message in (
+        (["--members", "0"], "was not written by this command"),
+        (["--out", str(tmp_path / "a.png"), "--members", "3"], "--members is for pages"),
+        (["--out", str(tmp_path / "a.html"), "--variables", "lowest"], "no measure 'lowest'"),
+        (["--out", str(tmp_path / "a.html"), "--variables", "steps,t_end"], "the one that colours it"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["view", str(file), *arguments])
+        said = capsys.readouterr().err
+        assert stop.value.code == 2 and message in said and said.count("\n") == 1
+    assert (tmp_path / "scan.html").read_text() == "mine"
+
+
+@needs_plotly
+def test_a_notebook_shows_the_page_in_a_frame(shown):
+    frame = shown._repr_html_()
+    assert frame.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and frame.count('"') < 20
+    assert jaxgait.explore is explore
+
+
+@needs_plotly
+def test_any_member_is_simulated_when_it_is_asked_for(scan, shown):
+    missing = next(m for m in range(12) if m not in shown.runs and not scan.status.values.ravel()[m])
+    with server(shown) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        at = f"http://127.0.0.1:{running.server_port}"
+        assert page.MARK in urllib.request.urlopen(f"{at}/").read(1000).decode()
+        film = unpacked(urllib.request.urlopen(f"{at}/member/{missing}").read())["film"]
+        for path, code in ((f"{at}/member/12", 404), (f"{at}/secrets", 404)):
+            with pytest.raises(urllib.error.HTTPError, match=str(code)):
+                urllib.request.urlopen(path)
+        foreign = urllib.request.Request(f"{at}/", headers={"Host": "example.org:80"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(foreign)
+        running.shutdown()
+    assert film["histories"]["x"][-1] == pytest.approx(float(scan.x_end.values.ravel()[missing]), rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory):
+    with browser.browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+def spot(member):
+    """Where a member is on the map, in pixels of the window."""
+    return (
+        "const f = $('map')._fullLayout, box = $('map').getBoundingClientRect();"
+        f"const at = name => column(name).values.data[{member}];"
+        "return [box.left + f.xaxis._offset + f.xaxis.l2p(at('mass')), "
+        "box.top + f.yaxis._offset + f.yaxis.l2p(at('stiffness'))];"
+    )
+
+
+@needs_plotly
+@needs_chromium
+def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_path):
+    window.open(shown.save(tmp_path / "scan.html"))
+    window.until("document.body.dataset.ready")
+    other = next(m for m in shown.runs if m != shown.header["first"])
+    before = window.js("return $('film').toDataURL()")
+    window.click(*window.js(spot(other)))
+    window.until(f"state.member === {other}")
+    assert window.js("return $('film').toDataURL()") != before
+    assert (
+        window.js("return document.querySelector('#lines pre').firstChild.textContent")
+        == line(shown.made, other)["python"]
+    )
+    window.press("\ue014")  # right arrow
+    assert window.js("return +$('slider').value") == 1
+    window.press(" ")
+    window.until("state.playing && +$('slider').value > 3")
+    window.press(" ")
+    silent = next(m for m in range(12) if m not in shown.runs)
+    window.click(*window.js(spot(silent)))
+    window.until(f"state.member === {silent}")
+    assert window.js("return [$('absent').hidden, $('charts').hidden]") == [False, True]
+    low, high = window.js(spot(0)), window.js(spot(7))
+    window.drag((low[0] - 15, low[1] + 15), (high[0], high[1]), (high[0] + 15, high[1] - 15))
+    window.until("state.selected.size > 0")
+    assert window.js("return [...state.selected].sort((a, b) => a - b)") == [0, 1, 3, 4, 6, 7]
+    assert "6 members are selected" in window.js("return $('several-note').textContent")
+    window.js("$('arrows').click(); $('colour').value = 'status'; $('colour').onchange();")
+    window.js("$('as-lines').click()")
+    window.until("$('map').data[0].type === 'parcoords'")
+    assert window.errors() == []
+
+
+@pytest.mark.slow
+@needs_plotly
+@needs_chromium
+def test_in_a_browser_a_run_plays_by_itself(shown, window, tmp_path):
+    run = shown.made.run(shown.header["first"])
+    window.open(explore(run).save(tmp_path / "run.html"))
+    window.until("document.body.dataset.ready")
+    assert window.js("return document.querySelectorAll('#overview')[0].offsetHeight") == 0
+    window.js("$('play').click()")
+    window.until("+$('slider').value > 2")
+    assert re.search(r"'rope_length': 28.0.*duration=12.0, samples=200", window.js("return $('lines').textContent"))
+    assert window.errors() == []
