@@ -1,5 +1,10 @@
 """What the command line says, and what it finds out before it parses."""
 
+import json
+import logging
+import sys
+
+import numpy as np
 import pytest
 
 from jaxgait import console
@@ -15,3 +20,28 @@ def test_an_option_is_given_once():
     for again in (["--over", "stiffness=1,2"], ["--over=stiffness=1,2"]):
         with pytest.raises(ValueError, match="--over is given twice"):
             console.once(["scan", "bungee", "--over", "mass=1:2:3", *again])
+
+
+def test_notes_are_for_those_who_look(capsys, monkeypatch):
+    with console.followed():
+        logging.getLogger("jaxgait.anything").info("compiling")
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        logging.getLogger("jaxgait.anything").info("compiling")
+        assert capsys.readouterr().err == "jaxgait: compiling\n"
+    logging.getLogger("jaxgait.anything").info("compiling")
+    assert capsys.readouterr().err == ""
+
+
+def test_json_has_only_what_json_has(tmp_path):
+    found = {"x": np.array([1.0, np.nan]), "n": np.int32(3), "path": tmp_path, "none": None, "flag": True, 2: (np.inf,)}
+    wanted = {"x": [1.0, None], "n": 3, "path": str(tmp_path), "none": None, "flag": True, "2": [None]}
+    assert console.plain(found) == wanted
+
+
+def test_text_for_people_leaves_the_standard_output_to_json(capsys):
+    with console.kept_for_json(console.STDOUT):
+        print("for people")
+        console.write_json(console.STDOUT, {"x": 1.0})
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"x": 1.0} and said.err == "for people\n"

@@ -142,7 +142,7 @@ def _free_disk(store: str | os.PathLike[str]) -> int:
     return shutil.disk_usage(place).free
 
 
-def _size(count: float) -> str:
+def _size(count: float | int) -> str:
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"
@@ -157,7 +157,7 @@ def duration(seconds: float) -> str:
         seconds: s.
 
     Example:
-        >>> duration(5400)
+        >>> duration(5400.0)
         '1.5 h'
     """
     for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
