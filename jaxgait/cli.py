@@ -19,7 +19,9 @@ one line; 130, interrupted. Results computed by then are written.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import os
 import pathlib
 import sys
@@ -39,6 +41,7 @@ from jaxgait.console import (
     note,
     once,
     say,
+    usage,
     write_json,
 )
 
@@ -423,7 +426,7 @@ def _exit_code(arguments: list[str]) -> int:
         if arguments == ["--version"]:
             print(f"jaxgait {__version__}")
             return 0
-        command = tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
+        command = _read(arguments)
         with followed(), kept_for_json(getattr(command, "json", None)):
             if not isinstance(command, Completion):
                 note("loading JAX, a few seconds")
@@ -442,6 +445,22 @@ def _exit_code(arguments: list[str]) -> int:
             raise
         say(error)
         return code
+
+
+def _read(arguments: list[str]) -> Any:
+    """The command that is typed.
+
+    Raises:
+        ValueError: if it is none, saying in one line why.
+    """
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+    raise ValueError(usage(said.getvalue()))
 
 
 def _code_of(error: Exception) -> int | None:

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import pathlib
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -106,6 +107,55 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+_FRAME = re.compile("[─│╭╮╰╯]|-{3,}")
+_TITLE = re.compile(
+    r"^(Required options|Unrecognized options|Value error|Missing argument|Invalid choice|Parsing error)\s+"
+)
+_HELP = re.compile(r"\s*For full helptext, (?:run:?|see) (jaxgait[\w -]*?--help)\s*$")
+_NUMBER = re.compile(
+    r"Error parsing (\S+): (?:no type matching \S*\|(INT|FLOAT) could be instantiated from \[|"
+    r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'"
+)
+_UNKNOWN = re.compile(r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments are|Perhaps|Available)")
+_KINDS = {"INT": "a whole number", "int": "a whole number", "FLOAT": "a number", "float": "a number"}
+
+
+def usage(text: str) -> str:
+    """What the library that reads the command line says in a frame of several lines, as one line.
+
+    Args:
+        text: what it printed.
+
+    Example:
+        >>> usage("╭─ Invalid choice ─╮ │ invalid choice 'no' │ │ For full helptext, run jaxgait run --help │")
+        "invalid choice 'no'; see jaxgait run --help"
+    """
+    said = " ".join(_FRAME.sub(" ", text).split())
+    found = _HELP.search(said)
+    what = _TITLE.sub("", _HELP.sub("", said))
+    number, unknown = _NUMBER.search(what), _UNKNOWN.search(what)
+    if number:
+        option, *kinds, value = number.groups()
+        what = f"{option} must be {next(_KINDS[kind] for kind in kinds if kind)}, got {value!r}"
+    elif unknown:
+        what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what)
+    return f"{what.rstrip('. ')}; see {found[1] if found else 'jaxgait --help'}"
+
+
+def _unknown(words: Sequence[str], text: str) -> str:
+    """What is said of words that are no command, option or value, with what the text about them offers instead."""
+    what = f"not known here: {' '.join(words)}"
+    near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
+    some = re.search(r"Available subcommands: ([\w, -]+)", text)
+    if some:
+        return f"{what}; there are {some[1].strip()}"
+    if near and near[1] != words[0]:
+        return f"{what}; did you mean {near[1]}?"
+    if words[0].startswith("--") and len(words) > 1:
+        return f"{what}; a parameter is given as --set {words[0][2:]}={words[1]}"
+    return what
 
 
 def once(arguments: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxgait import console
+from jaxgait import cli, console
 
 
 def test_messages_are_one_line_on_stderr(capsys):
@@ -45,3 +45,23 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         console.write_json(console.STDOUT, {"x": 1.0})
     said = capsys.readouterr()
     assert json.loads(said.out) == {"x": 1.0} and said.err == "for people\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run bungee --samples 1e3", "--samples must be a whole number, got '1e3'"),
+        ("motion walk.c3d --cutoff fast", "--cutoff must be a number, got 'fast'"),
+        ("run bungee --mass 70", "not known here: --mass 70; a parameter is given as --set mass=70"),
+        ("optimize --maximise rho", "not known here: --maximise rho; did you mean --maximize?"),
+        ("fly", "not known here: fly; there are run, scan, optimize, motion"),
+        ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
+        ("scan bungee", "Missing from jaxgait scan: --over"),
+    ],
+)
+def test_what_is_no_command_is_one_line(command, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(command.split())
+    message = capsys.readouterr().err
+    assert stop.value.code == 2 and message.startswith(f"jaxgait: {said}") and message.count("\n") == 1
+    assert "--help" in message
