@@ -42,7 +42,7 @@ def _error(solver: diffrax.AbstractSolver, steps: int) -> float:
     field = lambda t, y, args: {"y": -(y["y"] ** 2) * jnp.cos(t)}
     end, start = 2.0, {"y": jnp.asarray(1.0)}
     solved = diffrax.diffeqsolve(diffrax.ODETerm(field), solver, 0.0, end, end / steps, start, max_steps=steps + 1)
-    return abs(float(np.asarray(solved.ys["y"])[-1]) - 1.0 / (1.0 + np.sin(end)))
+    return abs(float(np.asarray((solved.ys or {})["y"])[-1]) - 1.0 / (1.0 + np.sin(end)))
 
 
 def drifts() -> Iterator[Row]:

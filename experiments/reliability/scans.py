@@ -29,7 +29,7 @@ _compiled: list[str] = []
 
 
 @jax.monitoring.register_event_duration_secs_listener
-def _heard(event: str, _: float, **about: Any) -> None:
+def _heard(event: str, duration_secs: float, **about: Any) -> None:
     if event == "/jax/core/compile/backend_compile_duration":
         _compiled.append(str(about.get("fun_name", "")))
 
