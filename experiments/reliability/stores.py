@@ -38,7 +38,8 @@ LATEST = 0.03
 def kills(folder: pathlib.Path, count: int) -> Iterator[Row]:
     """A scan of 600 blocks, killed at random moments and continued by the next process.
 
-    The blocks' results come from a table, so that a process takes a second; the store's protocol is whole.
+    The blocks' results come from a table, so that a process takes a second; the store's protocol is whole. A store
+    holds the commit and the source that began it: a checkout that changes meanwhile shows as bytes that differ.
     """
     plan, table, place = _plan(), folder / "table", folder / "killed.zarr"
     table.write_bytes(pickle.dumps((plan, {i: run_task(task_of(plan, i)) for i in range(plan.size)})))
