@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import checks
+from jaxgait.console import STDOUT
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, check_members, grid
 from jaxgait.model import Model
@@ -178,6 +179,19 @@ def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only")
     folder_to_write(path.parent)
+
+
+def json_to_write(path: pathlib.Path | None) -> None:
+    """The same for JSON, which may go to the standard output.
+
+    Args:
+        path: the file; "-" for the standard output; None: nothing is to be written.
+
+    Raises:
+        OSError: if it cannot be written, saying why.
+    """
+    if path != STDOUT:
+        to_write(path)
 
 
 def folder_to_write(folder: pathlib.Path) -> None:

@@ -1,4 +1,16 @@
-"""The command line: thin functions over the Python API. `jaxgait --help` lists them, `--version` says which it is.
+"""Simulates gait mechanics as ensembles, tunes them by gradients, and reproduces papers: thin functions over Python's.
+
+Examples:
+  jaxgait run knee --list                                    what a mechanism has: parameters, outputs, measures
+  jaxgait run knee --set damper.k=2e4 --strides 5 --out run.nc
+  jaxgait view run.nc --out walk.gif
+  jaxgait scan bungee --over mass=40:100:61 stiffness=15:40:51 --store scan.zarr --dry-run
+  jaxgait optimize knee --over damper.k=1.2e4:3e4 --maximize rho --json best.json
+  jaxgait reproduce bungee
+  jaxgait completion bash                                    so that the Tab key completes names
+
+`jaxgait COMMAND --help` shows a command's options, which have the names of Python's arguments; `--version` says which
+version this is. With `--json FILE` a command writes what it found as JSON, with `--json -` to the standard output.
 
 Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
 which no member completed, a search without a result, a reproduction with unmet figures); 2, bad input or usage, said in
@@ -7,7 +19,9 @@ one line; 130, interrupted. Results computed by then are written.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import os
 import pathlib
 import sys
@@ -17,14 +31,35 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from jaxgait import __version__, registry
-from jaxgait.console import BAD_INPUT, INTERRUPTED, NOT_ALL, once, say
+from jaxgait.console import (
+    BAD_INPUT,
+    INTERRUPTED,
+    NOT_ALL,
+    STDOUT,
+    followed,
+    kept_for_json,
+    note,
+    once,
+    say,
+    usage,
+    write_json,
+)
 
+PROGRAM = "jaxgait"
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 Precision = Literal["float64", "float32"]
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 # What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Found:
+    """Where what was found goes, for other programs."""
+
+    json: pathlib.Path | None = None
+    """File for what was found, as JSON; "-": the standard output, while the text for people goes to stderr."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,8 +127,11 @@ class Steps:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Run(Steps, Span, Mechanism):
-    """Run one trajectory and save its labelled time histories as NetCDF."""
+class Run(Found, Steps, Span, Mechanism):
+    """Run one trajectory and save its labelled time histories as NetCDF.
+
+    Example: `jaxgait run knee --set damper.k=2e4 damper.c=1000 --strides 5 --out run.nc`
+    """
 
     out: pathlib.Path | None = None
     """NetCDF file to write."""
@@ -106,16 +144,20 @@ class Run(Steps, Span, Mechanism):
         from jaxgait import commands
 
         typed.to_write(self.out, kinds=("nc",))
+        typed.json_to_write(self.json)
         chosen = commands.mechanism(self)
         if self.list:
-            print(commands.listing(chosen))
-            return 0
-        return commands.run(chosen, typed.state(chosen, self.initial), self.sampling | self.options, self.out)
+            return commands.shown(chosen, self.json)
+        start = typed.state(chosen, self.initial)
+        return commands.run(chosen, start, self.sampling | self.options, self.out, self.json)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Scan(Steps, Span, Mechanism):
-    """Run the full grid of some parameters and save it; an existing store is continued where it stopped."""
+class Scan(Found, Steps, Span, Mechanism):
+    """Run the full grid of some parameters and save it; an existing store is continued where it stopped.
+
+    Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
+    """
 
     over: tuple[str, ...]
     """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
@@ -127,6 +169,18 @@ class Scan(Steps, Span, Mechanism):
     """Measures by name, as `jaxgait run MODEL --list` shows them: rho,order. All that the sampling allows if none."""
     trajectories: bool = False
     """Keep whole time histories."""
+    gradient: tuple[str, ...] = ()
+    """Parameters by which the measures are differentiated, by name."""
+    retry: bool = True
+    """Run members whose computation failed again, more carefully."""
+    batch: int | None = None
+    """Members that run together; what pays off and fits in memory if not given."""
+    workers: int | None = None
+    """Batches at once; one for each core if not given."""
+    devices: int = 1
+    """Local devices that share every batch."""
+    dry_run: bool = False
+    """Only run a small sample, to tell members, memory, disk and the time that the scan would take."""
     cluster: str | None = None
     """Address of a Dask scheduler, tcp://host:port."""
     repair: bool = False
@@ -138,19 +192,25 @@ class Scan(Steps, Span, Mechanism):
         from jaxgait import commands
 
         typed.to_write(self.out, kinds=("nc",))
+        typed.json_to_write(self.json)
         typed.apart(self.set, self.initial, self.over)
         chosen = commands.mechanism(self)
         members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial))
         kept = {"trajectories": self.trajectories, "observe": typed.names(self.observe)}
-        where = {"store": self.store, "cluster": self.cluster, "repair": self.repair}
-        return commands.scan(chosen, members, self.sampling, kept, self.options | where, self.out)
+        kept |= {"gradient": typed.names(self.gradient), "retry": self.retry}
+        where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
+        return commands.scan(
+            chosen, members, self.sampling, kept, self.options | where, self.out, self.json, self.dry_run
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimize(Steps, Span, Mechanism):
+class Optimize(Found, Steps, Span, Mechanism):
     """Tune parameters by gradient, so that a measure becomes largest or smallest, within limits.
 
     What is not given is what the model brings for such a search, if it brings one.
+
+    Example: `jaxgait optimize knee --over damper.k=1.2e4:3e4 damper.c=400:2000 --maximize rho --json best.json`
     """
 
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
@@ -174,8 +234,6 @@ class Optimize(Steps, Span, Mechanism):
     """Steps of the search at most."""
     checkpoint: pathlib.Path | None = None
     """File to which every evaluation is added; the same command continues from there."""
-    json: pathlib.Path | None = None
-    """File for start, best, objective, history, why_stopped, and what is known around the optimum."""
     report: pathlib.Path | None = None
     """Folder for a report: pictures, and one page (report.html) that holds them all."""
 
@@ -184,8 +242,8 @@ class Optimize(Steps, Span, Mechanism):
         from jaxgait import arguments as typed
         from jaxgait import optimizing
 
-        for path in (self.json, self.checkpoint):
-            typed.to_write(path)
+        typed.json_to_write(self.json)
+        typed.to_write(self.checkpoint)
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
         search = optimizing.search(request, typed.box(self.over), self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
@@ -194,13 +252,15 @@ class Optimize(Steps, Span, Mechanism):
 
 
 @dataclasses.dataclass(frozen=True)
-class Motion:
+class Motion(Found):
     """Measure a walk from what a laboratory recorded, judge a stride, or list the embedded measured gaits.
 
     Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
     files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
     thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. What is written drives a model:
     `jaxgait run knee --motion walk.json`.
+
+    Example: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`
     """
 
     files: Positional[tuple[str, ...]] = ()
@@ -228,38 +288,49 @@ class Motion:
 
     def __call__(self) -> None:
         """Shows it."""
+        from jaxgait import arguments as typed
         from jaxgait import motion_commands
 
+        typed.json_to_write(self.json)
         if not self.files:
             print("\n".join(motion_commands.gaits()))
+            write_json(self.json, motion_commands.gait_records())
         else:
             motion_commands.shown(self)
 
 
 @dataclasses.dataclass(frozen=True)
-class Reproduce:
-    """Regenerate a paper's figures: pictures, data, report.md and figures.json."""
+class Reproduce(Found):
+    """Regenerate a paper's figures: pictures, data, report.md and figures.json.
+
+    Example: `jaxgait reproduce bungee --out out/bungee`
+    """
 
     name: Positional[ExperimentName]
     """Which experiment."""
-    out: pathlib.Path = pathlib.Path("out")
-    """Folder for the results; each experiment writes into a folder of its own name."""
+    out: pathlib.Path | None = None
+    """Folder for the results, out/NAME if not given; for all of them the folder that holds theirs, out."""
 
     def __call__(self) -> int:
         """Runs it."""
+        from jaxgait import arguments as typed
         from jaxgait import commands
 
+        typed.json_to_write(self.json)
+        out = pathlib.Path("out")
         if self.name == registry.ALL:
-            return commands.reproduce_all(self.out)
-        return commands.reproduce({self.name: registry.experiment(self.name)}, {self.name: self.out})
+            return commands.reproduce_all(self.out or out, self.json)
+        found = {self.name: registry.experiment(self.name)}
+        return commands.reproduce(found, {self.name: self.out or out / self.name}, self.json)
 
 
 @dataclasses.dataclass(frozen=True)
-class Bench:
-    """Measure speed against stock diffrax, SciPy and hand-written C++, side by side."""
+class Bench(Found):
+    """Measure speed against stock diffrax, SciPy and hand-written C++, side by side.
 
-    json: pathlib.Path | None = None
-    """File for the rows and targets."""
+    Example: `jaxgait bench --quick --json bench.json`
+    """
+
     page: pathlib.Path | None = None
     """Markdown page of the results; a picture is put beside it."""
     quick: bool = False
@@ -269,9 +340,33 @@ class Bench:
         """Runs it."""
         from jaxgait import arguments as typed
 
-        for path in (self.json, self.page):
-            typed.to_write(path)
-        registry.experiment_module("benchmarks", "bench").bench(self.json, quick=self.quick, page_path=self.page)
+        typed.json_to_write(self.json)
+        typed.to_write(self.page)
+        file = None if self.json == STDOUT else self.json  # which is written part by part
+        found = registry.experiment_module("benchmarks", "bench").bench(file, quick=self.quick, page_path=self.page)
+        if file is None:
+            write_json(self.json, found)
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """Print what a shell needs to complete the names of commands and options.
+
+    For bash put `source <(jaxgait completion bash)` into ~/.bashrc; for zsh write `jaxgait completion zsh` to a file
+    _jaxgait in a folder of $fpath; for fish write `jaxgait completion fish` to
+    ~/.config/fish/completions/jaxgait.fish.
+    """
+
+    shell: Positional[Literal["bash", "zsh", "fish"]]
+    """Which shell."""
+
+    def __call__(self) -> int:
+        """Prints it."""
+        try:
+            tyro.cli(Command, prog=PROGRAM, args=["--tyro-print-completion", self.shell], description=__doc__)
+        except SystemExit as printed:
+            return int(printed.code or 0)
         return 0
 
 
@@ -310,6 +405,7 @@ Command = (
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[View, tyro.conf.subcommand("view")]
+    | Annotated[Completion, tyro.conf.subcommand("completion")]
 )
 
 
@@ -335,8 +431,11 @@ def _exit_code(arguments: list[str]) -> int:
         if arguments == ["--version"]:
             print(f"jaxgait {__version__}")
             return 0
-        command = tyro.cli(Command, prog="jaxgait", args=arguments, description=__doc__)
-        code = command() or 0
+        command = _read(arguments)
+        with followed(), kept_for_json(getattr(command, "json", None)):
+            if not isinstance(command, Completion):
+                note("loading JAX, a few seconds")
+            code = command() or 0
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of our output, such as `head`, has gone
@@ -351,6 +450,22 @@ def _exit_code(arguments: list[str]) -> int:
             raise
         say(error)
         return code
+
+
+def _read(arguments: list[str]) -> Any:
+    """The command that is typed.
+
+    Raises:
+        ValueError: if it is none, saying in one line why.
+    """
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+    raise ValueError(usage(said.getvalue()))
 
 
 def _code_of(error: Exception) -> int | None:

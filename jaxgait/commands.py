@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,8 +14,8 @@ import xarray as xr
 
 from jaxgait import arguments as typed
 from jaxgait import registry
-from jaxgait.console import DONE, NOT_ALL, say
-from jaxgait.ensembles import Members, ensemble, grid, summary
+from jaxgait.console import DONE, NOT_ALL, note, say, write_json
+from jaxgait.ensembles import Members, ensemble, estimate, grid, summary
 from jaxgait.ensembles.members import constant
 from jaxgait.measure import Measure, Measures, known
 from jaxgait.model import Model
@@ -23,6 +23,7 @@ from jaxgait.motion_commands import driven, takes_motion
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.parts import parts
+from jaxgait.records import model_record, run_record, scan_record
 from jaxgait.run import Sampling, state_variables
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
@@ -46,13 +47,22 @@ def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
     return typed.changed(with_parameters(chosen, defaults or {}), request.set)
 
 
-def run(model: Model, start: Any, options: Mapping[str, Any], out: pathlib.Path | None) -> int:
-    """One trajectory: shown, and saved if there is a file for it."""
+def run(
+    model: Model,
+    start: Any,
+    options: Mapping[str, Any],
+    out: pathlib.Path | None,
+    json: pathlib.Path | None = None,
+) -> int:
+    """One trajectory: shown, and saved if there are files for it."""
     from jaxgait.solve.simulate import simulate
 
+    length = Sampling.of(model, *(options.get(name) for name in ("strides", "duration", "samples")))
+    note(f"running {type(model).__name__}: {length}")
     data = simulate(model, initial_state=start, progress=sys.stderr.isatty(), **options)
     print(data)
     _save(data, out)
+    write_json(json, run_record(data) | {"file": out})
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
 
 
@@ -73,48 +83,102 @@ def scan(
     kept: Mapping[str, Any],
     options: Mapping[str, Any],
     out: pathlib.Path | None,
+    json: pathlib.Path | None = None,
+    dry_run: bool = False,
 ) -> int:
-    """Many trajectories: how they ended is shown, and the result saved if there is a file for it."""
+    """Many trajectories: how they ended is shown, and the result saved if there are files for it.
+
+    With `dry_run` a few are run, to tell what all of them would take.
+    """
     observe = kept["observe"] or possible_measures(model, sampling, kept["trajectories"])
-    data = ensemble(model, chosen, **sampling, **{**kept, "observe": observe}, **options)
+    request = {**sampling, **kept, "observe": observe, **options}
+    if dry_run:
+        note(f"running a sample of {chosen.size} trajectories of {type(model).__name__}")
+        found = estimate(model, chosen, **request)
+        print("\n".join(found.lines()))
+        write_json(json, dataclasses.asdict(found))
+        return DONE
+    note(f"running {chosen.size} trajectories of {type(model).__name__}")
+    data = ensemble(model, chosen, **request)
     ended = summary(data)
     _print_outcomes(ended)
     print(data)
     _save(data, out)
+    write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
     return DONE if COMPLETED_TEXT in ended else NOT_ALL
 
 
-def reproduce(experiments: Mapping[str, Any], folders: Mapping[str, pathlib.Path]) -> int:
+def reproduce(
+    experiments: Mapping[str, Any],
+    folders: Mapping[str, pathlib.Path],
+    json: pathlib.Path | None = None,
+    left_out: Sequence[str] = (),
+) -> int:
     """Runs experiments one after the other, each into its folder.
 
     Args:
-        experiments: modules with a function `reproduce`, by name.
+        experiments: modules with a function `reproduce`, and if they like a `TITLE` (of their report) and `MINUTES` (of
+            processor time that they take), by name.
         folders: by the same names.
+        json: file for what was measured.
+        left_out: what could not be loaded, and why.
+
+    Raises:
+        FileExistsError: if a folder holds another experiment's figures.
+        OSError: if a folder cannot be written to.
     """
-    for folder in folders.values():
+    for name, folder in folders.items():
         typed.folder_to_write(folder)
         typed.to_write(folder / "report.md")
-    unmet = 0
-    for name, module in experiments.items():
-        report = module.reproduce(folders[name], progress=True)
-        print(f"{name}: {report.counts()}; see {folders[name] / 'report.md'}")
-        unmet += len(report.unmet)
-        if report.unmet:
-            say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")
-    return NOT_ALL if unmet else DONE
+        _own_folder(name, getattr(experiments[name], "TITLE", None), folder)
+    found = {name: _reproduced(name, module, folders[name]) for name, module in experiments.items()}
+    records = {
+        name: {"folder": folders[name], "counts": report.counts(), "figures": [f.as_dict() for f in report.figures]}
+        for name, report in found.items()
+    }
+    write_json(json, {"experiments": records, "left_out": left_out})
+    return NOT_ALL if left_out or any(report.unmet for report in found.values()) else DONE
 
 
-def reproduce_all(out: pathlib.Path) -> int:
+def _reproduced(name: str, module: Any, folder: pathlib.Path) -> Any:
+    """The report of an experiment, which is announced before and summed up after."""
+    minutes = getattr(module, "MINUTES", None)
+    if minutes is not None:
+        print(f"{name}: takes about {minutes:g} minutes of processor time; writes into {folder}", flush=True)
+    report = module.reproduce(folder, progress=True)
+    print(f"{name}: {report.counts()}; see {folder / 'report.md'}", flush=True)
+    if report.unmet:
+        say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")
+    return report
+
+
+def _own_folder(name: str, title: str | None, folder: pathlib.Path) -> None:
+    """Finds out before the work whether a folder holds another experiment's figures, by the title of its report.
+
+    The report of an experiment without a title is its own if the folder has its name.
+    """
+    if not (folder / "figures.json").exists():
+        return
+    report = folder / "report.md"
+    there = report.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if report.exists() else ""
+    if there == title or (title is None and folder.name == name):
+        return
+    whose = f"the figures of {there!r}" if there else "another experiment's figures"
+    raise FileExistsError(f"cannot write {name} to {folder}: it holds {whose}; give another folder: {folder / name}")
+
+
+def reproduce_all(out: pathlib.Path, json: pathlib.Path | None = None) -> int:
     """Runs all experiments that can be loaded, each into a folder of its own name, and says which cannot."""
-    found, missing = {}, 0
+    found, missing = {}, []
     for name in registry.experiments():
         try:
             found[name] = registry.experiment(name)
         except ValueError as error:
-            missing += 1
+            missing.append(str(error))
             say(f"left out: {error}")
-    code = reproduce(found, {name: out / name for name in found})
-    return NOT_ALL if missing else code
+    minutes = sum(getattr(module, "MINUTES", 0.0) for module in found.values())
+    print(f"{len(found)} experiments: take about {minutes:.0f} minutes of processor time", flush=True)
+    return reproduce(found, {name: out / name for name in found}, json, missing)
 
 
 def view(
@@ -195,6 +259,13 @@ def _served(file: pathlib.Path, variables: tuple[str, ...], members: int | None)
     from jaxgait.plot.explorer.serving import serve
 
     serve(_explorer(file, variables, members))
+    return DONE
+
+
+def shown(model: Model, json: pathlib.Path | None = None) -> int:
+    """Lists what a model has, and writes it if there is a file for it."""
+    print(listing(model))
+    write_json(json, model_record(model))
     return DONE
 
 

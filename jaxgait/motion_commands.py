@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxgait import arguments as typed
 from jaxgait import registry
+from jaxgait.console import write_json
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters
 
@@ -29,6 +30,24 @@ def gaits() -> Iterator[str]:
     for name in registry.models():
         if takes_motion(registry.model_class(name)):
             yield f"Any of them drives the {name}: `jaxgait run {name} --motion NAME`"
+
+
+def gait_records() -> dict[str, dict[str, Any]]:
+    """The embedded measured gaits by name: stride time in s, speed in m/s, subject, licence and source."""
+    from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
+
+    facts = ("period_T_s", "speed_m_s", "subject", "licence", "citation")
+    return {name: {fact: gait_record(name)[fact] for fact in facts} for name in REFERENCE_GAITS}
+
+
+def _record(walk: Any, verdict: Any) -> dict[str, Any]:
+    """What was measured of a walk (None for a stride that was given), and the verdict on its stride, for JSON."""
+    from jaxgait.motion.record import key_figures
+
+    signals = {name: found._asdict() for name, found in verdict.signals.items()}
+    findings = [{"what": f.what, "advice": f.advice, "impossible": f.impossible} for f in verdict.findings]
+    judged = {"usable": verdict.usable, "signals": signals, "findings": findings, "period_T_s": verdict.cycle.period}
+    return judged | ({} if walk is None else {"key_figures": key_figures(walk), "segments": walk.segments})
 
 
 def shown(request: Any) -> None:
@@ -55,6 +74,7 @@ def shown(request: Any) -> None:
     print(describe(verdict))
     if request.out is not None:
         _written(request, walk, verdict)
+    write_json(request.json, _record(walk, verdict))
     if not verdict.usable:
         raise verdict.error()
     for name in registry.models():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jaxgait import arguments as typed
 from jaxgait import registry
 from jaxgait.commands import mechanism
-from jaxgait.console import DONE
+from jaxgait.console import DONE, note, write_json
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.optimum import Local, Optimum
@@ -75,11 +75,10 @@ def optimized(
     if report is not None:
         typed.folder_to_write(report)
     arguments = {**wanted.arguments, **effort}
+    note(f"searching {', '.join(arguments['over'])} of {type(wanted.model).__name__}")
     found = optimize(wanted.model, **arguments)
     print("\n".join(description(found)))
-    if json is not None:
-        found.to_json(json)
-        print(f"wrote {json}")
+    write_json(json, found.as_dict())
     if report is not None:
         from jaxgait.design_report import write
 

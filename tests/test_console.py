@@ -1,8 +1,13 @@
 """What the command line says, and what it finds out before it parses."""
 
+import json
+import logging
+import sys
+
+import numpy as np
 import pytest
 
-from jaxgait import console
+from jaxgait import cli, console
 
 
 def test_messages_are_one_line_on_stderr(capsys):
@@ -15,3 +20,48 @@ def test_an_option_is_given_once():
     for again in (["--over", "stiffness=1,2"], ["--over=stiffness=1,2"]):
         with pytest.raises(ValueError, match="--over is given twice"):
             console.once(["scan", "bungee", "--over", "mass=1:2:3", *again])
+
+
+def test_notes_are_for_those_who_look(capsys, monkeypatch):
+    with console.followed():
+        logging.getLogger("jaxgait.anything").info("compiling")
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        logging.getLogger("jaxgait.anything").info("compiling")
+        assert capsys.readouterr().err == "jaxgait: compiling\n"
+    logging.getLogger("jaxgait.anything").info("compiling")
+    assert capsys.readouterr().err == ""
+
+
+def test_json_has_only_what_json_has(tmp_path):
+    found = {"x": np.array([1.0, np.nan]), "n": np.int32(3), "path": tmp_path, "none": None, "flag": True, 2: (np.inf,)}
+    wanted = {"x": [1.0, None], "n": 3, "path": str(tmp_path), "none": None, "flag": True, "2": [None]}
+    assert console.plain(found) == wanted
+
+
+def test_text_for_people_leaves_the_standard_output_to_json(capsys):
+    with console.kept_for_json(console.STDOUT):
+        print("for people")
+        console.write_json(console.STDOUT, {"x": 1.0})
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"x": 1.0} and said.err == "for people\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run bungee --samples 1e3", "--samples must be a whole number, got '1e3'"),
+        ("motion walk.c3d --cutoff fast", "--cutoff must be a number, got 'fast'"),
+        ("run bungee --mass 70", "not known here: --mass 70; a parameter is given as --set mass=70"),
+        ("optimize --maximise rho", "not known here: --maximise rho; did you mean --maximize?"),
+        ("fly", "not known here: fly; there are run, scan, optimize, motion"),
+        ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
+        ("scan bungee", "Missing from jaxgait scan: --over"),
+    ],
+)
+def test_what_is_no_command_is_one_line(command, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(command.split())
+    message = capsys.readouterr().err
+    assert stop.value.code == 2 and message.startswith(f"jaxgait: {said}") and message.count("\n") == 1
+    assert "--help" in message

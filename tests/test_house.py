@@ -31,6 +31,7 @@ ROOMS = [
     "optimization",
     "plot",
     "models",
+    "records",
     "arguments",
     "motion_commands",
     "design_report",

@@ -38,6 +38,7 @@ ALONE = {
     "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.measure": "reads runs by functions that are decorated",
+    "jaxgait.records": "reads results",
     "jaxgait.registry": "names",
     "jaxgait.parameters": "declares and checks numbers in NumPy",
     "jaxgait.models.exoskeleton.formulations.symbolic": "SymPy",

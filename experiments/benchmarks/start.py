@@ -1,17 +1,20 @@
-"""How long a knee ensemble takes to its first result: with an empty cache, in the next process, at another rtol.
+"""How long one waits for help, for an import, and for the first result: with an empty cache and in the next process.
 
     python -m experiments.benchmarks.start
 
-Processor time in s of a fresh Python after its imports; every process runs 16 members over 3 strides and reads off rho.
+Of every process the time on the clock and the processor time in s. Then a knee ensemble of 16 members over 3 strides,
+of which rho is read off: processor time after the imports, at one rtol and at another.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 RUN = """
 import json, time
@@ -31,10 +34,47 @@ print(json.dumps([spent, seen]))
 """
 
 
+_COMMAND = [sys.executable, "-m", "jaxgait.cli"]
+PROCESSES = {
+    "jaxgait --help": [*_COMMAND, "--help"],
+    "jaxgait run --help": [*_COMMAND, "run", "--help"],
+    "import jaxgait": [sys.executable, "-c", "import jaxgait"],
+    "import jax": [sys.executable, "-c", "import jax"],
+    "from jaxgait import simulate": [sys.executable, "-c", "from jaxgait import simulate"],
+    "jaxgait run knee, first": [*_COMMAND, "run", "knee"],
+    "jaxgait run knee, second": [*_COMMAND, "run", "knee"],
+    "jaxgait run knee, third": [*_COMMAND, "run", "knee"],
+}
+"""In this order, on one cache."""
+
+
+def processes(folder: str) -> dict[str, tuple[float, float]]:
+    """Time on the clock and processor time in s of every process of `PROCESSES`, by its name.
+
+    Args:
+        folder: of the cache.
+    """
+    found = {}
+    for name, command in PROCESSES.items():
+        before, begun = _spent(), time.perf_counter()
+        subprocess.run(command, env=_environment(folder), check=True, capture_output=True)
+        found[name] = (time.perf_counter() - begun, _spent() - before)
+    return found
+
+
+def _spent() -> float:
+    """Processor time in s of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _environment(folder: str) -> dict[str, str]:
+    return {k: x for k, x in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"} | {"JAXGAIT_CACHE": folder}
+
+
 def _process(folder: str) -> tuple[list[float], list[list[float]]]:
-    env = os.environ | {"JAXGAIT_CACHE": folder}
-    env.pop("JAX_COMPILATION_CACHE_DIR", None)
-    done = subprocess.run([sys.executable, "-c", RUN], env=env, check=True, capture_output=True, text=True)
+    command, env = [sys.executable, "-c", RUN], _environment(folder)
+    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
     return tuple(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -44,6 +84,9 @@ def measured() -> tuple[list[float], list[float]]:
     Raises:
         SystemExit: where the second process has other results.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (clock, spent) in processes(folder).items():
+            print(f"{name}: {clock:.2f} s, {spent:.2f} s of processor time")
     with tempfile.TemporaryDirectory() as folder:
         (first, seen), (second, again) = _process(folder), _process(folder)
     if seen != again:

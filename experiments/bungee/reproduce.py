@@ -20,6 +20,9 @@ from jaxgait.report import Report
 
 from . import expected
 
+TITLE = "Bungee jumping"
+MINUTES = 0.5
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "A page of exercises asks whether a jump of 70 kg on a rope of 20 N/m is safe, and prints no answer. It is not; a "
     "rope of 27 N/m would do."
@@ -32,7 +35,7 @@ MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Regenerates the figures of the exercise into `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("Bungee jumping", INTRO)
+    report = Report(TITLE, INTRO)
     with tqdm(total=3, desc="bungee", disable=not progress) as bar, precision.use("float64"):
         for step in (_figures, _path, _map):
             step(report, out)

@@ -10,6 +10,9 @@ from jaxgait.report import Report
 
 from . import axial, design, drive, scans
 
+TITLE = "The creeping in-pipe robot"
+MINUTES = 4
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "Zhao, Chen, Wu, Sang and Qian (2010) print curves but no masses, sizes or friction: expected values are those of "
     "an independent simulation with the parameters chosen here. Figure 4 is the displacement of the front point, "
@@ -20,7 +23,7 @@ INTRO = (
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Regenerates the paper's figures and what goes beyond them into `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("The creeping in-pipe robot", INTRO)
+    report = Report(TITLE, INTRO)
     with tqdm(total=9, desc="creeper", disable=not progress) as bar:
         default = axial.table(report, out)
         bar.update()

@@ -12,6 +12,9 @@ from jaxgait.report import Report
 
 from . import cost, ensembles, example, search
 
+TITLE = "The exoskeleton of telescopic links"
+MINUTES = 3
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "A walking exoskeleton of five telescopic links in space (Borisov & Chigarev). The paper prints the masses and the "
     "form of the gait but neither its parameters nor readable values of its curves: expected are the numbers of our "
@@ -28,7 +31,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
         progress: show a progress bar.
     """
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("The exoskeleton of telescopic links", INTRO)
+    report = Report(TITLE, INTRO)
     parts: dict[str, Callable[[Report, pathlib.Path], None]] = {
         "five links": example.add,
         "forward runs": example.add_forward,

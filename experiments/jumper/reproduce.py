@@ -10,6 +10,9 @@ from jaxgait.report import Report
 
 from . import design, scans, table
 
+TITLE = "The human jumper"
+MINUTES = 9
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "Chen, Yan and Jin (2003) replace the one-sided constraint between sole and ground by forces at many flexible "
     "points. They print the size of the joints' swings, but no segment table, no studs and no timing, and our copy "
@@ -20,7 +23,7 @@ INTRO = (
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Regenerates the jumper's figures and what goes beyond the paper into `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("The human jumper", INTRO)
+    report = Report(TITLE, INTRO)
     steps = (
         table.given,
         table.figures,

@@ -27,6 +27,9 @@ from jaxgait.report import Report
 
 from . import expected, runs, socket, tune
 
+TITLE = "The four-bar prosthetic knee"
+MINUTES = 4
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = """The four-bar prosthetic knee of Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, driven by the embedded
 measured hip (Rajagopal et al. 2016). The paper's tables are lost: sets R2 (numbers, gradients) and R3 (subharmonic
 windows) are reconstructions, tuned against the features at c/k = 0.05 s, so that agreement there is no validation."""
@@ -59,7 +62,7 @@ class Clock:
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Regenerates everything into `out`; about four minutes of processor time."""
     out.mkdir(parents=True, exist_ok=True)
-    report, clock = Report("The four-bar prosthetic knee", INTRO), Clock(7, progress)
+    report, clock = Report(TITLE, INTRO), Clock(7, progress)
     beyond = Report("Beyond the paper")
     r2, r3 = Prosthesis(), parameter_set("R3")
     tuning = _start_tuning(r2)

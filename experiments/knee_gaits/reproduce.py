@@ -22,6 +22,9 @@ from . import branches, pictures
 from .branches import DOUBLED, LINE, RATIOS, START
 from .expected import CRITICAL, FIXED_POINT, NOTES, PAPER_CRITICAL, SETTLING, WINDOW
 
+TITLE = "Periodic gaits of the four-bar prosthetic knee"
+MINUTES = 5
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
 damper's stiffness k for dampers of fixed c/k. The touch-down layer is 0.1 mm (`ground.steepness` 1e4 1/m): multipliers
@@ -35,7 +38,7 @@ JUMP = 0.1
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Scans, solves, follows, compares; writes pictures, data, `report.md` and `figures.json` into `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("Periodic gaits of the four-bar prosthetic knee", INTRO)
+    report = Report(TITLE, INTRO)
     with precision.use("float64"), tqdm(total=4, desc="knee-gaits", unit="part", disable=not progress) as bar:
 
         def stage(text: str) -> None:

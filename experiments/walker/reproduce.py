@@ -14,6 +14,9 @@ from .sets import parameter_sets
 from .smooth import animation, smooth_figures, smooth_walk
 from .walks import figure_7, figures_4_to_6, records, report_table, sweeps
 
+TITLE = "The round-foot passive walker"
+MINUTES = 5
+"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "The round-foot passive walker in three forms: rigid feet by time stepping (the paper's method, dt = 0.1 ms), "
     "rigid rolling with heel strikes as events, and smooth compliant feet. The paper's column of step frequencies "
@@ -25,7 +28,7 @@ INTRO = (
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     """Runs everything and writes pictures, data, `report.md` and `figures.json` into `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    report = Report("The round-foot passive walker", INTRO)
+    report = Report(TITLE, INTRO)
     with precision.use("float64"), tqdm(total=7, desc="walker", disable=not progress) as bar:
 
         def stage(text: str) -> None:

@@ -146,6 +146,17 @@ def lanes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> Lanes:
     return _program_of(model, values, job)[0].lanes
 
 
+def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> None:
+    """Compiles what `run_batch` would run, or finds it on disk.
+
+    Args:
+        model: see `run_batch`, as for the others.
+        values: likewise.
+        job: likewise.
+    """
+    _program_of(model, values, job)[0].compile()
+
+
 def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tuple[Program, Any, tuple[Any, Any]]:
     """The program of a batch, the model's arrays, and its other arguments: members and the numbers of the settings.
 

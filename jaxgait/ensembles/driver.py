@@ -144,20 +144,11 @@ def ensemble(
     """
     if checks.flag("repair", repair) and store is None:
         raise ValueError("repair needs store: it runs damaged blocks of a store again")
-    plan = make_plan(
-        model,
-        members,
-        sampling={"strides": strides, "duration": duration, "samples": samples},
-        job={"observe": observe, "trajectories": trajectories, "gradient": gradient, "devices": devices},
-        scheme=scheme,
-        options={"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
-        | {"dt": dt, "max_events": max_events},
-        variables=variables,
-        retry=checks.flag("retry", retry),
-        precision=precision,
-        batch=batch,
-        workers=workers,
-    )
+    request = {"strides": strides, "duration": duration, "samples": samples, "observe": observe}
+    request |= {"variables": variables, "trajectories": trajectories, "gradient": gradient, "devices": devices}
+    request |= {"retry": retry, "precision": precision, "scheme": scheme, "solver": solver, "rtol": rtol, "atol": atol}
+    request |= {"max_step": max_step, "max_steps": max_steps, "dt": dt, "max_events": max_events}
+    plan = plan_of({"model": model, "members": members, **request, "batch": batch, "workers": workers})
     if store is None:
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
@@ -166,6 +157,26 @@ def ensemble(
     if "promoted" in data:
         warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=2)
     return data
+
+
+def plan_of(request: Mapping[str, Any]) -> Plan:
+    """Checks a request and decides how to run it.
+
+    Args:
+        request: all arguments of `ensemble` by name, of which those that only say where the work is done may lack.
+
+    Raises:
+        jaxgait.parameters.ParameterError: for impossible names, shapes and values.
+        ValueError: for impossible options.
+    """
+    some = lambda *names: {name: request[name] for name in names}
+    return make_plan(
+        sampling=some("strides", "duration", "samples"),
+        job=some("observe", "trajectories", "gradient", "devices"),
+        options=some("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events"),
+        retry=checks.flag("retry", request["retry"]),
+        **some("model", "members", "scheme", "variables", "precision", "batch", "workers"),
+    )
 
 
 def _warn_of_failures(data: xr.Dataset) -> None:

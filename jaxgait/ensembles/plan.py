@@ -21,7 +21,7 @@ import numpy as np
 
 from jaxgait import precision as precisions
 from jaxgait.checks import UNKNOWN_MEMORY, free_memory
-from jaxgait.ensembles.batch import Job, lanes, run_batch, shapes
+from jaxgait.ensembles.batch import Job, compile_batch, lanes, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model, Variable
 from jaxgait.native import Lanes
@@ -141,6 +141,13 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     return results
 
 
+def compile_blocks(plan: Plan) -> None:
+    """Compiles the program of a plan's blocks, or finds it on disk; the blocks then only run."""
+    task = task_of(plan, 0)
+    with precisions.use(task.precision):
+        compile_batch(*_batch(task, task.precision, np.zeros(1, dtype=int), task.length), task.job)
+
+
 def failures(codes: np.ndarray) -> np.ndarray:
     """Which status codes mean that the computation failed, as opposed to an end that the model foresees."""
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
@@ -176,9 +183,8 @@ def result_shapes(
 def _run(
     task: Task, job: Job, precision: precisions.Precision, members: np.ndarray, length: int
 ) -> tuple[dict[str, np.ndarray], Lanes]:
-    padded = np.resize(members, length)
     with precisions.use(precision):
-        model, values = precisions.cast((task.model, {n: x[padded] for n, x in task.values.items()}))
+        model, values = _batch(task, precision, members, length)
         results, shared = _flat(run_batch(model, values, job)), lanes(model, values, job)
     return {name: np.array(x[: len(members)]) for name, x in results.items()}, shared
 
@@ -188,6 +194,13 @@ def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices:
     steps = results["steps"].astype(np.int64) + results["rejected_steps"]
     room = sum(lanes.room(part.tolist()) for part in np.split(np.resize(steps, length), devices))
     return np.array([steps.sum(), room])
+
+
+def _batch(task: Task, precision: precisions.Precision, members: np.ndarray, length: int) -> tuple[Model, Any]:
+    """The model and the values of some members of a task, filled up to a length."""
+    padded = np.resize(members, length)
+    with precisions.use(precision):
+        return precisions.cast((task.model, {n: x[padded] for n, x in task.values.items()}))
 
 
 def _flat(groups: dict[str, dict[str, Any]]) -> dict[str, Any]:

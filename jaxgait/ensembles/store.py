@@ -178,6 +178,21 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
         store.close()
 
 
+def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> tuple[Plan, int]:
+    """The plan with the blocks of a store that was begun with it, and how many of them it holds; nothing is changed.
+
+    Args:
+        path: the store's directory.
+        plan: the scan.
+        any_blocks: see `open_store`.
+
+    Raises:
+        StoreError: if it holds another scan, or none.
+    """
+    place = pathlib.Path(path)
+    return _same_scan(place, plan, any_blocks), len(_read_manifest(place))
+
+
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
     """Opens a scan for reading, lazily, also while it runs: members not run yet have `status` -1 and NaN results."""
     return with_promotions(xr.open_zarr(path, chunks=None))

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.interpolate import CubicSpline
 
 from jaxgait.motion.embedded import gait_record
 from jaxgait.motion.errors import MotionFormatError
@@ -200,6 +199,8 @@ def _typical(gaps: dict[str, float], signals: dict[str, np.ndarray]) -> float:
 
 
 def _even(time: np.ndarray, period: float, samples: np.ndarray) -> np.ndarray:
+    from scipy.interpolate import CubicSpline  # slow to import, and the embedded gaits need none
+
     spline = CubicSpline(np.append(time, period), np.append(samples, samples[0]), bc_type="periodic")
     return spline(np.arange(time.size) / time.size * period)
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import logging
 import pickle
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -28,6 +30,9 @@ from jaxgait.native.surroundings import opened
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
 """Functions that a compiled program may call in another process, too: kernels, there by then, and XLA's own."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class Program:
@@ -131,6 +136,8 @@ def _recalled(name: str | None, given: Any) -> Program | str | None:
 def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:
     """The program of a function, traced here and now; the next process finds it under a name."""
     args, options = given
+    begun = time.perf_counter()
+    _log.info("compiling what is new to this computer, usually 2 to 20 s: %s", _later())
     with opened() as files, _afresh(name is not None):
         lowered = jax.jit(native(function, assured=assured)).lower(*args, **options)
     text = lowered.as_text()
@@ -138,8 +145,15 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     if others or not _storable(given):
         return Program(lowered.out_info, lowered.compile, bool(others), lanes_of(text))
     all_said = not files and name is not None and name == _name(function, given, assured)
-    make = functools.partial(_made, lowered, text, name if all_said else None)
+    spent = time.perf_counter() - begun
+    make = functools.partial(_made, lowered, text, name if all_said else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
+
+
+def _later() -> str:
+    """What the next process does."""
+    where = disk.folder()
+    return "nothing is kept for the next time" if where is None else f"the next time it is found in {where}"
 
 
 def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:
@@ -236,8 +250,9 @@ def _shapes(results: Any) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), results)
 
 
-def _made(lowered: jax.stages.Lowered, text: str, name: str | None) -> Callable[..., Any]:
-    """A traced program from disk, or compiled and stored."""
+def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float) -> Callable[..., Any]:
+    """A traced program from disk, or compiled and stored; `spent` is the time in s that tracing took."""
+    begun = time.perf_counter()
     key = disk.key("program", text)
     data, program = disk.load(key), None
     if data is not None:
@@ -247,6 +262,7 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None) -> Callable[
             disk.warn(key, repr(error))
     if program is None:
         program, whole = _compiled(lowered)
+        _log.info("compiled in %.1f s", spent + time.perf_counter() - begun)
         if not whole:
             return program
         try:

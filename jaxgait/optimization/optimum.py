@@ -82,14 +82,17 @@ class Optimum:
     """None if it was not asked for, or the slopes around the best point are not known."""
 
     def to_json(self, path: pathlib.Path | str) -> None:
-        """Writes start, best, objective, history and why_stopped, and what else there is to say of the optimum."""
+        """Writes what `as_dict` returns to a file."""
+        pathlib.Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Start, best, objective, history and why_stopped, and what else there is to say of the optimum, for JSON."""
         columns = {str(k): plain(v.values) for k, v in self.history.data_vars.items()}
         record: dict[str, Any] = {"start": self.start, "best": self.best, "objective": self.objective}
         record |= {"history": columns, "why_stopped": self.why_stopped, "method": self.method}
         record |= {"gradient": self.gradient, "limits": self.limits}
         record["ends"] = {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}
-        record["local"] = None if self.local is None else _record(self.local)
-        pathlib.Path(path).write_text(json.dumps(record, indent=1) + "\n")
+        return record | {"local": None if self.local is None else _record(self.local)}
 
 
 def plain(values: np.ndarray) -> list[Any]:

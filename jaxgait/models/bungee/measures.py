@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix
 from jaxtyping import Array, Float
-from scipy import optimize
 
 from jaxgait import precision
 from jaxgait.measure import Measure, table
@@ -132,6 +131,8 @@ def critical_value(bungee: Bungee, name: str) -> float:
                 f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
                 f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
             )
+        from scipy import optimize  # slow to import, and runs need none of it
+
         brackets = [tuple(values[i : i + 2]) for i in changes]
         roots = [float(optimize.root_scalar(at, method="brentq", bracket=b, rtol=1e-12).root) for b in brackets]
         return min(roots, key=lambda root: abs(np.log(root / start)))

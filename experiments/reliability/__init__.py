@@ -1,0 +1,1 @@
+"""Reliability in figures: see `gates`."""

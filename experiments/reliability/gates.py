@@ -1,0 +1,109 @@
+"""Reliability in figures: every gate measured in one call, as the table of docs/reliability.md.
+
+    python -m experiments.reliability.gates --quick             # five minutes of processor time
+    python -m experiments.reliability.gates --page docs/reliability.md --kills 200 --members 1000000
+    python -m experiments.reliability.gates --only kills traces
+
+A gate is a function that yields rows; each row says what was measured, its bound, and whether it holds. Exit code 1 if
+one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from jaxgait import precision, report
+
+from . import numerics, scans, stores
+from .rows import Row
+
+FULL = {"kills": 200, "calls": 1000, "members": 10**6}
+QUICK = {"kills": 5, "calls": 50, "members": 2000}
+"""Counts of gates."""
+GATES: dict[str, Callable[[Size], Iterator[Row]]] = {}
+"""By the name that `--only` takes."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    kills: int
+    """Times that a scan is killed."""
+    calls: int
+    """Repeated calls whose memory is watched."""
+    members: int
+    """Members of the scan through a store."""
+    folder: pathlib.Path
+    """For stores."""
+
+
+GATES |= {
+    "orders": lambda size: numerics.orders(),
+    "drifts": lambda size: numerics.drifts(),
+    "peers": lambda size: numerics.peers(),
+    "gradients": lambda size: numerics.gradients(),
+    "invariances": lambda size: scans.invariances(size.folder),
+    "poison": lambda size: scans.poison(),
+    "traces": lambda size: scans.traces(),
+    "calls": lambda size: scans.repeated_calls(size.calls),
+    "kills": lambda size: stores.kills(size.folder, size.kills),
+    "writers": lambda size: stores.writers(size.folder),
+    "disk": lambda size: stores.full_disk(size.folder),
+    "members": lambda size: stores.many_members(size.folder, size.members),
+}
+
+
+def page(rows: list[Row]) -> str:
+    """The table as a Markdown page.
+
+    Args:
+        rows: what was measured.
+    """
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    head = "| gate | measured | bound | holds |\n|---|---|---|---|"
+    lines = [f"| {row.what} | {row.measured} | {row.bound} | {'yes' if row.holds else '**no**'} |" for row in rows]
+    intro = (
+        "Every gate measured anew by `python -m experiments.reliability.gates --page docs/reliability.md`; tests "
+        f"assert the same with smaller counts. Measured on {today}: {report.machine()}."
+    )
+    return f"# Reliability in figures\n\n{intro}\n\n" + "\n".join([head, *lines]) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measures the gates that are asked for and prints their table; exits with 1 if one does not hold."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="5 kills, 50 calls, 2000 members where not given")
+    parser.add_argument("--kills", type=int, help="times that a scan is killed (200)")
+    parser.add_argument("--calls", type=int, help="repeated calls (1000)")
+    parser.add_argument("--members", type=int, help="members of the scan through a store (1000000)")
+    parser.add_argument("--only", nargs="+", choices=list(GATES), default=list(GATES), help="these gates")
+    parser.add_argument("--page", type=pathlib.Path, help="Markdown page to write")
+    given = parser.parse_args(arguments)
+    default = (
+        {"kills": 5, "calls": 50, "members": 2000} if given.quick else {"kills": 200, "calls": 1000, "members": 10**6}
+    )
+    counts = {name: getattr(given, name) or count for name, count in default.items()}
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as place, precision.use("float64"):
+        size = Size(**counts, folder=pathlib.Path(place))
+        for name in given.only:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            for row in GATES[name](size):
+                print(f"  {row.what}: {row.measured} ({row.bound})", file=sys.stderr, flush=True)
+                rows.append(row)
+    print(page(rows))
+    if given.page:
+        given.page.write_text(page(rows), encoding="utf-8")
+    if not all(row.holds for row in rows):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Gates of the numerics: orders of convergence, drifts, agreement with peers, gradients against differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from jaxgait import ensemble, simulate
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.walker.smooth import Walker
+from jaxgait.parameters import with_parameters
+from jaxgait.run import state_variables
+from jaxgait.solve.solvers import SOLVERS
+
+from .rows import Row, below
+
+ORDERS = {"Bosh3": 3, "Tsit5": 5, "Dopri8": 8, "Verner8": 8, "Rodas3": 3, "Ros4": 4, "Rodas4": 4, "Rodas5P": 5}
+"""Orders in theory (see the solvers' sources)."""
+SLACK = 0.3
+"""How far a slope between finite steps may stay below the order: terms of higher order."""
+ROPE = {"duration": 20.0, "samples": 200, "rtol": 1e-10, "atol": 1e-10}
+STEP = 1e-4
+"""Relative step of central differences: truncation and rounding meet near the cube root of the solver's error."""
+
+
+def orders() -> Iterator[Row]:
+    """Slopes of the error of y' = -y^2 cos t, y(0) = 1, whose solution is 1 / (1 + sin t), between two step lengths."""
+    for name, kind in SOLVERS.items():
+        steps = 8 if ORDERS[name] == 8 else 64
+        coarse, fine = (_error(kind(), n) for n in (steps, 2 * steps))
+        slope = float(np.log2(coarse / fine))
+        bound = ORDERS[name] - SLACK
+        yield Row(f"order of {name} by halving its step", f"{slope:.2f}", f"at least {bound:.1f}", slope >= bound)
+
+
+def _error(solver: diffrax.AbstractSolver, steps: int) -> float:
+    field = lambda t, y, args: {"y": -(y["y"] ** 2) * jnp.cos(t)}
+    end, start = 2.0, {"y": jnp.asarray(1.0)}
+    solved = diffrax.diffeqsolve(diffrax.ODETerm(field), solver, 0.0, end, end / steps, start, max_steps=steps + 1)
+    return abs(float(np.asarray((solved.ys or {})["y"])[-1]) - 1.0 / (1.0 + np.sin(end)))
+
+
+def drifts() -> Iterator[Row]:
+    """Energy of a jump without drag, in units of what is exchanged in it; every step may lose its tolerance."""
+    free = Bungee(linear_drag=0.0, quadratic_drag=0.0)
+    run = simulate(free, **{**ROPE, "duration": 100.0})
+    kinetic = 0.5 * float(free.mass) * float((run.v**2).max())
+    drift, allowed = float(np.abs(run.energy).max()) / kinetic, run.attrs["steps"] * ROPE["rtol"]
+    yield below(f"drift of energy of the bungee without drag, 100 s in {run.attrs['steps']} steps", drift, allowed)
+
+
+def peers() -> Iterator[Row]:
+    """Against SciPy's integrators, which share no code with ours."""
+    run = simulate(Bungee(), **ROPE)
+    yield below("bungee against SciPy's DOP853 over 20 s", _apart(Bungee(), run, "DOP853", 1e-12), 1e-6, "m")
+    run = simulate(Walker(), duration=0.5, samples=100, rtol=1e-9, atol=1e-9)
+    yield below(
+        "smooth walker against SciPy's Radau over 0.5 s", _apart(Walker(), run, "Radau", 1e-9), 1e-6, "rad or m"
+    )
+
+
+def _apart(model, run, method: str, tolerance: float) -> float:
+    """The largest difference of a component of the positions between a run and SciPy's solve of the same equations."""
+    leaves, structure = jax.tree.flatten(model.initial_state())
+    field = jax.jit(lambda t, y: jnp.stack(jax.tree.leaves(model.vector_field(t, structure.unflatten(list(y))))))
+    start = np.array([float(x) for x in leaves])
+    times = run.time.values
+    told = solve_ivp(
+        lambda t, y: np.asarray(field(t, y)), times[[0, -1]], start, method, times, rtol=tolerance, atol=tolerance
+    )
+    names = list(state_variables(model.initial_state()))
+    return max(float(np.abs(run[name].values - told.y[i]).max()) for i, name in enumerate(names[: len(names) // 2]))
+
+
+def gradients() -> Iterator[Row]:
+    """Forward derivatives through the solve against central differences, and members against each alone."""
+    over = {"mass": np.array([60.0, 70.0, 80.0])}
+    request = {**ROPE, "observe": lambda run: {"last": run["x"][-1]}, "progress": False}
+    names = ["mass", "stiffness", "gravity"]
+    data = ensemble(Bungee(), over, gradient=names, **request)
+    found = data.last_gradient.values[1]
+    yield below(
+        "gradient of the position after 20 s against differences, relative", _worst(found, names, request), 1e-5
+    )
+    alone = ensemble(Bungee(), {"mass": over["mass"][1:2]}, gradient=names, **request).last_gradient.values[0]
+    yield below("gradient of a member in a batch and alone, relative", float(np.max(np.abs(found / alone - 1))), 1e-12)
+
+
+def _worst(found: np.ndarray, names: list[str], request: dict) -> float:
+    """The largest relative difference of a gradient from central differences at the standard jump."""
+    own = {"mass": 70.0, "stiffness": 20.0, "gravity": 10.0}
+    worst = 0.0
+    for name, slope in zip(names, found, strict=True):
+        ends = own[name] * np.array([1.0 - STEP, 1.0 + STEP])
+        low, high = ensemble(with_parameters(Bungee(), own), {name: ends}, **request).last.values
+        worst = max(worst, abs(slope / ((high - low) / (ends[1] - ends[0])) - 1.0))
+    return float(worst)

@@ -1,0 +1,174 @@
+"""Gates of the store: scans that are killed, two writers, a full disk, many members."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import os
+import pathlib
+import pickle
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jaxgait import ensemble
+from jaxgait.ensembles import StoreError, summary
+from jaxgait.ensembles.driver import make_plan
+from jaxgait.ensembles.plan import Plan, run_task, task_of
+from jaxgait.ensembles.store import open_store
+from jaxgait.models.bungee.model import Bungee
+
+from .rows import Row, below, equal
+from .scans import resident
+
+MEMBERS = {"mass": np.linspace(40.0, 100.0, 20), "stiffness": np.linspace(15.0, 40.0, 30)}
+REQUEST: dict[str, Any] = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": ["clearance"], "retry": False}
+SEED = 0
+LATEST = 0.03
+"""Longest time in s between the moment that a kill waits for and the kill."""
+
+
+def kills(folder: pathlib.Path, count: int) -> Iterator[Row]:
+    """A scan of 600 blocks, killed at random moments and continued by the next process.
+
+    The blocks' results come from a table, so that a process takes a second; the store's protocol is whole. A store
+    holds the commit and the source that began it: a checkout that changes meanwhile shows as bytes that differ.
+    """
+    plan, table, place = _plan(), folder / "table", folder / "killed.zarr"
+    table.write_bytes(pickle.dumps((plan, {i: run_task(task_of(plan, i)) for i in range(plan.size)})))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["experiments.reliability.stores", "zarr"])
+    killed, chance, scans, wrong = 0, random.Random(SEED), 0, 0
+    whole = _written(folder / "whole.zarr", table)
+    while killed < count:
+        child = context.Process(target=write, args=(str(place), str(table)))
+        child.start()
+        wanted = _done(place) + chance.randint(0, 12)
+        while child.is_alive() and _done(place) < wanted:
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0.0, LATEST))
+        os.kill(child.pid or 0, signal.SIGKILL)
+        child.join()
+        killed += child.exitcode == -signal.SIGKILL
+        if _done(place) >= plan.size:
+            scans, wrong, place = scans + 1, wrong + (_digest(place) != whole), folder / f"killed{scans + 1}.zarr"
+    write(str(place), str(table))
+    yield equal(
+        f"scans whose bytes differ, of {scans + 1} that were killed {killed} times in all and continued",
+        wrong + (_digest(place) != whole),
+        0,
+    )
+
+
+def write(place: str, table: str) -> None:
+    """Writes what a store lacks of a scan whose results are in a table.
+
+    Args:
+        place: the store.
+        table: pickled plan and results by block.
+    """
+    plan, results = pickle.loads(pathlib.Path(table).read_bytes())
+    with open_store(place, plan, any_blocks=False) as store:
+        for block in store.missing:
+            store.write(block, results[block])
+
+
+def writers(folder: pathlib.Path) -> Iterator[Row]:
+    """A second process is told that the store is in use, and changes nothing."""
+    place, plan = folder / "two.zarr", _plan()
+    with open_store(place, plan, any_blocks=False) as store:
+        store.write(0, run_task(task_of(plan, 0)))
+        before, said = _digest(place), "nothing was said"
+        with contextlib.suppress(StoreError):
+            try:
+                with open_store(place, plan, any_blocks=False):
+                    pass
+            except StoreError as error:
+                said = "StoreError" if "use" in str(error) else str(error)
+        yield equal("a second writer of a store is told", said, "StoreError")
+        yield equal("bytes of the first writer are kept", _digest(place) == before, True)
+
+
+def full_disk(folder: pathlib.Path) -> Iterator[Row]:
+    """A file system in memory that holds half of a scan; nothing where mounting is not allowed."""
+    place = folder / "tiny"
+    place.mkdir()
+    if not _mount("-t", "tmpfs", "-o", "size=900k", "tmpfs", str(place)):
+        return
+    try:
+        said = "nothing was said"
+        try:
+            _scan(place / "scan.zarr", batch=10)
+        except StoreError as error:
+            said = "free some disk space" if "free some disk space" in str(error) else str(error)
+        yield equal("a scan on a full disk says", said, "free some disk space")
+        _mount("-o", "remount,size=64m", str(place))
+        ended = summary(_scan(place / "scan.zarr", batch=10))
+        yield equal("and goes on with more space: members completed", ended, {"completed": 600})
+    finally:
+        subprocess.run(["umount", str(place)], check=False)
+
+
+def many_members(folder: pathlib.Path, count: int) -> Iterator[Row]:
+    """A scan of many members through a store: memory must not grow with what has been done."""
+    side = round(count**0.5)
+    grid = {"mass": np.linspace(40.0, 100.0, side), "stiffness": np.linspace(15.0, 40.0, side)}
+    _scan(folder / "first.zarr", members={n: x[: min(side, 32)] for n, x in grid.items()})
+    before, begun = resident(), time.perf_counter()
+    data = _scan(folder / "many.zarr", members=grid)
+    ended, took = summary(data), time.perf_counter() - begun
+    yield equal(f"members completed, of {side**2} through a store in {took:.0f} s", ended, {"completed": side**2})
+    # Members and statuses in memory take 17 bytes each; a leak of results would take 60 more.
+    yield below("growth of memory meanwhile", (resident() - before) / 1e6, 50.0 + 40e-6 * side**2, "MB")
+
+
+def _scan(store: pathlib.Path, **changes: Any) -> Any:
+    return ensemble(Bungee(), changes.pop("members", MEMBERS), **REQUEST, **changes, store=store, progress=False)
+
+
+def _plan() -> Plan:
+    some = lambda *names: {name: REQUEST[name] for name in names}
+    return make_plan(
+        Bungee(),
+        MEMBERS,
+        sampling={"strides": None, **some("duration", "samples")},
+        job={**some("observe"), "trajectories": False, "gradient": (), "devices": 1},
+        options=some("rtol"),
+        variables=None,
+        retry=False,
+        precision="float64",
+        batch=1,
+        workers=None,
+    )
+
+
+def _written(place: pathlib.Path, table: pathlib.Path) -> str:
+    write(str(place), str(table))
+    return _digest(place)
+
+
+def _done(place: pathlib.Path) -> int:
+    """Blocks that the manifest of a store tells."""
+    manifest = place / ".jaxgait" / "manifest.jsonl"
+    return len(manifest.read_text().splitlines()) if manifest.exists() else 0
+
+
+def _digest(place: pathlib.Path) -> str:
+    """Of all bytes of a scan, but for when it was worked on."""
+    files = sorted(p for p in place.rglob("*") if p.is_file() and p.name != "sessions.jsonl" and p.parent.name != "tmp")
+    told = [(str(p.relative_to(place)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _mount(*arguments: str) -> bool:
+    try:
+        return subprocess.run(["mount", *arguments], check=False, capture_output=True).returncode == 0
+    except OSError:
+        return False

@@ -1,0 +1,166 @@
+"""What a scan would take: members, blocks, memory, disk and time, from a small sample of it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import pathlib
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jaxgait.checks import free_memory
+from jaxgait.ensembles.driver import ensemble, plan_of
+from jaxgait.ensembles.members import Members
+from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
+from jaxgait.ensembles.store import finished
+from jaxgait.ensembles.workers import run_blocks
+from jaxgait.model import Model
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a scan would take on this machine."""
+
+    members: int
+    shape: tuple[int, ...]
+    """Members along each dimension."""
+    blocks: int
+    block: int
+    """Members in a full block."""
+    done: int
+    """Blocks that the store holds already."""
+    workers: int
+    """Blocks that run at once."""
+    result_bytes: int
+    """Of all results: in memory, or on disk before they are compressed."""
+    working_bytes: int
+    """Rough need of the blocks that run at once."""
+    free_memory: int
+    """Bytes."""
+    free_disk: int | None
+    """Bytes where the store is to be; None without a store."""
+    sample: int
+    """Members that were run."""
+    sample_seconds: float
+    """That they took."""
+    compile_seconds: float
+    """That their program took before: about nothing if it was found on disk."""
+    seconds: float
+    """Expected for the members that are not done, without compilation."""
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        box = f"{' x '.join(map(str, self.shape))} = " if len(self.shape) > 1 else ""
+        yield f"members: {box}{self.members}, in {self.blocks} blocks of up to {self.block}, {self.workers} at a time"
+        if self.done:
+            yield f"done: {self.done} of {self.blocks} blocks are in the store"
+        free = f"{_size(self.free_memory)} are free"
+        if self.free_disk is None:
+            yield f"memory: {_size(self.result_bytes)} of results, {_size(self.working_bytes)} at work; {free}"
+        else:
+            yield f"memory: {_size(self.working_bytes)} at work; {free}"
+            yield f"disk: at most {_size(self.result_bytes)}; {_size(self.free_disk)} are free"
+        found = f"{self.sample} members took {duration(self.sample_seconds)}"
+        yield f"time: about {duration(self.seconds)} ({found}), after {duration(self.compile_seconds)} to compile"
+
+
+def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
+    """Runs a few blocks of members spread over a scan, and says what all of it would take. Nothing is kept.
+
+    Members differ in what they cost, and so do other programs' claims on the machine: the time is a rough one.
+
+    Args:
+        model: as `jaxgait.ensemble` takes it.
+        members: likewise.
+        request: the other arguments of `jaxgait.ensemble`.
+
+    Raises:
+        TypeError: for arguments that `ensemble` does not have.
+        ValueError: as `ensemble` does.
+        jaxgait.ensembles.store.StoreError: if the store holds another scan.
+
+    Example:
+        >>> from jaxgait import Bungee
+        >>> estimate(Bungee(), {"mass": [60.0, 70.0]}, duration=2.0).members
+        2
+    """
+    bound = inspect.signature(ensemble).bind(model, members, **request)
+    bound.apply_defaults()
+    given = bound.arguments
+    plan, done = plan_of(given), 0
+    if given["store"] is not None and pathlib.Path(given["store"]).exists():
+        plan, done = finished(given["store"], plan, any_blocks=given["batch"] is None)
+    workers = min(given["workers"] or default_workers(plan.job.devices), plan.size)
+    before = time.perf_counter()
+    compile_blocks(plan)
+    compiled = time.perf_counter()
+    sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)
+    sizes = [found["status"].size for _, found in run_blocks(sampled, range(sampled.size), workers)]
+    took = time.perf_counter() - compiled
+    rounds = math.ceil((plan.size - done) / workers)
+    need = bytes_per_member(plan.model, plan.job, plan.precision, plan.results)
+    return Estimate(
+        members=plan.members.size,
+        shape=plan.members.shape,
+        blocks=plan.size,
+        block=math.prod(plan.block_shape),
+        done=done,
+        workers=workers,
+        result_bytes=plan.members.size * plan.result_bytes,
+        working_bytes=workers * math.prod(plan.block_shape) * need,
+        free_memory=free_memory(),
+        free_disk=None if given["store"] is None else _free_disk(given["store"]),
+        sample=sum(sizes),
+        sample_seconds=took,
+        compile_seconds=compiled - before,
+        seconds=rounds * took,
+    )
+
+
+def _sampled(plan: Plan, blocks: int) -> Plan:
+    """The plan of some full blocks of members, each spread evenly over the scan."""
+    block = math.prod(plan.block_shape)
+    count = min(plan.members.size, blocks * block)
+    spread = np.linspace(0, plan.members.size - 1, count).astype(int)
+    index = np.concatenate([spread[i::blocks] for i in range(blocks)])
+    values = {name: x[index] for name, x in plan.members.values.items()}
+    members = Members(("sample",), (count,), values, {})
+    return replace(plan, members=members, block_shape=(math.ceil(count / blocks),))
+
+
+def _free_disk(store: str | os.PathLike[str]) -> int:
+    """Bytes free where a store is, or is to be."""
+    place = pathlib.Path(store).absolute()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
+def _size(count: float | int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that people would take.
+
+    Args:
+        seconds: s.
+
+    Example:
+        >>> duration(5400.0)
+        '1.5 h'
+    """
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.2g} {unit}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"

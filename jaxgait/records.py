@@ -1,0 +1,120 @@
+"""What the commands found, for `--json`: names, units and numbers, without the time histories that files hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.ensembles import summary
+from jaxgait.measure import known
+from jaxgait.model import Model
+from jaxgait.parameters import parameters
+from jaxgait.run import state_variables
+
+
+def run_record(data: xr.Dataset) -> dict[str, Any]:
+    """One trajectory: how it went and ended, the range of every variable, and its events.
+
+    Args:
+        data: as `jaxgait.simulate` returns it.
+
+    Returns:
+        `attributes` (those of the Dataset, `status` and `status_text` among them), `variables` by name with unit, long
+        name, and their first, last, lowest and highest value, and `events` with name and time in s.
+    """
+    histories = {str(n): x for n, x in data.data_vars.items() if x.dims == ("time",)}
+    return {
+        "attributes": _attributes(data),
+        "variables": {name: {**_labels(x), **_ends(x), **_range(x)} for name, x in histories.items()},
+        "events": list(_events(data)),
+    }
+
+
+def scan_record(data: xr.Dataset) -> dict[str, Any]:
+    """Many trajectories: how they ended, their axes, and the range of every result that is one number a member.
+
+    Args:
+        data: as `jaxgait.ensemble` returns it.
+
+    Returns:
+        `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and
+        `results` by name with unit, long name, mean, lowest and highest value, and the members that have these.
+    """
+    dims = data["status"].dims
+    axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
+    single = {str(n): x for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"}
+    return {
+        "attributes": _attributes(data),
+        "members": data["status"].size,
+        "outcomes": summary(data),
+        "axes": {name: {**_labels(x), "values": x.values} for name, x in axes.items()},
+        "results": {name: {**_labels(x), **_range(x), **_extremes(x)} for name, x in single.items()},
+    }
+
+
+def model_record(model: Model) -> dict[str, Any]:
+    """What a model has: parameters, presets, initial state, outputs, measures, with units.
+
+    Args:
+        model: any mechanism.
+    """
+    found, outputs = parameters(model), model.variables
+    start = state_variables(model.initial_state())
+    return {
+        "model": type(model).__name__,
+        "parameters": {n: {"value": p.value, "unit": p.unit, "doc": p.doc} for n, p in found.items()},
+        "presets": list(model.presets),
+        "initial_state": {n: {"value": x, "unit": outputs[n].unit if n in outputs else ""} for n, x in start.items()},
+        "variables": {n: {"unit": v.unit, "long_name": v.long_name} for n, v in outputs.items()},
+        "measures": {n: {"unit": m.unit, "long_name": m.long_name} for n, m in known(model).items()},
+    }
+
+
+def _attributes(data: xr.Dataset) -> dict[str, Any]:
+    """The attributes of a Dataset; those that hold JSON as text, since files hold no mappings, as what it says."""
+    return {k: json.loads(x) if isinstance(x, str) and x.startswith("{") else x for k, x in data.attrs.items()}
+
+
+def _labels(data: xr.DataArray) -> dict[str, str]:
+    return {"unit": data.attrs.get("units", ""), "long_name": data.attrs.get("long_name", "")}
+
+
+def _ends(data: xr.DataArray) -> dict[str, Any]:
+    """First and last value that is there: an early end leaves NaN behind it."""
+    there = data.values[~np.isnan(data.values)] if data.dtype.kind == "f" else data.values
+    return {"first": there[0], "last": there[-1]} if there.size else {"first": None, "last": None}
+
+
+def _range(data: xr.DataArray) -> dict[str, Any]:
+    values = np.ma.masked_invalid(data.values)
+    if not values.count():
+        return {"lowest": None, "highest": None}
+    return {"lowest": values.min(), "highest": values.max()}
+
+
+def _extremes(data: xr.DataArray) -> dict[str, Any]:
+    """The mean, and where the lowest and the highest value are."""
+    values = np.ma.masked_invalid(data.values)
+    if not values.count():
+        return {"mean": None, "lowest_at": None, "highest_at": None}
+    return {
+        "mean": values.mean(),
+        "lowest_at": _member(data, values.argmin()),
+        "highest_at": _member(data, values.argmax()),
+    }
+
+
+def _member(data: xr.DataArray, index: Any) -> Mapping[str, Any]:
+    """The labels of a member, by its number."""
+    member = dict(zip(data.dims, np.unravel_index(index, data.shape), strict=True))
+    return {str(name): x.values for name, x in data.isel(member).coords.items() if not x.dims}
+
+
+def _events(data: xr.Dataset) -> Iterator[dict[str, Any]]:
+    if "event_time" in data:
+        for name, time in zip(data["event_name"].values, data["event_time"].values, strict=True):
+            yield {"name": str(name), "time": time}

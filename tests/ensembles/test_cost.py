@@ -1,0 +1,37 @@
+"""What a scan would take, told from a sample of it."""
+
+import pytest
+
+from jaxgait.ensembles import StoreError, ensemble, estimate
+from jaxgait.ensembles.cost import duration
+from jaxgait.models.bungee.model import Bungee
+from tests.ensembles.small_scan import MEMBERS, lowest
+
+REQUEST = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False, "workers": 1}
+
+
+def test_an_estimate_runs_a_sample_and_counts_what_a_store_holds(tmp_path):
+    place = tmp_path / "scan.zarr"
+    told = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    assert not place.exists()
+    assert (told.members, told.blocks, told.workers, told.done) == (42, 6, 1, 0)
+    assert told.sample == told.block == 7 and told.seconds == pytest.approx(6 * told.sample_seconds)
+    data = ensemble(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    assert told.result_bytes == sum(x.nbytes for x in data.data_vars.values())
+    after = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
+    assert after.done == 6 and after.seconds == 0.0
+    assert any("6 of 6 blocks are in the store" in line for line in after.lines())
+    with pytest.raises(StoreError, match="holds another scan"):
+        estimate(Bungee(mass=80.0), MEMBERS, **REQUEST, batch=8, store=place)
+
+
+def test_arguments_are_those_of_ensemble():
+    with pytest.raises(TypeError, match="sample"):
+        estimate(Bungee(), {"mass": [60.0]}, sample=3)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.123, "0.12 s"), (59.6, "60 s"), (5400.0, "1.5 h"), (200.0, "3.3 min"), (2e5, "2.3 d")]
+)
+def test_times_in_the_unit_that_people_take(seconds, text):
+    assert duration(seconds) == text

@@ -1,0 +1,26 @@
+"""The table of gates: a row that does not hold is seen, and ends the script with 1."""
+
+import pytest
+
+from experiments.reliability import gates, numerics
+from experiments.reliability.rows import below, equal
+
+
+def test_rows():
+    assert below("drift", 2e-9, 1e-8).holds and not below("drift", float("nan"), 1e-8).holds
+    assert equal("bytes", 0, 0).holds and not equal("bytes", 1, 0).holds
+
+
+def test_a_gate_that_does_not_hold_is_seen(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(gates.GATES, "drifts", lambda size: iter([equal("bytes that differ", size.kills, 0)]))
+    with pytest.raises(SystemExit) as stop:
+        gates.main(["--only", "drifts", "--kills", "3", "--page", str(tmp_path / "page.md")])
+    assert stop.value.code == 1 and "| bytes that differ | 3 | 0 | **no** |" in capsys.readouterr().out
+    assert (tmp_path / "page.md").read_text().startswith("# Reliability in figures")
+
+
+def test_a_solver_of_lower_order_does_not_hold(monkeypatch):
+    monkeypatch.setattr(numerics, "SOLVERS", {"Bosh3": numerics.SOLVERS["Bosh3"]})
+    assert [row.holds for row in numerics.orders()] == [True]
+    monkeypatch.setattr(numerics, "ORDERS", {"Bosh3": 4})
+    assert [row.holds for row in numerics.orders()] == [False]

@@ -1,0 +1,61 @@
+"""What `--json` holds: units, ranges, events, outcomes, and no number that JSON does not have."""
+
+import json
+
+import pytest
+
+from jaxgait import cli, ensemble, simulate
+from jaxgait.console import plain
+from jaxgait.models.bungee.model import Bungee
+from jaxgait.records import model_record, run_record, scan_record
+
+SHORT = {"duration": 2.0, "samples": 4, "rtol": 1e-4}
+
+
+def test_a_run():
+    run = simulate(Bungee(), **SHORT)
+    record = plain(run_record(run))
+    height = record["variables"]["height"]
+    assert height["unit"] == "m" and height["first"] == run.height.values[0] and height["last"] == run.height.values[-1]
+    assert height["lowest"] == run.height.values.min() and height["highest"] == run.height.values.max()
+    assert record["attributes"]["status_text"] == "completed" and record["attributes"]["parameters"]["mass"] == 70.0
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def test_an_early_end_has_a_last_value():
+    run = simulate(Bungee(), **SHORT)
+    run = run.assign(height=run.height.where(run.time < 1.2))
+    assert run_record(run)["variables"]["height"]["last"] == run.height.values[2]
+
+
+def test_a_scan():
+    scan = ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, **SHORT, observe=["clearance"])
+    scan = scan.assign(clearance=scan.clearance.where(scan.mass < 75))
+    record = plain(scan_record(scan))
+    assert record["members"] == 3 and record["outcomes"] == {"completed": 3}
+    assert record["axes"]["mass"] == {"unit": "kg", "long_name": "body mass", "values": [60.0, 70.0, 80.0]}
+    low, high = scan.clearance.values[:2].min(), scan.clearance.values[:2].max()
+    clearance = record["results"]["clearance"]
+    assert (clearance["lowest"], clearance["highest"]) == (low, high)
+    assert clearance["lowest_at"] == {"mass": 70.0} and clearance["mean"] == pytest.approx((low + high) / 2)
+
+
+def test_a_model():
+    record = plain(model_record(Bungee()))
+    assert record["parameters"]["mass"] == {"value": 70.0, "unit": "kg", "doc": "body mass"}
+    assert record["measures"]["clearance"]["unit"] == "m" and "x" in record["initial_state"]
+
+
+@pytest.mark.parametrize(
+    "command", ["run bungee --list", "motion", "scan bungee --over mass=60,70 --duration 2 --samples 4 --dry-run"]
+)
+def test_json_alone_on_the_standard_output(command, capsys):
+    cli.main([*command.split(), "--json", "-"])
+    said = capsys.readouterr()
+    assert json.loads(said.out) and said.err
+
+
+def test_json_in_a_file(tmp_path, capsys):
+    file = tmp_path / "run.json"
+    cli.main(f"run bungee --duration 2 --samples 4 --json {file}".split())
+    assert json.loads(file.read_text())["file"] is None and f"wrote {file}" in capsys.readouterr().out
