@@ -126,9 +126,22 @@ def summary(walk: Any) -> Iterator[str]:
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
         yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
+    if walk.dynamics is not None:
+        yield from _peaks(walk.dynamics)
     yield from (f"note: {line}" for line in walk.notes)
     yield from (f"warning: {line}" for line in walk.warnings)
     yield ""
+
+
+def _peaks(dynamics: Any) -> Iterator[str]:
+    """Extremes of joint moments and powers, for people."""
+    from jaxgait.motion.capture.dynamics import JOINTS
+
+    ends = {k: f"{low:+.2f} to {high:+.2f}" for k, (low, high) in dynamics.peaks.items()}
+    for kind, unit in (("moment", "Nm_kg"), ("power", "W_kg")):
+        listed = ", ".join(f"{joint} {ends[f'{joint}_{kind}_{unit}']}" for joint in JOINTS)
+        signs = "flexion and dorsiflexion positive" if kind == "moment" else "positive: the leg gives energy"
+        yield f"joint {kind}s in {unit.replace('_', '/')} ({signs}): {listed}"
 
 
 def _written(request: Any, walk: Any, verdict: Any) -> None:

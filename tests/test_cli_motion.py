@@ -98,6 +98,7 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     assert "500 frames at 100 Hz, 22 markers, 1 force plates" in said and "mass 70 kg (given)" in said
     assert re.search(r"strides: [34] kept, 0 dropped", said) and "heel strikes by ground force" in said
     assert "body weights" in said and "good for a drive: yes" in said
+    assert re.search(r"joint moments in Nm/kg .*: hip [-+]\d+\.\d\d to [-+]\d+\.\d\d, knee .*, ankle ", said)
     assert (tmp_path / "walk.png").stat().st_size > 50_000
     page = (tmp_path / "walk.html").read_text()
     assert "markers: plug_in_gait" in page and "data:image/png" in page

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.motion.capture.dynamics import MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
 from jaxgait.motion.errors import MotionFormatError
@@ -89,7 +90,23 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         "segments": walk.segments,
         "key_figures": key_figures(walk),
         "closure_removed": walk.gaps,
+        **({} if walk.dynamics is None else {"dynamics": _dynamics_record(walk.dynamics)}),
         "strides": [_stride_record(s, count) for s in walk.strides],
+    }
+
+
+def _dynamics_record(found: Dynamics) -> dict[str, Any]:
+    """Mean joint moments and powers as samples from heel strike to heel strike: loads jump, series of them ring."""
+    return {
+        "convention": "Nm/kg and W/kg at even times, heel strike to heel strike; positive: hip and knee flexion, ankle "
+        "dorsiflexion; powers positive where the leg gives energy, the hip's against the vertical",
+        "mass_kg": found.mass,
+        "segments": {name: {k: float(v) for k, v in part._asdict().items()} for name, part in found.body.items()},
+        "table": TABLE,
+        "n_strides": len(found.strides),
+        "mean": {k: x.tolist() for k, x in found.mean.items()},
+        "deviation": {k: x.tolist() for k, x in found.deviation.items()},
+        "peaks": {k: list(ends) for k, ends in found.peaks.items()},
     }
 
 
@@ -188,6 +205,22 @@ def check_record(record: Any, file: str | None = None) -> None:
     for name in ("thigh_m", "shank_m"):
         if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
             raise MotionFormatError("a length in m is wanted", "0.05 to 1", file, None, f"segments.{name}")
+    if "dynamics" in record:
+        _check_dynamics(record["dynamics"], file)
+
+
+def _check_dynamics(dynamics: Any, file: str | None) -> None:
+    curves = dynamics.get("mean") if isinstance(dynamics, dict) else None
+    if not isinstance(curves, dict):
+        what, advice = "an object with mean curves is wanted", "leave it out if none are known"
+        raise MotionFormatError(what, advice, file, None, "dynamics.mean")
+    for name in (*MOMENTS, *POWERS):
+        curve, where = curves.get(name), f"dynamics.mean.{name}"
+        if not (isinstance(curve, list) and 2 <= len(curve) <= 100_000 and all(map(_number, curve))):
+            raise MotionFormatError("a list of numbers is wanted", "samples of one stride", file, None, where)
+        if len(curve) != len(curves[MOMENTS[0]]):
+            what = f"{len(curve)} samples, where {MOMENTS[0]} has {len(curves[MOMENTS[0]])}"
+            raise MotionFormatError(what, "give all curves the same times", file, None, where)
 
 
 def _check_signals(signals: Any, file: str | None) -> None:

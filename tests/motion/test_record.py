@@ -20,7 +20,7 @@ from jaxgait.motion.record import (
     walk_record,
     write_record,
 )
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.stride import SIGNALS, Series, sampled
 from tests.motion import walker
 
@@ -63,6 +63,27 @@ def test_shipped_files_are_read(name):
     np.testing.assert_allclose(drive.knee.a, reference.knee.a, atol=1e-9)
     np.testing.assert_allclose(drive.hip_y.b, reference.hip_y.b, atol=1e-9)
     assert drive.period == pytest.approx(reference.period) and drive.person is not None
+
+
+def test_joint_moments_are_written_and_checked(tmp_path):
+    w = walker.walker(duration=5.0)
+    foot = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([1.0, 0.0, 1.0])
+    plate = Force("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
+    pressed = measure([Recording("walk", "walk.trc", w.rate, w.time, w.markers, forces=(plate,))], mass=walker.MASS)
+    write_record(walk_record(pressed), tmp_path / "walk.json")
+    record = read_record(tmp_path / "walk.json")
+    written = record["dynamics"]
+    assert written["mass_kg"] == walker.MASS and written["n_strides"] == len(pressed.dynamics.strides) > 1
+    for name, curve in pressed.dynamics.mean.items():
+        np.testing.assert_allclose(written["mean"][name], curve, rtol=1e-12)
+        assert written["peaks"][name] == pytest.approx([curve.min(), curve.max()])
+    for path, value, message in (
+        ("dynamics", [], "an object with mean curves is wanted"),
+        ("dynamics.mean.knee_moment_Nm_kg", None, "dynamics.mean.knee_moment_Nm_kg: a list of numbers is wanted"),
+        ("dynamics.mean.ankle_power_W_kg", [1.0, 2.0], "2 samples, where hip_moment_Nm_kg has 101"),
+    ):
+        with pytest.raises(MotionFormatError, match=message):
+            check_record(_wrong(record, path, value))
 
 
 def _wrong(record: dict, path: str, value) -> dict:

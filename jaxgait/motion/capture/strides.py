@@ -7,13 +7,12 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy.interpolate import CubicSpline
 
 from jaxgait.motion import norms
 from jaxgait.motion.capture.events import Events
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import runs
+from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
 
 SAMPLES = 101
@@ -86,7 +85,7 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     time, period = np.linspace(start, end, SAMPLES), end - start
     tracks = {"hip": leg.hip, **leg.points}
     points = {k: _at(leg, x, time) for k, x in tracks.items()}
-    signals = {k: _at(leg, _unwrapped(x)[:, None], time)[:, 0] for k, x in _angles(leg).items()}
+    signals = {k: _at(leg, unwrapped(x)[:, None], time)[:, 0] for k, x in _angles(leg).items()}
     drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
     mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
     way = mean + drift * (time - start)
@@ -119,7 +118,7 @@ def _angles(leg: Leg) -> dict[str, np.ndarray]:
     return angles if leg.ankle_angle is None else angles | {"ankle_rad": leg.ankle_angle}
 
 
-def _unwrapped(angle: np.ndarray) -> np.ndarray:
+def unwrapped(angle: np.ndarray) -> np.ndarray:
     """An angle in rad without jumps by a full turn; gaps remain."""
     there = np.isfinite(angle)
     result = np.array(angle)
@@ -132,13 +131,7 @@ def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:
 
 
 def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """A track at some times by cubic splines between gaps; NaN where it is not known."""
-    clock, result = leg.recording.time, np.full((time.size, track.shape[1]), np.nan)
-    for a, b in runs(np.asarray(np.isfinite(track).all(axis=1))):
-        inside_run = (time >= clock[a] - 1e-9) & (time <= clock[b - 1] + 1e-9)
-        if b - a > 3 and inside_run.any():
-            result[inside_run] = CubicSpline(clock[a:b], track[a:b])(time[inside_run])
-    return result
+    return sampled_at(leg.recording.time, track, time)
 
 
 def _broken(signals: dict[str, np.ndarray], period: float) -> str:
