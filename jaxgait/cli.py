@@ -115,9 +115,16 @@ class Run(Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scan(Steps, Span, Mechanism):
-    """Run the full grid of some parameters and save it; an existing store is continued where it stopped."""
+    """Run the full grid of some parameters and save it; an existing store is continued where it stopped.
 
-    over: tuple[str, ...]
+    Several motions are an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee of either.
+    """
+
+    motion: tuple[str, ...] = ()
+    """Measured motion, as for `jaxgait run`; several give the result the dimension `subject`."""
+    each_stride: bool = False
+    """Every kept stride of the one motion is a member of its own: dimension `stride`."""
+    over: tuple[str, ...] = ()
     """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; the same command continues it."""
@@ -139,8 +146,8 @@ class Scan(Steps, Span, Mechanism):
 
         typed.to_write(self.out, kinds=("nc",))
         typed.apart(self.set, self.initial, self.over)
-        chosen = commands.mechanism(self)
-        members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial))
+        chosen, walkers = commands.walkers(self)
+        members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial), walkers)
         kept = {"trajectories": self.trajectories, "observe": typed.names(self.observe)}
         where = {"store": self.store, "cluster": self.cluster, "repair": self.repair}
         return commands.scan(chosen, members, self.sampling, kept, self.options | where, self.out)

@@ -38,7 +38,7 @@ def shown(request: Any) -> None:
         request: `files`, and the options of `jaxgait motion`.
 
     Raises:
-        ValueError: if it is no drive.
+        ValueError: if it cannot be a drive.
     """
     from jaxgait.motion.naming import named_stride, walk_stride
     from jaxgait.motion.verdict import describe, judge
@@ -152,7 +152,9 @@ def _written(request: Any, walk: Any, verdict: Any) -> None:
 
     out, ending = request.out, request.out.suffix.lower()
     if walk is None and ending in (*RECORDS, *PAGES):
-        raise ValueError(f"cannot write {out}: {request.files[0]} is no recording; give a picture's name, such as .png")
+        raise ValueError(
+            f"cannot write {out}: {request.files[0]} is not a recording; give a picture's name, such as .png"
+        )
     if walk is None:
         print(f"wrote {save(stride(verdict), out)}")
         return
@@ -184,7 +186,7 @@ def _adapted(name: str, verdict: Any) -> Iterator[str]:
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:
-    """Single numbers among the parameters that differ, with their new values."""
+    """Scalar parameters that differ, with their new values."""
     old, new = parameters(before), parameters(after)
     return {n: float(p.value) for n, p in new.items() if not p.rank and n in old and p.value != old[n].value}
 
@@ -194,13 +196,18 @@ def takes_motion(kind: type) -> bool:
     return getattr(kind, "driven", None) not in (None, Model.driven)
 
 
+def check_takes_motion(model: Model) -> None:
+    """Raises a `ParameterError` that names the models which measured motion drives, if it does not drive this one."""
+    if not takes_motion(type(model)):
+        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
+        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
+
+
 def driven(model: Model, motion: str) -> Model:
     """The model driven by a motion that the user names, and a line that says what that changes."""
     from jaxgait.motion.naming import motion_drive
 
-    if not takes_motion(type(model)):
-        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
-        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
+    check_takes_motion(model)
     drive = motion_drive(motion)
     moved = model.driven(drive)
     units = {name: info.unit for name, info in parameters(moved).items()}

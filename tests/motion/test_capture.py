@@ -171,7 +171,7 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
     for name in ("ground_force_r", "FP2"):
         walk = measure([recording(w, forces=(Force(name, w.time, force, None),))])
         assert walk.mean["ground_y_N"].max() > 500
-        assert any("turned round" in note for note in walk.notes)
+        assert any("are reversed" in note for note in walk.notes)
     assert "ground_y_N" not in measure([recording(w, forces=(Force("ground_force_l", w.time, force, None),))]).mean
 
 
@@ -260,7 +260,7 @@ def test_what_is_wrong_is_said():
         measure([recording(short)])
     mirrored = dataclasses.replace(recording(w), markers={k: x * np.array([1, 1, -1]) for k, x in w.markers.items()})
     leg = leg_of(mirrored, "right", EXACT)
-    assert any("left-handed axes; z is turned round" in line for line in leg.warnings)
+    assert any("left-handed axes; z is reversed" in line for line in leg.warnings)
     np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-6)
     sunk = dataclasses.replace(recording(w), markers={k: x - np.array([0, 0.5, 0]) for k, x in w.markers.items()})
     assert any("the floor is not at the laboratory's zero" in line for line in leg_of(sunk, "right").warnings)
@@ -303,10 +303,10 @@ def test_a_map_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("asis = ", "is no TOML"),
+        ("asis = ", "is not valid TOML"),
         ('knee_latteral = "RKNE"', "an unknown role 'knee_latteral'; is it 'knee_lateral'?"),
-        ("heel = 3", "heel is no name"),
-        ("[right]\nheel = [1]", "heel is no name"),
+        ("heel = 3", "heel is not a name"),
+        ("[right]\nheel = [1]", "heel is not a name"),
     ],
 )
 def test_a_wrong_map_is_one_line(text, message, tmp_path):

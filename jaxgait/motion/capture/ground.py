@@ -1,4 +1,4 @@
-"""Ground forces: which contact is of which foot, and what the foot got in the sagittal plane."""
+"""Ground forces: which foot each contact belongs to, and the load on the foot in the sagittal plane."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHORTEST = 0.15
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot that is on it."""
 TOGETHER = 0.15
-"""Largest time in s between a contact and the heel strike of the motion, where no centre of pressure tells the foot."""
+"""Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
 
 class Contact(NamedTuple):
@@ -45,11 +45,11 @@ class Load(NamedTuple):
 
 
 def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
-    """The ground reaction on the leg's foot; None if there are no forces or none is of this foot.
+    """The ground reaction on the leg's foot; None if there are no forces, or none of this foot.
 
     Args:
         leg: the leg.
-        strikes: heel strikes in s by the motion, which tell the foot where no centre of pressure does.
+        strikes: heel strikes in s by the motion, which identify the foot where no centre of pressure does.
     """
     total, contacts, notes = np.zeros((leg.recording.frames, 3)), [], []
     for plate in leg.recording.forces:
@@ -57,7 +57,7 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
         loaded = np.abs(force[:, 1]) > LOADED
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
             force = -force
-            notes.append(f"{plate.name}: forces point downward and are turned round: the reaction is wanted")
+            notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
         for start, end in _stretches(force[:, 1], plate.time):
             if _ours(leg, plate, start, end, strikes):
                 first, last = _to_the_ends(force[:, 1], start, end)
@@ -72,7 +72,7 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
 
 
 def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:
-    """Samples in contact, as half-open ranges; losses of contact below 30 ms are none."""
+    """Samples in contact, as half-open ranges; interruptions shorter than 30 ms are bridged."""
     step = float(np.median(np.diff(time)))
     loaded = vertical > LOADED
     for a, b in runs(~loaded):

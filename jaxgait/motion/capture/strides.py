@@ -22,7 +22,7 @@ FLAT = slice(18, 33)
 BELT = 0.15
 """Speed in m/s of the standing foot above which it stands on a belt."""
 CROSSING = 0.3
-"""Mean speed in m/s of the hip in the laboratory above which nobody walks on a belt."""
+"""Mean speed in m/s of the hip in the laboratory above which the walk is overground."""
 SLOWEST = 0.03
 """Speed in m/s below which a stride does not go forward."""
 UNLIKE = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
@@ -135,7 +135,7 @@ def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 
 def _broken(signals: dict[str, np.ndarray], period: float) -> str:
-    """Why a stride cannot be used by itself; empty if it can."""
+    """Why a stride is unusable on its own; empty if it is usable."""
     missing = max(float(np.mean(~np.isfinite(x))) for x in signals.values())
     if missing:
         return f"markers are missing for {missing:.0%} of it"
@@ -146,7 +146,7 @@ def _broken(signals: dict[str, np.ndarray], period: float) -> str:
 
 
 def best_end(leg: Leg, stride: StrideCurve) -> float:
-    """The time in s at most `REPEAT` from the end of a stride at which thigh and shank are most as at its start.
+    """The time in s, at most `REPEAT` from the end of a stride, at which thigh and shank are nearest to their start.
 
     Two heel strikes are found with an error of a frame or two each; one stride alone shows it as a jump.
     """
@@ -181,7 +181,7 @@ def _level(stride: StrideCurve, flat: float) -> StrideCurve:
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
     """The strides with a reason to drop those that are unlike the others, in time or in shape.
 
-    Of two strides nobody knows which is the wrong one, so at least three are needed.
+    Two strides cannot tell which of them is wrong, so at least three are needed.
     """
     good = [s for s in strides if not s.reason]
     if len(good) < 3:

@@ -134,7 +134,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _odd_peaks(dynamics: Dynamics | None) -> list[str]:
-    """What is unusual of joint moments and powers."""
+    """Joint moments and powers outside their usual ranges."""
     found, peaks = [], {} if dynamics is None else dynamics.peaks
     for name, ends in peaks.items():
         for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
@@ -166,13 +166,13 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
         return recording.error(f"no stride is usable of {len(strides)}: {reasons}", "see --gap, --cutoff, or mend it")
     count = sum(e.strikes.size for e in events)
     what = f"no whole stride: {count} heel strikes of this leg"
-    return recording.error(what, "two are wanted: give a longer trial, or the other leg (--leg)")
+    return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 
 def _collected(
     legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str
 ) -> tuple[str, ...]:
-    """What was noted of the trials; with the trial's name where they differ."""
+    """Notes or warnings of all trials, each line once."""
     lines: list[str] = []
     for i, leg in enumerate(legs):
         more = [x for group in (events, loads) if i < len(group) for x in getattr(group[i], what, ())]
@@ -249,7 +249,7 @@ def _weight(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> float | None:
 
 
 def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:
-    """What is odd about the strides."""
+    """Doubts about the strides."""
     found = []
     speed = float(np.mean([s.speed for s in kept]))
     if given is not None and abs(given - speed) > 0.1 * given:
