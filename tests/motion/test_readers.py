@@ -335,7 +335,7 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
     rng = np.random.default_rng(11)
     slowest = 0.0
     for i in range(3500):
-        start = time.perf_counter()
+        start = time.process_time()
         data = _mutated(SEEDS[name], rng)
         if i % 50 == 0:
             tracemalloc.start()
@@ -344,8 +344,8 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
             # The table of a small file is small beside what Python needs for anything.
             assert tracemalloc.get_traced_memory()[1] < 100 * len(data) + 2**20
             tracemalloc.stop()
-        slowest = max(slowest, time.perf_counter() - start)
-    assert slowest < 5.0
+        slowest = max(slowest, time.process_time() - start)
+    assert slowest < 5.0  # of the processor: other work on the machine does not count
 
 
 @given(st.binary(max_size=400), st.sampled_from(["a.trc", "a.csv", "a.mot", "a.c3d"]))
