@@ -156,10 +156,16 @@ class Run(Found, Steps, Span, Mechanism):
 class Scan(Found, Steps, Span, Mechanism):
     """Run the full grid of some parameters and save it; an existing store is continued where it stopped.
 
+    Several motions are an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee of either.
+
     Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
     """
 
-    over: tuple[str, ...]
+    motion: tuple[str, ...] = ()
+    """Measured motion, as for `jaxgait run`; several give the result the dimension `subject`."""
+    each_stride: bool = False
+    """Every kept stride of the one motion is a member of its own: dimension `stride`."""
+    over: tuple[str, ...] = ()
     """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; the same command continues it."""
@@ -194,8 +200,8 @@ class Scan(Found, Steps, Span, Mechanism):
         typed.to_write(self.out, kinds=("nc",))
         typed.json_to_write(self.json)
         typed.apart(self.set, self.initial, self.over)
-        chosen = commands.mechanism(self)
-        members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial))
+        chosen, walkers = commands.walkers(self)
+        members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial), walkers)
         kept = {"trajectories": self.trajectories, "observe": typed.names(self.observe)}
         kept |= {"gradient": typed.names(self.gradient), "retry": self.retry}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}

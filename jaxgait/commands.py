@@ -15,11 +15,11 @@ import xarray as xr
 from jaxgait import arguments as typed
 from jaxgait import registry
 from jaxgait.console import DONE, NOT_ALL, note, say, write_json
-from jaxgait.ensembles import Members, ensemble, estimate, grid, summary
+from jaxgait.ensembles import Members, ensemble, estimate, grid, people, product, single_strides, summary
 from jaxgait.ensembles.members import constant
 from jaxgait.measure import Measure, Measures, known
 from jaxgait.model import Model
-from jaxgait.motion_commands import driven, takes_motion
+from jaxgait.motion_commands import check_takes_motion, driven, takes_motion
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.parts import parts
@@ -39,12 +39,41 @@ def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
     Raises:
         ValueError: for unknown names, and for anything but a model under that name.
     """
+    return _moved(request, request.motion, defaults or {})
+
+
+def _moved(request: Any, motion: str | None, defaults: Mapping[str, Any]) -> Model:
+    chosen = _preset(request)
+    chosen = chosen if motion is None else driven(chosen, motion)
+    return typed.changed(with_parameters(chosen, defaults), request.set)
+
+
+def _preset(request: Any) -> Model:
     chosen = registry.model(request.model)
     if not isinstance(chosen, Model):
         raise ValueError(f"{request.model!r} is registered with jaxgait and no model: {type(chosen).__qualname__}")
-    chosen = chosen if request.preset is None else chosen.preset(request.preset)
-    chosen = chosen if request.motion is None else driven(chosen, request.motion)
-    return typed.changed(with_parameters(chosen, defaults or {}), request.set)
+    return chosen if request.preset is None else chosen.preset(request.preset)
+
+
+def walkers(request: Any) -> tuple[Model, Members | None]:
+    """The model that a scan asks for, and the members that its motions make; None for at most one motion.
+
+    Args:
+        request: with `model`, `preset`, `motion` (several), `each_stride` and `set`.
+
+    Raises:
+        ValueError: for unknown names, and where `each_stride` has no single motion to be of.
+    """
+    if request.each_stride and len(request.motion) != 1:
+        raise ValueError(f"--each-stride is of one --motion, got {len(request.motion)}")
+    if len(request.motion) < 2 and not request.each_stride:
+        return _moved(request, next(iter(request.motion), None), {}), None
+    model, then = _preset(request), lambda leg: typed.changed(leg, request.set)
+    check_takes_motion(model)
+    strides = request.each_stride
+    found = single_strides(model, request.motion[0], then=then) if strides else people(model, request.motion, then=then)
+    say(f"driven by {', '.join(map(str, found[1].labels[found[1].dims[0]][1]))} (dimension {found[1].dims[0]})")
+    return found
 
 
 def run(
@@ -66,14 +95,24 @@ def run(
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
 
 
-def members(model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any]) -> Members:
-    """The grid of some axes, all of it with the same fixed components of the initial state.
+def members(
+    model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any], walking: Members | None = None
+) -> Members:
+    """The grid of some axes, for every one of the members that walk if there are such, all with the same start.
+
+    Args:
+        model: whose names they are.
+        axes: values by name, in the unit of each.
+        fixed: components of the initial state that all share.
+        walking: members that differ in their motion.
 
     Raises:
         ParameterError: for names and values that the model does not have.
     """
     typed.starting(model, fixed)
-    return constant(grid(axes), {f"initial.{name}": value for name, value in fixed.items()})
+    varied = [] if walking is None else [walking]
+    varied += [grid(axes)] if axes or not varied else []
+    return constant(product(*varied), {f"initial.{name}": value for name, value in fixed.items()})
 
 
 def scan(

@@ -57,7 +57,7 @@ def shown(request: Any) -> None:
         request: `files`, and the options of `jaxgait motion`.
 
     Raises:
-        ValueError: if it is no drive.
+        ValueError: if it cannot be a drive.
     """
     from jaxgait.motion.naming import named_stride, walk_stride
     from jaxgait.motion.verdict import describe, judge
@@ -146,9 +146,22 @@ def summary(walk: Any) -> Iterator[str]:
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
         yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
+    if walk.dynamics is not None:
+        yield from _peaks(walk.dynamics)
     yield from (f"note: {line}" for line in walk.notes)
     yield from (f"warning: {line}" for line in walk.warnings)
     yield ""
+
+
+def _peaks(dynamics: Any) -> Iterator[str]:
+    """Extremes of joint moments and powers, for people."""
+    from jaxgait.motion.capture.dynamics import JOINTS
+
+    ends = {k: f"{low:+.2f} to {high:+.2f}" for k, (low, high) in dynamics.peaks.items()}
+    for kind, unit in (("moment", "Nm_kg"), ("power", "W_kg")):
+        listed = ", ".join(f"{joint} {ends[f'{joint}_{kind}_{unit}']}" for joint in JOINTS)
+        signs = "flexion and dorsiflexion positive" if kind == "moment" else "positive: the leg gives energy"
+        yield f"joint {kind}s in {unit.replace('_', '/')} ({signs}): {listed}"
 
 
 def _written(request: Any, walk: Any, verdict: Any) -> None:
@@ -159,7 +172,9 @@ def _written(request: Any, walk: Any, verdict: Any) -> None:
 
     out, ending = request.out, request.out.suffix.lower()
     if walk is None and ending in (*RECORDS, *PAGES):
-        raise ValueError(f"cannot write {out}: {request.files[0]} is no recording; give a picture's name, such as .png")
+        raise ValueError(
+            f"cannot write {out}: {request.files[0]} is not a recording; give a picture's name, such as .png"
+        )
     if walk is None:
         print(f"wrote {save(stride(verdict), out)}")
         return
@@ -191,7 +206,7 @@ def _adapted(name: str, verdict: Any) -> Iterator[str]:
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:
-    """Single numbers among the parameters that differ, with their new values."""
+    """Scalar parameters that differ, with their new values."""
     old, new = parameters(before), parameters(after)
     return {n: float(p.value) for n, p in new.items() if not p.rank and n in old and p.value != old[n].value}
 
@@ -201,13 +216,18 @@ def takes_motion(kind: type) -> bool:
     return getattr(kind, "driven", None) not in (None, Model.driven)
 
 
+def check_takes_motion(model: Model) -> None:
+    """Raises a `ParameterError` that names the models which measured motion drives, if it does not drive this one."""
+    if not takes_motion(type(model)):
+        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
+        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
+
+
 def driven(model: Model, motion: str) -> Model:
     """The model driven by a motion that the user names, and a line that says what that changes."""
     from jaxgait.motion.naming import motion_drive
 
-    if not takes_motion(type(model)):
-        takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
-        raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
+    check_takes_motion(model)
     drive = motion_drive(motion)
     moved = model.driven(drive)
     units = {name: info.unit for name, info in parameters(moved).items()}

@@ -105,7 +105,7 @@ COVERED = {
     "models/jumper/scene.py": "plot/test_scene.py",
     "models/prosthesis/scene.py": "plot/test_scene.py",
     "models/exoskeleton/walking.py": "models/exoskeleton/test_model.py",
-    "models/jumper/anthropometry.py": "papers/test_jumper.py",
+    "mechanics/anthropometry.py": "papers/test_jumper.py",
     "models/jumper/human.py": "papers/test_jumper.py",
     "models/jumper/planar.py": "models/jumper/test_robot.py",
     "models/jumper/spatial.py": "papers/test_jumper_spatial.py",

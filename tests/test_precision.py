@@ -85,7 +85,13 @@ ALONE = {
 }
 """Public names, and all below them, that are not decorated, and why."""
 
-EXCEPT = {"jaxgait.solve.watch.located", "jaxgait.arguments.starting", "jaxgait.ensembles.members.cloud"}
+EXCEPT = {
+    "jaxgait.solve.watch.located",
+    "jaxgait.arguments.starting",
+    "jaxgait.ensembles.members.cloud",
+    "jaxgait.ensembles.walks.people",
+    "jaxgait.ensembles.walks.single_strides",
+}
 """Decorated all the same."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, reached
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
@@ -109,13 +109,18 @@ def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
     """The model of one member and the state it starts from."""
     known = parameters(model)
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
-    changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known}
+    moved = {n: x for n, x in values.items() if n.startswith(DRIVE) and n not in known}
+    if moved:
+        model = eqx.tree_at(lambda m: [reached(m, n) for n in moved], model, list(moved.values()))
+    changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known and n not in moved}
     return model, with_state_variables(model.initial_state(), changed)
 
 
 def _own_value(model: Model, name: str) -> Array:
     if name in parameters(model):
         return jnp.asarray(get_parameter(model, name), dtype=float)
+    if name.startswith(DRIVE):
+        return jnp.asarray(drive_number(model, name), dtype=float)
     return state_variables(model.initial_state())[name.removeprefix(INITIAL)]
 
 

@@ -16,7 +16,7 @@ from jaxgait import checks
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job
 from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions
-from jaxgait.ensembles.members import Members, as_members, check_members, shape_of
+from jaxgait.ensembles.members import DRIVE, Members, as_members, check_members, shape_of
 from jaxgait.ensembles.meter import Meter
 from jaxgait.ensembles.plan import (
     EFFICIENCY,
@@ -277,7 +277,8 @@ def make_plan(
     if gradient:
         chosen.check_gradient(model)
     for name in sorted({*chosen_members.values, *gradient} - {*parameters(model)}):
-        chosen.check_start(model, name)
+        if not name.startswith(DRIVE):
+            chosen.check_start(model, name)
     with precisions.use(precision):
         check_equations(precisions.cast(model))
     looked_at = Sampling.of(model, **sampling)

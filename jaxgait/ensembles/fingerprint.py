@@ -151,4 +151,6 @@ def _observed(observe: Any, sources: Sources) -> dict[str, Any]:
 def _range(x: np.ndarray) -> str:
     """The values in words, whatever their order: those of one axis are the same when another axis changes."""
     values = np.unique(x)
+    if values.dtype.kind not in "fiu":
+        return f"{', '.join(map(str, values[:8]))} ({digest(repr(values.tolist()).encode())})"
     return f"{values.size} values from {values[0]:g} to {values[-1]:g} ({digest(values.tobytes())})"

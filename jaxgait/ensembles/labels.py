@@ -32,6 +32,14 @@ _FIXED = {
 }
 """What every ensemble has."""
 
+_MOTION = {
+    "drive.period": {"units": "s", "long_name": "stride time of the motion"},
+    "drive.speed": {"units": "m/s", "long_name": "walking speed of the motion"},
+    "subject": {"long_name": "whose walk"},
+    "stride": {"units": "1", "long_name": "stride of the walk"},
+}
+"""Labels of members that differ in their motion."""
+
 _DERIVED = (
     ("_gradient", "{} per unit of the parameter", "gradient of {}"),
     ("_end", "{}", "{}, at the end"),
@@ -189,6 +197,8 @@ def _parameter_attributes(plan: Plan, name: str) -> dict[str, Any]:
     declared = parameters(plan.model)
     if name in declared:
         return {"units": declared[name].unit, "long_name": declared[name].doc}
+    if name in _MOTION:
+        return _MOTION[name]
     component = name.removeprefix(INITIAL)
     if component != name and component in plan.model.variables:
         variable = plan.model.variables[component]

@@ -13,6 +13,7 @@ Making a set needs no model; `check_members` holds it against one, before anythi
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import warnings
 from collections.abc import Iterable, Mapping
@@ -39,6 +40,9 @@ from jaxgait.run import state_variables
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""
+
+DRIVE = "drive."
+"""Prefix that addresses a number of the measured motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
 
 Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
@@ -279,15 +283,48 @@ def check_members(model: Model, members: Members) -> None:
     varied = {}
     for name, values in members.values.items():
         _check_shape(name, values, shape_of(model, name))
-        if name in known:
+        if name.startswith(DRIVE) and name not in known:
+            _check_finite(name, values)
+        elif name in known:
             check_value(name, values, known[name])
             warn_implausible(f"{type(model).__name__}.{name}", values, known[name])
             varied[name] = values
-        elif not np.isfinite(values).all():
-            raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
+        else:
+            _check_finite(name, values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # said above, or when the model itself was checked
         with_parameters(model, varied).validate()
+
+
+def _check_finite(name: str, values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
+
+
+def drive_number(model: Model, name: str) -> Any:
+    """The number or array of a driven model's motion under a name such as "drive.thigh.a", in the unit it has there.
+
+    Raises:
+        ParameterError: if the model is not driven, or its motion has no such number.
+    """
+    try:
+        found = reached(model, name)
+    except (AttributeError, IndexError, ValueError, TypeError):
+        found = None
+    if not isinstance(found, float | int | np.ndarray | np.floating | jax.Array):
+        raise ParameterError(
+            f"{type(model).__name__} has no motion with the number {name!r}: see jaxgait.ensembles.walks"
+        )
+    return found
+
+
+def reached(model: Any, name: str) -> Any:
+    """What is under a dotted name in a tree of modules and tuples, whatever it is and in its own unit."""
+    return functools.reduce(_inside, name.split("."), model)
+
+
+def _inside(owner: Any, name: str) -> Any:
+    return owner[int(name)] if isinstance(owner, tuple) and name.isdecimal() else getattr(owner, name)
 
 
 def shape_of(model: Model, name: str) -> tuple[int, ...]:
@@ -296,6 +333,8 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
     Raises:
         ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are not real numbers.
     """
+    if name.startswith(DRIVE) and name not in parameters(model):
+        return np.shape(drive_number(model, name))
     if name.startswith(INITIAL) and name not in parameters(model):
         component = name.removeprefix(INITIAL)
         components = _initial_components(model)

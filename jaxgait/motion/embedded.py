@@ -28,6 +28,12 @@ def gait_record(name: str) -> dict[str, Any]:
     return json.loads(_text(name))
 
 
+def joint_loads() -> dict[str, dict[str, list[float]]]:
+    """Joint moments in Nm/kg and powers in W/kg over a stride (101 samples) of the embedded gaits that have them."""
+    records = {name: gait_record(name) for name in REFERENCE_GAITS}
+    return {name: record["joint_loads"] for name, record in records.items() if "joint_loads" in record}
+
+
 @functools.cache
 def _text(name: str) -> str:
     return importlib.resources.files("jaxgait.motion").joinpath("data", f"{name}.json").read_text(encoding="utf-8")

@@ -121,6 +121,28 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
 
 
 @float64_default
+def motion_strides(text: str) -> list[GaitDrive]:
+    """The drives of the single strides that a user names: of a walk or of a recording (its right leg).
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: if it cannot be used, or holds no single strides.
+    """
+    path = pathlib.Path(text)
+    if text not in REFERENCE_GAITS and path.suffix.lower() == ".json":
+        strides = record_strides(read_record(path), text)
+    elif text not in REFERENCE_GAITS and path.exists() and (found := recording_of(path)) is not None:
+        strides = record_strides(walk_record(measure([found])), text)
+    elif text in REFERENCE_GAITS or path.exists():
+        strides = []
+    else:
+        raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
+    if not strides:
+        raise MotionFormatError("holds no single strides", "write a recording with `jaxgait motion --out`", text)
+    return [stride_drive(s, check=False) for s in strides]
+
+
+@float64_default
 def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
     """All kept strides of a walk as one batched drive (see `motion.drive.stacked`): a person's variation.
 

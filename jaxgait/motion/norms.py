@@ -59,6 +59,16 @@ SIGNAL_NORMS: dict[str, dict[str, Norm]] = {
 }
 """Norms of the figures of every signal."""
 
+PEAKS: dict[str, tuple[Range, Range]] = {
+    "hip_moment_Nm_kg": ((-1.5, -0.15), (0.15, 1.5)),
+    "knee_moment_Nm_kg": ((-1.2, -0.05), (0.05, 0.8)),
+    "ankle_moment_Nm_kg": ((-2.0, -0.8), (-0.05, 0.5)),
+    "hip_power_W_kg": ((-2.0, -0.05), (0.2, 2.5)),
+    "knee_power_W_kg": ((-3.0, -0.3), (0.02, 1.8)),
+    "ankle_power_W_kg": ((-2.0, -0.1), (1.0, 6.0)),
+}
+"""Usual lowest and highest values of joint moments and powers, positive in flexion: Winter 1991, widened like these."""
+
 PERIOD = Norm((0.85, 1.6), (0.4, 4.0))
 """Stride time in s."""
 SPEED = Norm((0.5, 2.0), (0.03, 3.5))

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.motion.capture.dynamics import MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
 from jaxgait.motion.errors import MotionFormatError
@@ -26,7 +27,7 @@ from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier
 from jaxgait.motion.text import content
 
 SCHEMA = "jaxgait-motion/1"
-"""Form of the files that are written."""
+"""Schema of the files that are written."""
 LARGEST = 16 * 2**20
 CONVENTION = (
     "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "
@@ -34,13 +35,13 @@ CONVENTION = (
     "the downward vertical, foot from flat; knee = thigh - shank, ankle = foot - shank; SI units, rad"
 )
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
-"""What a measurement resolves: harmonics that change less are not kept."""
+"""Resolution of a measurement: harmonics that contribute less are dropped."""
 MOST = 12
 """Harmonics that are tried."""
 
 
 def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, most: int = MOST) -> int:
-    """How many harmonics all signals of a drive are worth together, by Schwarz's information criterion (BIC).
+    """The number of harmonics that all signals together support, by Schwarz's information criterion (BIC).
 
     Args:
         curves: one period of every signal, its end repeating its start.
@@ -64,7 +65,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
     Args:
         walk: what was measured.
-        harmonics: how many; by default as many as are worth it (see `choose_harmonics`).
+        harmonics: how many; by default as many as the data support (see `choose_harmonics`).
     """
     frames = walk.period * walk.legs[0].recording.rate
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
@@ -89,7 +90,23 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         "segments": walk.segments,
         "key_figures": key_figures(walk),
         "closure_removed": walk.gaps,
+        **({} if walk.dynamics is None else {"dynamics": _dynamics_record(walk.dynamics)}),
         "strides": [_stride_record(s, count) for s in walk.strides],
+    }
+
+
+def _dynamics_record(found: Dynamics) -> dict[str, Any]:
+    """Mean joint moments and powers as samples from heel strike to heel strike: loads jump, series of them ring."""
+    return {
+        "convention": "Nm/kg and W/kg at even times, heel strike to heel strike; positive: hip and knee flexion, ankle "
+        "dorsiflexion; powers positive where the leg gives energy, the hip's against the vertical",
+        "mass_kg": found.mass,
+        "segments": {name: {k: float(v) for k, v in part._asdict().items()} for name, part in found.body.items()},
+        "table": TABLE,
+        "n_strides": len(found.strides),
+        "mean": {k: x.tolist() for k, x in found.mean.items()},
+        "deviation": {k: x.tolist() for k, x in found.deviation.items()},
+        "peaks": {k: list(ends) for k, ends in found.peaks.items()},
     }
 
 
@@ -111,7 +128,7 @@ def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
 
 
 def key_figures(walk: Walk) -> dict[str, Any]:
-    """Numbers that people compare, angles in degrees."""
+    """Key figures for comparison, angles in degrees."""
     knee, mean = np.degrees(walk.mean["knee_rad"]), walk.mean
     span = lambda k: [float(np.degrees(mean[k]).min()), float(np.degrees(mean[k]).max())]
     figures = {
@@ -148,7 +165,7 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it is no JSON or no record, naming the field.
+        MotionFormatError: if it is not valid JSON or no record, naming the field.
     """
     file = str(path)
     raw = content(pathlib.Path(path), LARGEST, "a JSON file", "a walk has some hundred kB")
@@ -157,7 +174,7 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         raise MotionFormatError(
-            f"is no JSON: {str(error)[:120]}", "write it with `jaxgait motion`", file, line
+            f"is not valid JSON: {str(error)[:120]}", "write it with `jaxgait motion`", file, line
         ) from error
     check_record(record, file)
     return record
@@ -170,7 +187,7 @@ def check_record(record: Any, file: str | None = None) -> None:
         MotionFormatError: naming the first field that is wrong.
     """
     if not isinstance(record, dict):
-        raise MotionFormatError("is no walk: an object with fields is wanted", "see `jaxgait motion`", file)
+        raise MotionFormatError("is not a walk: expected an object with fields", "see `jaxgait motion`", file)
     schema = record.get("schema", SCHEMA)
     if schema != SCHEMA:
         raise MotionFormatError(
@@ -178,34 +195,50 @@ def check_record(record: Any, file: str | None = None) -> None:
         )
     for name in ("period_T_s", "speed_m_s"):
         if not _number(record.get(name)) or record[name] <= 0:
-            raise MotionFormatError("a positive number is wanted", "write it in SI units", file, None, name)
+            raise MotionFormatError("expected a positive number", "write it in SI units", file, None, name)
     _check_signals(record.get("signals"), file)
     lengths = record.get("segments", {})
     if not isinstance(lengths, dict):
         raise MotionFormatError(
-            "an object with lengths is wanted", "leave it out if none is known", file, None, "segments"
+            "expected an object with lengths", "leave it out if none is known", file, None, "segments"
         )
     for name in ("thigh_m", "shank_m"):
         if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
-            raise MotionFormatError("a length in m is wanted", "0.05 to 1", file, None, f"segments.{name}")
+            raise MotionFormatError("expected a length in m", "0.05 to 1", file, None, f"segments.{name}")
+    if "dynamics" in record:
+        _check_dynamics(record["dynamics"], file)
+
+
+def _check_dynamics(dynamics: Any, file: str | None) -> None:
+    curves = dynamics.get("mean") if isinstance(dynamics, dict) else None
+    if not isinstance(curves, dict):
+        what, advice = "expected an object with mean curves", "leave it out if none are known"
+        raise MotionFormatError(what, advice, file, None, "dynamics.mean")
+    for name in (*MOMENTS, *POWERS):
+        curve, where = curves.get(name), f"dynamics.mean.{name}"
+        if not (isinstance(curve, list) and 2 <= len(curve) <= 100_000 and all(map(_number, curve))):
+            raise MotionFormatError("expected a list of numbers", "samples of one stride", file, None, where)
+        if len(curve) != len(curves[MOMENTS[0]]):
+            what = f"{len(curve)} samples, where {MOMENTS[0]} has {len(curves[MOMENTS[0]])}"
+            raise MotionFormatError(what, "give all curves the same times", file, None, where)
 
 
 def _check_signals(signals: Any, file: str | None) -> None:
     if not isinstance(signals, dict):
-        raise MotionFormatError("an object with series is wanted", f"of {', '.join(SIGNALS)}", file, None, "signals")
+        raise MotionFormatError("expected an object with series", f"of {', '.join(SIGNALS)}", file, None, "signals")
     loads = [k for k in LOAD if k in signals]
     counts = set()
     for name in [*SIGNALS, *(LOAD if loads else ())]:
         series, where = signals.get(name), f"signals.{name}"
         if not isinstance(series, dict) or not _number(series.get("a0")):
-            raise MotionFormatError("a series with a0, a and b is wanted", "a0 is a number", file, None, where)
+            raise MotionFormatError("expected a series with a0, a and b", "a0 is a number", file, None, where)
         a, b = series.get("a"), series.get("b")
         if not (isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 0 and all(map(_number, a + b))):
-            raise MotionFormatError("a and b are wanted", "lists of equally many numbers", file, None, where)
+            raise MotionFormatError("expected a and b", "lists of equally many numbers", file, None, where)
         counts.add(len(a))
     if len(counts) > 1 or max(counts) > 200:
         what = f"series of {', '.join(map(str, sorted(counts)))} harmonics"
-        raise MotionFormatError(what, "equally many, at most 200, are wanted", file, None, "signals")
+        raise MotionFormatError(what, "give all as many, at most 200", file, None, "signals")
 
 
 def _number(value: Any) -> bool:
@@ -213,7 +246,7 @@ def _number(value: Any) -> bool:
 
 
 def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:
-    """The mean stride of a record, sampled so finely that its series is got back from the samples."""
+    """The mean stride of a record, sampled so finely that its series follows from the samples."""
     return _sampled(record["signals"], record["period_T_s"], record["speed_m_s"], record, file)
 
 

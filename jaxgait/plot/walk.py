@@ -1,4 +1,4 @@
-"""A measured walk on one sheet and as a page: strides, stick figures, ground contact, forces, gaps of markers."""
+"""A measured walk on one sheet and as a page: strides, forces, joint moments, stick figures, contacts, gaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
 from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
+from jaxgait.motion.embedded import joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict, describe
 from jaxgait.plot.motion import NAMES, band
@@ -32,16 +34,19 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
         verdict: on its mean stride.
     """
     with style():
-        figure = plt.figure(figsize=(11.0, 10.5))
-        grid = figure.add_gridspec(4, 6, height_ratios=(1.0, 1.0, 1.1, 1.0))
+        loaded = 0 if walk.dynamics is None else 2
+        figure = plt.figure(figsize=(11.0, 10.5 + 2.4 * loaded))
+        grid = figure.add_gridspec(4 + loaded, 6, height_ratios=(1.0, 1.0, *(loaded * (1.0,)), 1.1, 1.0))
         first = None
         for i, k in enumerate((*SIGNALS, "load")):
             ax = figure.add_subplot(grid[i // 3, 2 * (i % 3) : 2 * (i % 3) + 2])
             _forces(ax, walk) if k == "load" else _curves(ax, walk, verdict, k)
             first = first or ax
-        _sticks(figure.add_subplot(grid[2, :]), walk)
-        _contacts(figure.add_subplot(grid[3, :3]), walk)
-        _gaps(figure.add_subplot(grid[3, 3:]), walk)
+        for i, k in enumerate((*MOMENTS, *POWERS) if loaded else ()):
+            _joint_load(figure.add_subplot(grid[2 + i // 3, 2 * (i % 3) : 2 * (i % 3) + 2]), walk, k)
+        _sticks(figure.add_subplot(grid[2 + loaded, :]), walk)
+        _contacts(figure.add_subplot(grid[3 + loaded, :3]), walk)
+        _gaps(figure.add_subplot(grid[3 + loaded, 3:]), walk)
         assert first is not None
         handles, labels = first.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -101,6 +106,31 @@ def _forces(ax: Axes, walk: Walk) -> None:
     ax.axhline(0.0, color=GREY, lw=0.6)
     ax.set_ylabel("body weights" if scale != 1.0 else "N")
     ax.legend(fontsize=7, loc="upper right")
+
+
+def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
+    """A joint's moment or power: single strides, mean with one standard deviation, band of the embedded gaits."""
+    found = walk.dynamics
+    assert found is not None
+    joint, kind, unit = name.split("_", 2)
+    others = np.array([curves[name] for curves in joint_loads().values()])
+    ax.fill_between(PERCENT, others.min(axis=0), others.max(axis=0), color=GREY, alpha=0.35, lw=0)
+    for curves in found.strides:
+        ax.plot(PERCENT, curves[name], color=BLUE, lw=0.6, alpha=0.7)
+    mean = found.mean[name]
+    if found.deviation:
+        off = found.deviation[name]
+        ax.fill_between(PERCENT, mean - off, mean + off, color=BLUE, alpha=0.2, lw=0)
+    ax.plot(PERCENT, mean, color=BLUE, lw=1.6)
+    ax.axhline(0.0, color=GREY, lw=0.6)
+    if walk.toe_off is not None:
+        ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--")
+    sense = {"hip": "flexion", "knee": "flexion", "ankle": "dorsiflexion"}[joint] if kind == "moment" else "generated"
+    ax.set_title(f"{joint} {kind}, {sense} positive", fontsize=9)
+    ax.set_ylabel(unit.replace("_", "/"))
+    ax.set_xlim(0, 100)
+    if kind == "power":
+        ax.set_xlabel(axis_label("stride", "%"))
 
 
 def _sticks(ax: Axes, walk: Walk) -> None:

@@ -8,6 +8,8 @@ import pathlib
 import numpy as np
 import pytest
 
+from jaxgait.ensembles import ensemble, people
+from jaxgait.models import Prosthesis
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS
 from jaxgait.motion.capture.events import by_motion
@@ -15,7 +17,9 @@ from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.drive import stride_drive
 from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.naming import walk_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Mark, Recording, with_forces
 from tests.motion import walker
@@ -171,7 +175,7 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
     for name in ("ground_force_r", "FP2"):
         walk = measure([recording(w, forces=(Force(name, w.time, force, None),))])
         assert walk.mean["ground_y_N"].max() > 500
-        assert any("turned round" in note for note in walk.notes)
+        assert any("are reversed" in note for note in walk.notes)
     assert "ground_y_N" not in measure([recording(w, forces=(Force("ground_force_l", w.time, force, None),))]).mean
 
 
@@ -260,7 +264,7 @@ def test_what_is_wrong_is_said():
         measure([recording(short)])
     mirrored = dataclasses.replace(recording(w), markers={k: x * np.array([1, 1, -1]) for k, x in w.markers.items()})
     leg = leg_of(mirrored, "right", EXACT)
-    assert any("left-handed axes; z is turned round" in line for line in leg.warnings)
+    assert any("left-handed axes; z is reversed" in line for line in leg.warnings)
     np.testing.assert_allclose(leg.thigh, w.thigh, atol=1e-6)
     sunk = dataclasses.replace(recording(w), markers={k: x - np.array([0, 0.5, 0]) for k, x in w.markers.items()})
     assert any("the floor is not at the laboratory's zero" in line for line in leg_of(sunk, "right").warnings)
@@ -303,10 +307,10 @@ def test_a_map_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("asis = ", "is no TOML"),
+        ("asis = ", "is not valid TOML"),
         ('knee_latteral = "RKNE"', "an unknown role 'knee_latteral'; is it 'knee_lateral'?"),
-        ("heel = 3", "heel is no name"),
-        ("[right]\nheel = [1]", "heel is no name"),
+        ("heel = 3", "heel is not a name"),
+        ("[right]\nheel = [1]", "heel is not a name"),
     ],
 )
 def test_a_wrong_map_is_one_line(text, message, tmp_path):
@@ -373,6 +377,20 @@ def test_angles_of_opensim_are_near_those_of_the_markers():
     theirs = leg_of(read_recording(RAW / "subject01_walk_IK.mot"), "right")
     for a, b, limit in ((ours.thigh, theirs.thigh, 3.0), (ours.thigh - ours.shank, theirs.thigh - theirs.shank, 5.0)):
         assert math.degrees(np.sqrt(np.nanmean((a - b) ** 2))) < limit
+
+
+@needs_raw
+@pytest.mark.slow
+def test_every_measured_person_walks_on_a_fitted_leg():
+    """The criterion of FITTED_DEPTH, a millimetre up and down included; at 2 and 8 mm one of them folds."""
+    c3d = measure([read_recording(RAW / "bmc_Gait.c3d")], mass=70.0)
+    walks = [_measured("rajagopal_1.26ms"), _measured("opensim_subject01_1.13ms"), c3d, _measured("hbm07_0.98ms")]
+    leg, walkers = people(Prosthesis(), [stride_drive(walk_stride(walk), check=False) for walk in walks])
+    for shift, all_walk in ((-0.001, True), (0.0, True), (0.001, True), (0.003, False), (-0.003, False)):
+        heights = {"height_offset": walkers.values["height_offset"] - shift}
+        moved = dataclasses.replace(walkers, values=walkers.values | heights)
+        data = ensemble(leg, moved, strides=10, observe=["peak_flexion"], rtol=1e-5)
+        assert bool((data.status == 0).all()) == all_walk, f"{shift:+.3f} m: {data.status.values}"
 
 
 @needs_raw

@@ -149,17 +149,17 @@ BROKEN = {
     "empty": ("walk.trc", "", "is empty"),
     "blank": ("walk.csv", " \n\n", "is empty"),
     "a word": ("walk.trc", _cell(TRC, 12, 5, "oops"), "line 13: 'oops' in column 6 is not a number"),
-    "too many cells": ("walk.trc", _cell(TRC, 12, 5, "1\t2\t3"), "line 13: 70 cells where 68 are wanted"),
+    "too many cells": ("walk.trc", _cell(TRC, 12, 5, "1\t2\t3"), "line 13: 70 cells where 68 are expected"),
     "no labels": ("walk.trc", "\n".join(TRC.split("\n")[6:]), "no line of labels"),
     "no rows": ("walk.trc", "\n".join(TRC.split("\n")[:6]), "no rows of numbers"),
     "time goes back": ("walk.trc", _cell(TRC, 12, 1, "9.0"), "time goes from 9 to 0.07"),
     "too uneven": ("walk.csv", _cell(CSV, 12, 0, "0.1042", ","), "too uneven"),
     "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00", "is not a text file"),
     "a workbook": ("walk.csv", b"PK\x03\x04", "an Excel or OpenDocument workbook"),
-    "no C3D": ("walk.c3d", TRC, "is no C3D file"),
-    "a short C3D": ("walk.c3d", b"\x02\x50" + bytes(600), "is no C3D file"),
+    "no C3D": ("walk.c3d", TRC, "is not a C3D file"),
+    "a short C3D": ("walk.c3d", b"\x02\x50" + bytes(600), "is not a C3D file"),
     "an empty C3D": ("walk.c3d", b"\x02\x50" + bytes(2000), "is broken"),
-    "no body": ("walk.trc", walker.trc(W, unit=1e6), "which is no body in m, cm or mm"),
+    "no body": ("walk.trc", walker.trc(W, unit=1e6), "which is not the size of a body in m, cm or mm"),
     "points and commas": ("walk.csv", walker.csv(W, ";") + "\n" + "1,0;" * 90 + "1,0", "decimal commas"),
     "no times": ("walk.csv", CSV.replace("time", "moment", 1), "no times and no rate"),
     "prose": ("walk.txt", "Dear colleague,\nplease find attached\n", "no rows of numbers"),
@@ -308,7 +308,7 @@ def _mutated(seed: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _survives(path: pathlib.Path, data: bytes) -> bool:
-    """Whether the bytes are read; what is no recording must be one line that names the file."""
+    """Whether the bytes are read; what is not a recording must be one line that names the file."""
     path.write_bytes(data)
     try:
         found = read_recording(path)
@@ -335,7 +335,7 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
     rng = np.random.default_rng(11)
     slowest = 0.0
     for i in range(3500):
-        start = time.perf_counter()
+        start = time.process_time()
         data = _mutated(SEEDS[name], rng)
         if i % 50 == 0:
             tracemalloc.start()
@@ -344,8 +344,8 @@ def test_many_mutated_files_are_read_or_refused(name, tmp_path):
             # The table of a small file is small beside what Python needs for anything.
             assert tracemalloc.get_traced_memory()[1] < 100 * len(data) + 2**20
             tracemalloc.stop()
-        slowest = max(slowest, time.perf_counter() - start)
-    assert slowest < 5.0
+        slowest = max(slowest, time.process_time() - start)
+    assert slowest < 5.0  # of the processor: other work on the machine does not count
 
 
 @given(st.binary(max_size=400), st.sampled_from(["a.trc", "a.csv", "a.mot", "a.c3d"]))

@@ -20,7 +20,7 @@ from jaxgait.motion.record import (
     walk_record,
     write_record,
 )
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.stride import SIGNALS, Series, sampled
 from tests.motion import walker
 
@@ -65,6 +65,27 @@ def test_shipped_files_are_read(name):
     assert drive.period == pytest.approx(reference.period) and drive.person is not None
 
 
+def test_joint_moments_are_written_and_checked(tmp_path):
+    w = walker.walker(duration=5.0)
+    foot = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([1.0, 0.0, 1.0])
+    plate = Force("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
+    pressed = measure([Recording("walk", "walk.trc", w.rate, w.time, w.markers, forces=(plate,))], mass=walker.MASS)
+    write_record(walk_record(pressed), tmp_path / "walk.json")
+    record = read_record(tmp_path / "walk.json")
+    written = record["dynamics"]
+    assert written["mass_kg"] == walker.MASS and written["n_strides"] == len(pressed.dynamics.strides) > 1
+    for name, curve in pressed.dynamics.mean.items():
+        np.testing.assert_allclose(written["mean"][name], curve, rtol=1e-12)
+        assert written["peaks"][name] == pytest.approx([curve.min(), curve.max()])
+    for path, value, message in (
+        ("dynamics", [], "expected an object with mean curves"),
+        ("dynamics.mean.knee_moment_Nm_kg", None, "dynamics.mean.knee_moment_Nm_kg: expected a list of numbers"),
+        ("dynamics.mean.ankle_power_W_kg", [1.0, 2.0], "2 samples, where hip_moment_Nm_kg has 101"),
+    ):
+        with pytest.raises(MotionFormatError, match=message):
+            check_record(_wrong(record, path, value))
+
+
 def _wrong(record: dict, path: str, value) -> dict:
     changed = json.loads(json.dumps(record))
     *folders, last = path.split(".")
@@ -82,15 +103,15 @@ def _wrong(record: dict, path: str, value) -> dict:
     ("path", "value", "message"),
     [
         ("schema", "jaxgait-motion/9", "column schema: the schema 'jaxgait-motion/9'; this version reads"),
-        ("period_T_s", -1.0, "column period_T_s: a positive number is wanted"),
-        ("speed_m_s", "fast", "column speed_m_s: a positive number is wanted"),
-        ("signals", [], "column signals: an object with series is wanted"),
-        ("signals.knee_rad", None, "column signals.knee_rad: a series with a0, a and b is wanted"),
-        ("signals.knee_rad.a", [1.0], "column signals.knee_rad: a and b are wanted"),
+        ("period_T_s", -1.0, "column period_T_s: expected a positive number"),
+        ("speed_m_s", "fast", "column speed_m_s: expected a positive number"),
+        ("signals", [], "column signals: expected an object with series"),
+        ("signals.knee_rad", None, "column signals.knee_rad: expected a series with a0, a and b"),
+        ("signals.knee_rad.a", [1.0], "column signals.knee_rad: expected a and b"),
         ("signals.hip_y_m.a0", True, "column signals.hip_y_m: a series"),
         ("signals.hip_y_m", {"a0": 1.0, "a": [0.0], "b": [0.0]}, "series of 1, 8 harmonics"),
-        ("segments", 3, "column segments: an object with lengths is wanted"),
-        ("segments.thigh_m", 417.0, "column segments.thigh_m: a length in m is wanted"),
+        ("segments", 3, "column segments: expected an object with lengths"),
+        ("segments.thigh_m", 417.0, "column segments.thigh_m: expected a length in m"),
     ],
 )
 def test_a_wrong_field_is_named(walk, path, value, message):

@@ -9,8 +9,8 @@ import pytest
 from experiments.jumper.expected import END, HISTORIES, JUMP, LIFT_OFFS
 from experiments.jumper.table import PROFILES, histories
 from jaxgait import precision, simulate
+from jaxgait.mechanics.anthropometry import segments
 from jaxgait.mechanics.friction import Stribeck
-from jaxgait.models.jumper.anthropometry import segments
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import assess, lift_off_times, slid
 from jaxgait.models.jumper.sole import Sole

@@ -3,11 +3,12 @@
 import re
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import walk_stride
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.verdict import judge
 from jaxgait.plot.walk import page, sheet
 from tests.motion import walker
@@ -19,7 +20,9 @@ def walk():
     markers = dict(w.markers)
     markers["RKNE"] = markers["RKNE"].copy()
     markers["RKNE"][130:150] = float("nan")
-    return measure([Recording("<walk>", "walk.trc", w.rate, w.time, markers=markers)], mass=70.0)
+    foot = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([1.0, 0.0, 1.0])
+    plate = Force("plate 1", w.time, np.column_stack([w.force, 0 * w.time]), foot)
+    return measure([Recording("<walk>", "walk.trc", w.rate, w.time, markers=markers, forces=(plate,))], mass=70.0)
 
 
 def test_the_sheet_shows_strides_contacts_and_gaps(walk):
@@ -28,6 +31,8 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     assert {"knee flexion", "ground reaction", "gaps of the leg's markers"} <= set(titles)
     knee = figure.axes[titles.index("knee flexion")]
     assert len(knee.lines) >= len(walk.kept) + 1
+    ankle = figure.axes[titles.index("ankle moment, dorsiflexion positive")]
+    assert ankle.get_ylabel() == "Nm/kg" and len(ankle.lines) >= len(walk.dynamics.strides) + 1
     gaps = figure.axes[titles.index("gaps of the leg's markers")]
     assert [label.get_text() for label in gaps.get_yticklabels()] == ["RKNE"]
     plt.close(figure)

@@ -16,10 +16,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics.spatial import Link
-from jaxgait.mechanics.spatial.plane import Vec
-from jaxgait.model import Scalar, parameter
-from jaxgait.models.jumper.anthropometry import (
+from jaxgait.mechanics.anthropometry import (
     REFERENCE_STATURE,
     SHOULDER_BELOW_NECK,
     Segment,
@@ -27,6 +24,9 @@ from jaxgait.models.jumper.anthropometry import (
     principal,
     segments,
 )
+from jaxgait.mechanics.spatial import Link
+from jaxgait.mechanics.spatial.plane import Vec
+from jaxgait.model import Scalar, parameter
 from jaxgait.models.jumper.planar import Joint, PlanarJumper
 from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing

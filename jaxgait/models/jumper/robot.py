@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
+from jaxgait.mechanics.anthropometry import principal
 from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, parameter
-from jaxgait.models.jumper.anthropometry import principal
 from jaxgait.models.jumper.planar import Joint, PlanarJumper
 from jaxgait.models.jumper.sole import Sole
 from jaxgait.models.jumper.swing import Swing

@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
-from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
-from jaxgait.models.jumper.anthropometry import (
+from jaxgait.mechanics.anthropometry import (
     REFERENCE_STATURE,
     SHOULDER_BELOW_NECK,
     Segment,
@@ -26,6 +25,7 @@ from jaxgait.models.jumper.anthropometry import (
     segments,
     stack,
 )
+from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.jumper.planar import held
 from jaxgait.models.jumper.sole import StudForces

@@ -1,4 +1,4 @@
-"""Which way is up, and where does the walker go: from the body, not from the name of an axis."""
+"""The upward and forward directions, found from the body and not from the names of the axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from jaxgait.motion.errors import MotionFormatError
 
 SNAP = math.radians(10)
-"""Angle to an axis of the laboratory below which a treadmill walker goes along it: belts do."""
+"""Largest angle to an axis of the laboratory at which a treadmill is taken to be aligned with it."""
 WALKED = 0.5
 """Mean speed in m/s of the pelvis above which the walker crosses the laboratory."""
 
@@ -37,8 +37,8 @@ def find_axes(
 ) -> Axes:
     """The walker's axes.
 
-    Up is the axis of the laboratory along which the pelvis is above the feet. Forward is the pelvis's way where it
-    walks through the laboratory, otherwise (treadmill, standing) the direction in which the foot swings or points.
+    Up is the axis of the laboratory along which the pelvis is above the feet. Forward is where the pelvis
+    travels through the laboratory, otherwise (treadmill, standing) the direction in which the foot swings or points.
 
     Args:
         pelvis: a point of pelvis or hip, in m.
@@ -58,9 +58,9 @@ def find_axes(
     speed = np.linalg.norm(way) / max((there[-1] - there[0]) / rate, 1e-9)
     if speed > WALKED:
         forward = way / np.linalg.norm(way)
-        notes.append(f"overground: the pelvis goes {np.linalg.norm(way):.2f} m along {_named(forward)}")
+        notes.append(f"overground: the pelvis travels {np.linalg.norm(way):.2f} m along {_named(forward)}")
         if forward @ ahead < 0:
-            notes.append("the feet point against the way: walking backwards, or heel and toe are swapped?")
+            notes.append("the feet point against the direction of travel: walking backwards, or heel and toe swapped?")
     else:
         forward = _snapped(_swing(level(foot - pelvis), ahead, rate), up)
         notes.append(f"treadmill or on the spot: the foot swings along {_named(forward)}")

@@ -39,7 +39,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
         notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
     forward = _forward(x, recording.rate)
     if forward < 0:
-        notes.append("the pelvis goes against pelvis_tx: x is turned round")
+        notes.append("the pelvis moves against pelvis_tx: x is reversed")
     hip = np.stack([forward * (x + _turned(tilt, 0)), y + _turned(tilt, 1)], axis=1)
     thigh = tilt + flexion
     height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT

@@ -12,9 +12,9 @@ from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 
 SAME = 0.15
-"""Time in s between two findings of one event."""
+"""Largest time in s between two estimates of the same event."""
 SHORTEST = 0.5
-"""Shortest stride in s that is looked for."""
+"""Shortest stride in s that is accepted."""
 
 
 class Events(NamedTuple):
@@ -57,7 +57,7 @@ def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
 
 
 def events_of(leg: Leg, load: Load | None) -> Events:
-    """The events of the leg, of every kind of source what it has.
+    """The events of the leg, each from the best source that it has.
 
     Where some heel strikes have a force (or a mark) and others do not, the others, by motion, are shifted by the median
     difference of those that have both.
@@ -90,7 +90,7 @@ def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
-    """Exact times, with those of the motion where there is no exact one near; and the shift of the latter in s."""
+    """Exact times, those of the motion where no exact one is near, and the shift in s of the latter."""
     pairs = [(t, exact[np.argmin(np.abs(exact - t))]) for t in motion]
     near = [e - t for t, e in pairs if abs(e - t) < SAME]
     shift = float(np.median(near)) if near else 0.0

@@ -1,4 +1,4 @@
-"""Ground forces: which contact is of which foot, and what the foot got in the sagittal plane."""
+"""Ground forces: which foot each contact belongs to, and the load on the foot in the sagittal plane."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import runs
+from jaxgait.motion.capture.smoothing import runs, sampled_at
 from jaxgait.motion.recording import Force
 
 LOADED = 30.0
 """Vertical force in N above which a foot is on the plate."""
+FAINT = 5.0
+"""Vertical force in N down to which the ends of a contact count for its load: less is noise of the plate."""
 SHORTEST = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot that is on it."""
 TOGETHER = 0.15
-"""Largest time in s between a contact and the heel strike of the motion, where no centre of pressure tells the foot."""
+"""Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
 
 class Contact(NamedTuple):
@@ -35,43 +37,55 @@ class Load(NamedTuple):
 
     force: Float[np.ndarray, "frames 2"]
     """In N, forward and upward, averaged over a frame."""
+    moment: Float[np.ndarray, " frames"]
+    """About the ankle in Nm, counter-clockwise for a walker in +x, averaged over a frame; NaN in a contact whose
+    centre of pressure (on the floor) or ankle is not known."""
     contacts: tuple[Contact, ...]
     notes: tuple[str, ...]
 
 
 def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
-    """The ground reaction on the leg's foot; None if there are no forces or none is of this foot.
+    """The ground reaction on the leg's foot; None if there are no forces, or none of this foot.
 
     Args:
         leg: the leg.
-        strikes: heel strikes in s by the motion, which tell the foot where no centre of pressure does.
+        strikes: heel strikes in s by the motion, which identify the foot where no centre of pressure does.
     """
-    total, contacts, notes = np.zeros((leg.recording.frames, 2)), [], []
+    total, contacts, notes = np.zeros((leg.recording.frames, 3)), [], []
     for plate in leg.recording.forces:
         force = plate.force @ leg.axes.rotation.T
         loaded = np.abs(force[:, 1]) > LOADED
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
             force = -force
-            notes.append(f"{plate.name}: forces point downward and are turned round: the reaction is wanted")
+            notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
         for start, end in _stretches(force[:, 1], plate.time):
             if _ours(leg, plate, start, end, strikes):
-                total += _averaged(leg, plate.time, force[:, :2], start, end)
+                first, last = _to_the_ends(force[:, 1], start, end)
+                pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
+                total += _averaged(leg, plate.time[first:last], pressed)
                 contacts.append(_contact(plate, start, end))
     if not contacts:
         return None
     plates = sorted({c.plate for c in contacts})
     notes.append(f"ground forces of {len(contacts)} contacts of the {leg.side} foot on {', '.join(plates)}")
-    return Load(total, tuple(sorted(contacts, key=lambda c: np.nan_to_num(c.start))), tuple(notes))
+    return Load(total[:, :2], total[:, 2], tuple(sorted(contacts, key=lambda c: np.nan_to_num(c.start))), tuple(notes))
 
 
 def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:
-    """Samples in contact, as half-open ranges; losses of contact below 30 ms are none."""
+    """Samples in contact, as half-open ranges; interruptions shorter than 30 ms are bridged."""
     step = float(np.median(np.diff(time)))
     loaded = vertical > LOADED
     for a, b in runs(~loaded):
         if a > 0 and b < loaded.size and (b - a) * step < 0.03:
             loaded[a:b] = True
     return [(a, b) for a, b in runs(loaded) if (b - a) * step >= SHORTEST]
+
+
+def _to_the_ends(vertical: np.ndarray, start: int, end: int) -> tuple[int, int]:
+    """The samples of a contact with those before and after it in which the force has not yet faded."""
+    faded = np.flatnonzero(~(vertical > FAINT))
+    before, after = faded[faded < start], faded[faded >= end]
+    return (int(before[-1]) if before.size else 0), (int(after[0]) + 1 if after.size else vertical.size)
 
 
 def _contact(plate: Force, start: int, end: int) -> Contact:
@@ -122,15 +136,26 @@ def _distance(point: np.ndarray, foot: np.ndarray) -> float:
     return float(np.nanmedian(apart)) if np.isfinite(apart).any() else np.nan
 
 
-def _averaged(leg: Leg, time: np.ndarray, force: np.ndarray, start: int, end: int) -> np.ndarray:
-    """The force of one contact averaged over every frame: the difference of its impulse, over the frame's time."""
-    inside = np.zeros(time.size)
-    inside[start:end] = 1.0
+def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
+    """The moment of a ground force about the ankle in Nm; NaN where its centre of pressure or the ankle is unknown."""
+    if plate.point is None:
+        return np.full(plate.time.size, np.nan)
+    ankle = sampled_at(leg.recording.time, leg.points["ankle"], plate.time)
+    ahead = (plate.point @ leg.axes.rotation.T)[:, 0] - ankle[:, 0]
+    return np.where(force[:, 1] > FAINT, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
+
+
+def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> np.ndarray:
+    """What pressed in one contact, averaged over every frame: the difference of its impulse, over the frame's time."""
     step = 1.0 / leg.recording.rate
     edges = np.append(leg.recording.time - 0.5 * step, leg.recording.time[-1] + 0.5 * step)
-    result = np.empty((leg.recording.frames, 2))
-    for k in range(2):
-        steady = force[:, k] * inside
-        impulse = np.concatenate(([0.0], np.cumsum(0.5 * (steady[1:] + steady[:-1]) * np.diff(time))))
-        result[:, k] = np.diff(np.interp(edges, time, impulse)) / step
-    return result
+    touched = (edges[1:] > time[0]) & (edges[:-1] < time[-1])
+    return np.stack([_mean_over(edges, time, x, touched) for x in pressed.T], axis=1)
+
+
+def _mean_over(edges: np.ndarray, time: np.ndarray, signal: np.ndarray, touched: np.ndarray) -> np.ndarray:
+    """The mean of a signal between edges, zero outside of its times; NaN in all frames it touches if it has gaps."""
+    if not np.isfinite(signal).all():
+        return np.where(touched, np.nan, 0.0)
+    impulse = np.concatenate(([0.0], np.cumsum(0.5 * (signal[1:] + signal[:-1]) * np.diff(time))))
+    return np.diff(np.interp(edges, time, impulse)) / np.diff(edges)

@@ -22,7 +22,7 @@ STRAIGHT = math.radians(12)
 
 
 class Joints(NamedTuple):
-    """Points of one leg in m, in the walker's axes (x forward, y up, z right); None where nothing tells."""
+    """Points of one leg in m, in the walker's axes (x forward, y up, z right); None where unknown."""
 
     hip: Track
     knee: Track
@@ -33,7 +33,7 @@ class Joints(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a standing trial tells: joint centres on the shank's cluster, and the knee's offset."""
+    """Calibration by a standing trial: joint centres on the shank's cluster, and the knee's offset."""
 
     cluster: dict[str, Float[np.ndarray, 3]]
     """Markers of the shank's cluster."""
@@ -42,7 +42,7 @@ class Standing(NamedTuple):
     forward: float
     """Displacement in m that puts the knee between hip and ankle, forward in the shank."""
     angle: float
-    """Knee angle in rad in standing, before that."""
+    """Knee angle in rad while standing, before the correction."""
 
 
 def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARRINGTON) -> Track:
@@ -83,7 +83,7 @@ def joints(
         found: the map, which lacks nothing (see `Found.lacks`).
         side: right or left.
         regression: of the hip centre.
-        standing: from the standing trial, if there is one.
+        standing: the calibration, if there is a standing trial.
     """
     notes: list[str] = []
     hip = _hip(markers, found, side, regression, notes)
@@ -111,7 +111,9 @@ def _hip(markers: Markers, found: Found, side: str, regression: str, notes: list
     if found.pelvis:
         notes.append(f"hip: joint centre by the regression of {regression.capitalize()}")
         return hip_centre(markers, found, side, regression)
-    notes.append(f"hip: the marker {found.roles['trochanter']} of the greater trochanter, which is no joint centre")
+    notes.append(
+        f"hip: the marker {found.roles['trochanter']} of the greater trochanter, which is not the joint centre"
+    )
     return markers[found.roles["trochanter"]]
 
 
@@ -129,7 +131,7 @@ def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[st
 
 
 def stand(markers: Markers, found: Found, side: str, regression: str = HARRINGTON) -> Standing:
-    """What a standing trial tells, from the median of its positions in the walker's axes."""
+    """The calibration by a standing trial, from the median of its positions in the walker's axes."""
     still = {name: np.nanmedian(x, axis=0, keepdims=True) for name, x in markers.items()}
     leg = joints(still, found, side, regression)
     hip, knee, ankle = (x[0] for x in (leg.hip, leg.knee, leg.ankle))

@@ -33,7 +33,7 @@ class Options:
     static: Recording | None = None
     regression: str = HARRINGTON
     cutoff: float | None = CUTOFF
-    """Of the low-pass, in Hz; None for none."""
+    """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     longest_gap: float = LONGEST_GAP
     """Longest gap that is filled, in s."""
 
@@ -52,7 +52,7 @@ class Leg:
     ankle_angle: Signal | None
     """Recorded ankle angle, dorsiflexion positive; None if it follows from the foot."""
     points: dict[str, Plane]
-    """Of knee, ankle, heel and toe what there is."""
+    """Knee, ankle, heel and toe, as far as they are known."""
     other_foot: Float[np.ndarray, "frames 3"] | None
     own_foot: Float[np.ndarray, "frames 3"] | None
     """Middle of the feet in the walker's axes, to tell which one is on a plate."""
@@ -191,7 +191,7 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
     )
     if carried and len(cluster) < 3:
         what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
-        raise recording.error(what, "three are wanted, or markers on knee and ankle")
+        raise recording.error(what, "three are needed, or markers on knee and ankle")
     return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
 
 
@@ -202,7 +202,7 @@ def _handed(axes: Axes, markers: Mapping[str, np.ndarray], found: Found) -> tupl
     apart = markers[found.asis["right"]] - markers[found.asis["left"]]
     if not float(np.nanmean(apart @ axes.rotation[2])) < 0:
         return axes, []
-    said = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is turned round"
+    said = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is reversed"
     return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [said]
 
 

@@ -1,4 +1,4 @@
-"""Which marker is what: the known marker sets, found by the names that are there, and maps of one's own."""
+"""Roles of markers: the known marker sets, recognised by their names, and custom maps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROLES = [
     "thigh_cluster",
     "shank_cluster",
 ]
-"""What a marker can be; clusters have several."""
+"""Roles of markers; a cluster has several."""
 MANY = ("thigh_cluster", "shank_cluster")
 
 
@@ -98,7 +98,7 @@ def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[st
         names: the markers of the recording.
         side: right or left.
         carried: whether a static trial is there, from which clusters carry joint centres.
-        own: a map of one's own (see `read_map`).
+        own: a custom map (see `read_map`).
 
     Returns:
         The set with the most roles among those that make a leg; names of several sets together if none alone does.
@@ -138,11 +138,11 @@ def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side
 
 
 def read_map(path: str | pathlib.Path) -> dict[str, Any]:
-    """Reads a map of one's own from TOML: a table of roles with {S} for R or L, or [right] and [left].
+    """Reads a custom map from TOML: a table of roles with {S} for R or L, or [right] and [left].
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it is no TOML, or names an unknown role.
+        MotionFormatError: if it is not valid TOML, or names an unknown role.
     """
     file = str(path)
     raw = content(pathlib.Path(path), 2**20, "a TOML file", "a map has some lines")
@@ -150,7 +150,7 @@ def read_map(path: str | pathlib.Path) -> dict[str, Any]:
         table = tomllib.loads(raw.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).splitlines()[0][:150]
-        raise MotionFormatError(f"is no TOML: {reason}", 'write lines such as asis = "{S}ASI"', file) from error
+        raise MotionFormatError(f"is not valid TOML: {reason}", 'write lines such as asis = "{S}ASI"', file) from error
     tables = [table, *(table[side] for side in SIDES if isinstance(table.get(side), dict))]
     for role, value in ((r, v) for t in tables for r, v in t.items() if not (r in SIDES and isinstance(v, dict))):
         if role not in ROLES:
@@ -158,5 +158,5 @@ def read_map(path: str | pathlib.Path) -> dict[str, Any]:
             advice = f"is it {near[0]!r}?" if near else f"roles are {', '.join(ROLES)}"
             raise MotionFormatError(f"an unknown role {role[:40]!r}", advice, file)
         if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
-            raise MotionFormatError(f"{role} is no name", f'write {role} = "NAME", or a list of names', file)
+            raise MotionFormatError(f"{role} is not a name", f'write {role} = "NAME", or a list of names', file)
     return table

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, make_interp_spline
 from scipy.signal import butter, filtfilt
 
 CUTOFF = 8.0
@@ -67,4 +67,30 @@ def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float
     for start, end in runs(np.asarray(np.isfinite(values).all(axis=1))):
         if end - start > 12:
             result[start:end] = filtfilt(b, a, values[start:end], axis=0, padlen=min(max(pad, 9), end - start - 1))
+    return result
+
+
+def sampled_at(
+    clock: Float[np.ndarray, " frames"],
+    track: Float[np.ndarray, "frames axes"],
+    time: Float[np.ndarray, " samples"],
+    *,
+    degree: int = 3,
+    derivative: int = 0,
+) -> Float[np.ndarray, "samples axes"]:
+    """A track at some times by splines between gaps, or a time derivative of it; NaN where it is not known.
+
+    Args:
+        clock: times of the frames in s.
+        track: positions or angles at the frames, NaN in gaps.
+        time: in s.
+        degree: of the splines; 5 gives accelerations that are smooth.
+        derivative: its order; the result is in the unit of the track per s to this power.
+    """
+    result = np.full((time.size, track.shape[1]), np.nan)
+    for a, b in runs(np.asarray(np.isfinite(track).all(axis=1))):
+        inside_run = (time >= clock[a] - 1e-9) & (time <= clock[b - 1] + 1e-9)
+        if b - a > degree and inside_run.any():
+            spline = make_interp_spline(clock[a:b], track[a:b], k=degree)
+            result[inside_run] = spline(time[inside_run], nu=derivative)
     return result

@@ -7,13 +7,12 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy.interpolate import CubicSpline
 
 from jaxgait.motion import norms
 from jaxgait.motion.capture.events import Events
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import runs
+from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
 
 SAMPLES = 101
@@ -23,7 +22,7 @@ FLAT = slice(18, 33)
 BELT = 0.15
 """Speed in m/s of the standing foot above which it stands on a belt."""
 CROSSING = 0.3
-"""Mean speed in m/s of the hip in the laboratory above which nobody walks on a belt."""
+"""Mean speed in m/s of the hip in the laboratory above which the walk is overground."""
 SLOWEST = 0.03
 """Speed in m/s below which a stride does not go forward."""
 UNLIKE = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
@@ -86,7 +85,7 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     time, period = np.linspace(start, end, SAMPLES), end - start
     tracks = {"hip": leg.hip, **leg.points}
     points = {k: _at(leg, x, time) for k, x in tracks.items()}
-    signals = {k: _at(leg, _unwrapped(x)[:, None], time)[:, 0] for k, x in _angles(leg).items()}
+    signals = {k: _at(leg, unwrapped(x)[:, None], time)[:, 0] for k, x in _angles(leg).items()}
     drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
     mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
     way = mean + drift * (time - start)
@@ -119,7 +118,7 @@ def _angles(leg: Leg) -> dict[str, np.ndarray]:
     return angles if leg.ankle_angle is None else angles | {"ankle_rad": leg.ankle_angle}
 
 
-def _unwrapped(angle: np.ndarray) -> np.ndarray:
+def unwrapped(angle: np.ndarray) -> np.ndarray:
     """An angle in rad without jumps by a full turn; gaps remain."""
     there = np.isfinite(angle)
     result = np.array(angle)
@@ -132,17 +131,11 @@ def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:
 
 
 def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """A track at some times by cubic splines between gaps; NaN where it is not known."""
-    clock, result = leg.recording.time, np.full((time.size, track.shape[1]), np.nan)
-    for a, b in runs(np.asarray(np.isfinite(track).all(axis=1))):
-        inside_run = (time >= clock[a] - 1e-9) & (time <= clock[b - 1] + 1e-9)
-        if b - a > 3 and inside_run.any():
-            result[inside_run] = CubicSpline(clock[a:b], track[a:b])(time[inside_run])
-    return result
+    return sampled_at(leg.recording.time, track, time)
 
 
 def _broken(signals: dict[str, np.ndarray], period: float) -> str:
-    """Why a stride cannot be used by itself; empty if it can."""
+    """Why a stride is unusable on its own; empty if it is usable."""
     missing = max(float(np.mean(~np.isfinite(x))) for x in signals.values())
     if missing:
         return f"markers are missing for {missing:.0%} of it"
@@ -153,7 +146,7 @@ def _broken(signals: dict[str, np.ndarray], period: float) -> str:
 
 
 def best_end(leg: Leg, stride: StrideCurve) -> float:
-    """The time in s at most `REPEAT` from the end of a stride at which thigh and shank are most as at its start.
+    """The time in s, at most `REPEAT` from the end of a stride, at which thigh and shank are nearest to their start.
 
     Two heel strikes are found with an error of a frame or two each; one stride alone shows it as a jump.
     """
@@ -188,7 +181,7 @@ def _level(stride: StrideCurve, flat: float) -> StrideCurve:
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
     """The strides with a reason to drop those that are unlike the others, in time or in shape.
 
-    Of two strides nobody knows which is the wrong one, so at least three are needed.
+    Two strides cannot tell which of them is wrong, so at least three are needed.
     """
     good = [s for s in strides if not s.reason]
     if len(good) < 3:

@@ -14,14 +14,14 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion.capture import strides as cutting
+from jaxgait.motion.capture.dynamics import GRAVITY, Dynamics, dynamics_of
 from jaxgait.motion.capture.events import Events, by_motion, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
 from jaxgait.motion.capture.strides import StrideCurve
-from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
+from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
 
-GRAVITY = 9.81
 SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
@@ -51,6 +51,8 @@ class Walk:
     segments: dict[str, float]
     """Lengths in m."""
     subject: dict[str, str | float]
+    dynamics: Dynamics | None
+    """Joint moments and powers; None unless mass, ground force and centre of pressure of a whole stride are known."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -106,6 +108,8 @@ def measure(
     load, odd = _mean_load(kept)
     walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
     body = _body(recordings, legs, options, mass, kept, loads)
+    weighed = body.get("mass_kg")
+    dynamics, how = dynamics_of(legs, loads, kept if load else (), weighed if _is_number(weighed) else None)
     return Walk(
         name=recordings[0].name,
         side=side,
@@ -119,9 +123,26 @@ def measure(
         speed=walked,
         segments=_segments(legs, kept),
         subject=body,
-        notes=(*_collected(legs, events, loads, "notes"), *ended),
-        warnings=(*_collected(legs, (), (), "warnings"), *odd, *_doubts(kept, speed)),
+        dynamics=dynamics,
+        notes=(*_collected(legs, events, loads, "notes"), *ended, how),
+        warnings=(*_collected(legs, (), (), "warnings"), *odd, *_doubts(kept, speed), *_odd_peaks(dynamics)),
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | int)
+
+
+def _odd_peaks(dynamics: Dynamics | None) -> list[str]:
+    """Joint moments and powers outside their usual ranges."""
+    found, peaks = [], {} if dynamics is None else dynamics.peaks
+    for name, ends in peaks.items():
+        for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
+            if not inside(value, usual):
+                joint, kind, unit = name.split("_", 2)
+                what = f"{joint} {kind} is {end} at {value:.2f} {unit.replace('_', '/')}"
+                found.append(f"{what}, where {usual[0]:g} to {usual[1]:g} is usual: check mass and centre of pressure")
+    return found
 
 
 def _ended(
@@ -145,13 +166,13 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
         return recording.error(f"no stride is usable of {len(strides)}: {reasons}", "see --gap, --cutoff, or mend it")
     count = sum(e.strikes.size for e in events)
     what = f"no whole stride: {count} heel strikes of this leg"
-    return recording.error(what, "two are wanted: give a longer trial, or the other leg (--leg)")
+    return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 
 def _collected(
     legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str
 ) -> tuple[str, ...]:
-    """What was noted of the trials; with the trial's name where they differ."""
+    """Notes or warnings of all trials, each line once."""
     lines: list[str] = []
     for i, leg in enumerate(legs):
         more = [x for group in (events, loads) if i < len(group) for x in getattr(group[i], what, ())]
@@ -228,7 +249,7 @@ def _weight(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> float | None:
 
 
 def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:
-    """What is odd about the strides."""
+    """Doubts about the strides."""
     found = []
     speed = float(np.mean([s.speed for s in kept]))
     if given is not None and abs(given - speed) > 0.1 * given:

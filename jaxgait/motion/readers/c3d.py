@@ -20,9 +20,9 @@ from jaxgait.motion.readers import labels
 from jaxgait.motion.recording import Force, Mark, Recording
 
 LARGEST = 512 * 2**20
-"""Largest file in bytes."""
+"""Largest file in bytes that is read."""
 SECONDS = 20
-"""Time that the reading process has, and a second more for every 10 MB."""
+"""Time in s allowed for reading, plus a second for every 10 MB."""
 SPARE = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file: that of Python, NumPy and ezc3d."""
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
@@ -50,7 +50,7 @@ def _check(path: pathlib.Path) -> int:
     with path.open("rb") as stream:
         start = stream.read(2)
     if size < 1024 or start[1:2] != b"\x50":
-        what = "is empty" if size == 0 else "is no C3D file: it does not begin as one"
+        what = "is empty" if size == 0 else "is not a C3D file: it does not begin as one"
         raise MotionFormatError(what, "export it as C3D again", str(path))
     return size
 

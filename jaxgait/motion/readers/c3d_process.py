@@ -13,7 +13,7 @@ import ezc3d
 import numpy as np
 
 PEOPLE = {"mass_kg": (2.0, 300.0), "height_m": (0.4, 2.5)}
-"""Masses and heights that people have."""
+"""Plausible masses in kg and heights in m."""
 UNREADABLE = 3
 """Exit code with a reason in the last line of the output."""
 

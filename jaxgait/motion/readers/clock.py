@@ -1,4 +1,4 @@
-"""Even times of frames: rounded columns straightened, missing frames made gaps, uneven times resampled or raised."""
+"""Even times of frames: rounded columns straightened, missing frames made gaps, uneven times resampled, or an error."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
+from jaxgait.motion.readers.recorded import recording
 from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, read_sheet, trimmed
 from jaxgait.motion.recording import Recording
 
@@ -47,26 +48,17 @@ def read_columns(source: Source, name: str) -> Recording:
     columns = labels.sort(names)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
-    markers = labels.gapped({k: labels.three(values, i) for k, i in columns.markers.items()}, notes)
+    markers = {k: labels.three(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken as of the sagittal plane")
     stated = header.unit or next(iter(columns.units.values()), None)
-    unit, more, warnings = labels.length_unit(markers, stated, source.file) if markers else (1.0, [], [])
-    return Recording(
-        name=name,
-        file=source.file,
-        rate=ticks.rate,
-        time=ticks.time,
-        markers={k: unit * x for k, x in markers.items()},
-        angles=_angles(values, columns.others, header.degrees, notes),
-        forces=_in_metres(labels.forces(values, ticks.time, columns.forces), notes),
-        notes=(*notes, *ticks.notes, *more),
-        warnings=tuple(warnings),
-    )
+    angles = _angles(values, columns.others, header.degrees, notes)
+    plates = _in_metres(labels.forces(values, ticks.time, columns.forces), notes)
+    return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates)
 
 
 def _start(source: Source, section: int) -> int:
-    """The first of two rows of equal length: a rate alone in its line is no row."""
+    """The first of two rows of equal length: a rate alone on its line is not a row."""
     start = first_data(source, section)
     while start + 1 < len(source.lines):
         here, below = (len(cells(line, delimiter_of(line))) for line in source.lines[start : start + 2])

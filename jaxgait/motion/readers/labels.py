@@ -64,7 +64,7 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
 
 
 def sort(names: Sequence[str]) -> Columns:
-    """Tells the columns of a file by their labels."""
+    """Sorts the columns of a file by their labels."""
     time = next((i for i, name in enumerate(names) if _TIME.match(name)), None)
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
     clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
@@ -158,7 +158,7 @@ def length_unit(
     if known in LENGTHS and (known in fits or 0.1 <= size * LENGTHS[known] <= 4.0):
         return LENGTHS[known], [], []
     if not fits:
-        what = f"markers are {size:.4g} apart (in units of the file), which is no body in m, cm or mm"
+        what = f"markers are {size:.4g} apart (in units of the file), which is not the size of a body in m, cm or mm"
         raise MotionFormatError(what, "check the unit of the export", file)
     if known in LENGTHS:
         what = f"the header states {known}, but a body of {size:.4g} {known} cannot be: taken as {fits[0]}"

@@ -127,7 +127,7 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
         beyond: cells of what may stand behind them without a label and is not read: 3 for markers, 0 for nothing.
 
     Raises:
-        MotionFormatError: for a row with too many or too few cells, or a cell that is no number.
+        MotionFormatError: for a row with too many or too few cells, or a cell that is not a number.
     """
     delimiter = delimiter_of(source.lines[start])
     if source.lines[start].count(delimiter) > WIDEST:
@@ -182,13 +182,13 @@ def _row(
         found = found[:width]
     if len(found) > width:
         advice = "label every column; decimal commas need ';' or tabs between the cells"
-        raise source.error(f"{len(found)} cells where {width} are wanted", advice, i)
+        raise source.error(f"{len(found)} cells where {width} are expected", advice, i)
     missing = width - len(found)
     if missing and last:
         return None, missing
-    # Blanks cannot tell which cell is missing, and a line with less than half of them is no row at all.
+    # Blanks cannot tell which cell is missing, and a line with less than half of them is not a row.
     if missing and (delimiter == " " or 2 * len(found) < width):
-        raise source.error(f"{len(found)} cells where {width} are wanted", "write NaN into gaps", i)
+        raise source.error(f"{len(found)} cells where {width} are expected", "write NaN into gaps", i)
     numbers: list[Any] | None = _plain(found) if not comma and "_" not in source.lines[i] else None
     numbers = [number(cell, comma) for cell in found] if numbers is None else numbers
     if None in numbers:

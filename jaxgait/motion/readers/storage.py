@@ -9,11 +9,12 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import clock
+from jaxgait.motion.readers.recorded import recording
 from jaxgait.motion.readers.sheet import Source, cells, delimiter_of, first_data, read_sheet, trimmed
 from jaxgait.motion.recording import Recording
 
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
-"""Names of coordinates that are no angles."""
+"""Names of coordinates that are not angles."""
 
 
 def read_storage(source: Source, name: str) -> Recording:
@@ -39,19 +40,10 @@ def read_storage(source: Source, name: str) -> Recording:
     values = ticks.on(sheet.values)
     degrees = _in_degrees(header, values, columns, notes)
     turn = lambda k: math.pi / 180 if degrees and not _LENGTH.search(k) else 1.0
-    markers = labels.gapped({k: labels.three(values, i) for k, i in columns.markers.items()}, notes)
-    unit, more, warnings = labels.length_unit(markers, None, source.file) if markers else (1.0, [], [])
-    return Recording(
-        name=name,
-        file=source.file,
-        rate=ticks.rate,
-        time=ticks.time,
-        markers={k: unit * x for k, x in markers.items()},
-        angles={k: turn(k) * values[:, i] for k, i in columns.others.items()},
-        forces=labels.forces(values, ticks.time, columns.forces),
-        notes=(*notes, *ticks.notes, *more),
-        warnings=tuple(warnings),
-    )
+    markers = {k: labels.three(values, i) for k, i in columns.markers.items()}
+    angles = {k: turn(k) * values[:, i] for k, i in columns.others.items()}
+    plates = labels.forces(values, ticks.time, columns.forces)
+    return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
 
 
 def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:

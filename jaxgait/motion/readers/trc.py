@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
+from jaxgait.motion.readers.recorded import recording
 from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, number, read_sheet, trimmed
 from jaxgait.motion.recording import Recording
 
@@ -33,17 +34,7 @@ def read_trc(source: Source, name: str) -> Recording:
     names = labels.unique(names, notes)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
     markers = {k: ticks.on(sheet.values[:, 2 + 3 * i : 5 + 3 * i]) for i, k in enumerate(names)}
-    markers = labels.gapped(markers, notes)
-    unit, more, warnings = labels.length_unit(markers, str(header.get("units", "")), source.file)
-    return Recording(
-        name=name,
-        file=source.file,
-        rate=ticks.rate,
-        time=ticks.time,
-        markers={k: unit * x for k, x in markers.items()},
-        notes=(*notes, *ticks.notes, *more),
-        warnings=tuple(warnings),
-    )
+    return recording(source, name, ticks, markers, str(header.get("units", "")), notes)
 
 
 def _header(source: Source, at: int) -> dict[str, float | str]:

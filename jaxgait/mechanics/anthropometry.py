@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxgait.model import Scalar
+from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
 REFERENCE_STATURE = 1.741
@@ -60,8 +60,28 @@ def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
     return found
 
 
+@float64_default
+def segment(name: str, mass: Scalar, length: Scalar) -> Segment:
+    """One segment of a man of a mass in kg, if that segment has a length in m.
+
+    Raises:
+        KeyError: for a segment that the table lacks.
+    """
+    return _cut(_TABLE[name], mass, length)
+
+
+@float64_default
+def stature_of(thigh: Scalar, shank: Scalar) -> Scalar:
+    """Stature in m of a man whose thigh and shank together are this long, both in m."""
+    return REFERENCE_STATURE * (thigh + shank) / (1e-3 * (_TABLE["thigh"][0] + _TABLE["shank"][0]))
+
+
 def _segment(row: tuple[float, ...], mass: Scalar, scale: Scalar) -> Segment:
-    length, own = row[0] * 1e-3 * scale, row[1] * 1e-2 * mass
+    return _cut(row, mass, row[0] * 1e-3 * scale)
+
+
+def _cut(row: tuple[float, ...], mass: Scalar, length: Scalar) -> Segment:
+    own = row[1] * 1e-2 * mass
     moments = (own * (r * 1e-2 * length) ** 2 for r in row[3:])
     return Segment(length, own, row[2] * 1e-2 * length, *moments)
 

@@ -1,0 +1,137 @@
+"""Ensembles over people, and over one person's strides: members that differ in the motion that drives them.
+
+    leg, walkers = people(Prosthesis(), ["anna.json", "ben.json"])
+    ensemble(leg, walkers, strides=20, observe=["rho"])                               # dimension `subject`
+    ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)                # subject and damper.k
+    leg, steps = single_strides(Prosthesis(), "anna.json")                            # dimension `stride`
+
+What follows from the motion (a prosthesis is cut to the person who walked) is a parameter that varies with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from jaxgait.ensembles.members import DRIVE, Members, drive_number
+from jaxgait.model import Model, as_model
+from jaxgait.motion.drive import FourierSeries, GaitDrive
+from jaxgait.motion.naming import motion_drive, motion_strides
+from jaxgait.parameters import ParameterError, get_parameter, parameters
+from jaxgait.precision import float64_default
+
+
+@float64_default
+def people(
+    model: Model, motions: Sequence[str | GaitDrive], *, then: Callable[[Model], Model] = lambda leg: leg
+) -> tuple[Model, Members]:
+    """The model driven by several people's walks.
+
+    Args:
+        model: one that measured motion can drive, with the motion that it goes well with.
+        motions: drives, or what `--motion` takes: embedded gaits, walks, recordings, strides.
+        then: what else is changed of every driven model, such as `lambda leg: with_parameters(leg, {...})`.
+
+    Returns:
+        The model driven by the first of them, and the members along `subject`, whose coordinate is the walks' names.
+
+    Raises:
+        ParameterError: for no motions, and for a model that motion does not drive.
+        MotionFormatError: for a file that cannot be used.
+        FileNotFoundError: for a name that is no file and no embedded gait.
+    """
+    if isinstance(motions, str) or not motions:
+        raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {motions!r}")
+    drives = [motion_drive(m) if isinstance(m, str) else m for m in motions]
+    names = np.array(_distinct([d.name for d in drives]), dtype=object)
+    return _members(model, drives, ("subject", names), then)
+
+
+@float64_default
+def single_strides(
+    model: Model, motion: str | Sequence[GaitDrive], *, then: Callable[[Model], Model] = lambda leg: leg
+) -> tuple[Model, Members]:
+    """The model driven by each kept stride of one person's walk, as if it were repeated for ever.
+
+    Args:
+        model: one that measured motion can drive.
+        motion: a walk (JSON) or a recording by name, or drives.
+        then: what else is changed of every driven model, such as `lambda leg: with_parameters(leg, {...})`.
+
+    Returns:
+        The model driven by the first stride, and the members along `stride`, counted from 1.
+
+    Raises:
+        ParameterError: for a model that motion does not drive.
+        MotionFormatError: for a file that cannot be used, or has no single strides.
+        FileNotFoundError: if there is no such file.
+    """
+    drives = motion_strides(motion) if isinstance(motion, str) else list(motion)
+    if not drives:
+        raise ParameterError("give the strides of a walk, got none")
+    return _members(model, drives, ("stride", np.arange(1, len(drives) + 1)), then)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, with numbers behind those that came before."""
+    found: list[str] = []
+    for name in names:
+        count = sum(n == name or n.startswith(f"{name} (") for n in found)
+        found.append(f"{name} ({count + 1})" if count else name)
+    return found
+
+
+def _members(
+    model: Model, drives: Sequence[GaitDrive], label: tuple[str, np.ndarray], then: Callable[[Model], Model]
+) -> tuple[Model, Members]:
+    driven = [then(_plain(as_model(model).driven(d))) for d in _alike(drives)]
+    dim, marks = label
+    varying = {n: np.array([get_parameter(m, n) for m in driven], float) for n in parameters(driven[0])}
+    varying = {n: x for n, x in varying.items() if np.any(x != x[:1])}
+    moving = {n: np.array([drive_number(m, n) for m in driven], float) for n in _drive_names(driven[0])}
+    labels = {dim: ((dim,), marks)} | {n: ((dim,), x) for n, x in varying.items()}
+    labels |= {n: ((dim,), moving[n]) for n in (f"{DRIVE}period", f"{DRIVE}speed")}
+    return driven[0], Members((dim,), (len(driven),), varying | moving, labels)
+
+
+def _plain(model: Any) -> Any:
+    """A driven model whose motion is its field `drive`, without who walked: it is fitted already."""
+    if not isinstance(getattr(model, "drive", None), GaitDrive):
+        raise ParameterError(f"{type(model).__name__} has no field `drive` with its motion, which members could vary")
+    drive = dataclasses.replace(model.drive, person=None, name="several")
+    return eqx.tree_at(lambda m: m.drive, model, drive, is_leaf=lambda x: isinstance(x, GaitDrive))
+
+
+def _drive_names(model: Any) -> list[str]:
+    """Names of all numbers of a model's motion."""
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(model.drive)[0]]
+    return [DRIVE + ".".join(str(getattr(key, "name", getattr(key, "idx", ""))) for key in path) for path in paths]
+
+
+def _alike(drives: Sequence[GaitDrive]) -> list[GaitDrive]:
+    """The drives with equally many harmonics, and with ground reactions if all have them."""
+    most = max(np.shape(s.a)[-1] for d in drives for s in _series(d))
+    loaded = all(d.load is not None for d in drives)
+    kept = [d if loaded else dataclasses.replace(d, load=None) for d in drives]
+    return [jax.tree.map(lambda s: _padded(s, most), d, is_leaf=_is_series) for d in kept]
+
+
+def _series(drive: GaitDrive) -> list[FourierSeries]:
+    return [s for s in jax.tree.leaves(drive, is_leaf=_is_series) if _is_series(s)]
+
+
+def _is_series(x: Any) -> bool:
+    return isinstance(x, FourierSeries)
+
+
+def _padded(leaf: Any, harmonics: int) -> Any:
+    """A series with zeros for the harmonics that it lacks; numbers as they are."""
+    if not _is_series(leaf):
+        return leaf
+    longer = lambda c: np.pad(np.asarray(c, float), (0, harmonics - np.shape(c)[-1]))
+    return FourierSeries(leaf.a0, longer(leaf.a), longer(leaf.b))

@@ -1,0 +1,260 @@
+"""Inverse dynamics of the measured leg: planar moments and powers of hip, knee and ankle by Newton and Euler.
+
+    walk = measure([read_recording("walk.c3d")], mass=72.0)
+    walk.dynamics.mean["knee_moment_Nm_kg"]
+    labelled(walk.dynamics).moment.sel(joint="knee").plot()
+
+Moments are those of muscles and ligaments on the limb, per kg of the person. Signs are those of the angles: positive
+flexes the hip (thigh forward), flexes the knee and lifts the foot (dorsiflexion); books plot extension and plantar
+flexion upward. Power is moment times angular velocity of the joint, positive where the joint gives energy; that of the
+hip is of the thigh against the vertical, because the trunk is not measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from jaxgait.mechanics.anthropometry import Segment, segment, segments, stature_of
+from jaxgait.motion.capture.ground import Load
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.strides import SAMPLES, StrideCurve, unwrapped
+
+GRAVITY = 9.81
+JOINTS = ("hip", "knee", "ankle")
+MOMENTS = tuple(f"{joint}_moment_Nm_kg" for joint in JOINTS)
+POWERS = tuple(f"{joint}_power_W_kg" for joint in JOINTS)
+TABLE = "de Leva 1996 (J Biomech 29:1223, table 4, males)"
+
+Points = Float[np.ndarray, "samples 2"]
+Numbers = Float[np.ndarray, " samples"]
+
+
+class Turning(NamedTuple):
+    """A segment in motion at some instants."""
+
+    proximal: Points
+    """Position in m of the joint above."""
+    distal: Points
+    """Position in m of the joint below; of the foot the ankle, about which the ground reaction is given."""
+    centre: Points
+    """Position in m of the centre of mass."""
+    acceleration: Points
+    """Of the centre of mass in m/s^2."""
+    spin: Numbers
+    """Angular acceleration in rad/s^2, counter-clockwise for a walker in +x."""
+
+
+class Wrench(NamedTuple):
+    """A force in N and a moment in Nm at a joint."""
+
+    force: Points
+    moment: Numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Dynamics:
+    """Moments in Nm/kg and powers in W/kg of a leg at 101 even times of the stride, under `MOMENTS` and `POWERS`."""
+
+    strides: tuple[dict[str, Numbers], ...]
+    """Of every stride with forces."""
+    starts: tuple[float, ...]
+    """Heel strikes of these strides in s."""
+    body: dict[str, Segment]
+    """Segments by name: thigh, shank, foot."""
+    mass: float
+    """Of the person in kg."""
+
+    @property
+    def mean(self) -> dict[str, Numbers]:
+        """Means over the strides."""
+        return {k: np.mean([s[k] for s in self.strides], axis=0) for k in (*MOMENTS, *POWERS)}
+
+    @property
+    def deviation(self) -> dict[str, Numbers]:
+        """Standard deviations over the strides; empty for one stride."""
+        if len(self.strides) < 2:
+            return {}
+        return {k: np.std([s[k] for s in self.strides], axis=0, ddof=1) for k in (*MOMENTS, *POWERS)}
+
+    @property
+    def peaks(self) -> dict[str, tuple[float, float]]:
+        """Lowest and highest value of the mean of every moment in Nm/kg and power in W/kg."""
+        return {k: (float(x.min()), float(x.max())) for k, x in self.mean.items()}
+
+
+def body_of(mass: float, thigh: float, shank: float) -> dict[str, Segment]:
+    """The leg's segments of a person of a mass in kg, whose thigh and shank have lengths in m.
+
+    Masses, centres of mass and moments of inertia by de Leva 1996; the foot is as long as that of a man whose thigh
+    and shank together have this length.
+    """
+    foot = segments(mass, stature_of(thigh, shank))["foot"]
+    return {"thigh": segment("thigh", mass, thigh), "shank": segment("shank", mass, shank), "foot": foot}
+
+
+def passed_on(body: Segment, moving: Turning, below: Wrench) -> Wrench:
+    """What is above a segment exerts on it at its proximal joint (Newton and Euler).
+
+    Args:
+        body: mass and moment of inertia.
+        moving: the segment's motion.
+        below: what is below exerts on it at its distal joint.
+    """
+    weight = np.array([0.0, float(body.mass) * GRAVITY])
+    force = float(body.mass) * moving.acceleration + weight - below.force
+    arms = (moving.distal - moving.centre, below.force), (moving.proximal - moving.centre, force)
+    moment = float(body.transverse) * moving.spin - below.moment - sum(_cross(*arm) for arm in arms)
+    return Wrench(force, moment)
+
+
+def joint_moments(
+    body: Mapping[str, Segment], moving: Mapping[str, Turning], ground: Wrench
+) -> dict[str, Float[np.ndarray, " samples"]]:
+    """Moments in Nm at hip, knee and ankle, positive where they flex hip and knee and lift the foot.
+
+    Args:
+        body: thigh, shank and foot.
+        moving: their motions.
+        ground: ground reaction on the foot in N and its moment about the ankle in Nm.
+    """
+    on_foot = passed_on(body["foot"], moving["foot"], ground)
+    on_shank = passed_on(body["shank"], moving["shank"], _back(on_foot))
+    on_thigh = passed_on(body["thigh"], moving["thigh"], _back(on_shank))
+    return {"hip": on_thigh.moment, "knee": -on_shank.moment, "ankle": on_foot.moment}
+
+
+def _back(wrench: Wrench) -> Wrench:
+    return Wrench(-wrench.force, -wrench.moment)
+
+
+def _cross(arm: np.ndarray, force: np.ndarray) -> np.ndarray:
+    return arm[:, 0] * force[:, 1] - arm[:, 1] * force[:, 0]
+
+
+def stride_dynamics(
+    leg: Leg, load: Load, stride: StrideCurve, body: Mapping[str, Segment], mass: float
+) -> dict[str, Float[np.ndarray, " samples"]] | None:
+    """Moments in Nm/kg and powers in W/kg of one stride; None where forces or markers of it are not known.
+
+    Accelerations are those of quintic splines through the smoothed positions and angles; forces are averaged over a
+    frame and not smoothed further, as inverse dynamics of OpenSim has them.
+
+    Args:
+        leg: the leg, smoothed.
+        load: the ground reaction on its foot.
+        stride: one of its strides.
+        body: the leg's segments (see `body_of`).
+        mass: of the person in kg.
+    """
+    time = np.linspace(stride.start, stride.start + stride.period, SAMPLES)
+    at = lambda track, order=0: sampled_at(leg.recording.time, track, time, degree=5, derivative=order)
+    ground = sampled_at(leg.recording.time, np.column_stack([load.force, load.moment]), time)
+    angles = _angles(leg)
+    rate, spin = (dict(zip(angles, at(np.column_stack([*angles.values()]), order).T, strict=True)) for order in (1, 2))
+    moving = {
+        name: Turning(at(tracks.proximal), at(tracks.distal), at(tracks.centre), at(tracks.centre, 2), spin[name])
+        for name, tracks in _tracks(leg, body).items()
+    }
+    moments = joint_moments(body, moving, Wrench(ground[:, :2], ground[:, 2]))
+    turn = {"hip": rate["thigh"], "knee": rate["thigh"] - rate["shank"], "ankle": rate["foot"] - rate["shank"]}
+    curves = {name: moments[j] / mass for name, j in zip(MOMENTS, JOINTS, strict=True)}
+    curves |= {name: moments[j] * turn[j] / mass for name, j in zip(POWERS, JOINTS, strict=True)}
+    return curves if all(np.isfinite(x).all() for x in curves.values()) else None
+
+
+def _angles(leg: Leg) -> dict[str, np.ndarray]:
+    """Angles of the segments in rad, without jumps."""
+    if leg.foot is not None:
+        foot = leg.foot
+    else:
+        assert leg.ankle_angle is not None, "a leg has the line of its foot or an ankle angle"
+        foot = leg.shank + leg.ankle_angle
+    return {"thigh": unwrapped(leg.thigh), "shank": unwrapped(leg.shank), "foot": unwrapped(foot)}
+
+
+class _Tracks(NamedTuple):
+    """Positions in m at the frames."""
+
+    proximal: np.ndarray
+    distal: np.ndarray
+    centre: np.ndarray
+
+
+def _tracks(leg: Leg, body: Mapping[str, Segment]) -> dict[str, _Tracks]:
+    """The segments' ends and centres of mass; that of a foot without heel or toe is at the ankle."""
+    knee, ankle, foot = leg.points["knee"], leg.points["ankle"], leg.points["ankle"]
+    thigh, shank = (float(body[k].com / body[k].length) for k in ("thigh", "shank"))
+    if has_foot(leg):
+        heel, line = leg.points["heel"], leg.points["toe"] - leg.points["heel"]
+        foot = heel + float(body["foot"].com) * line / np.linalg.norm(line, axis=1, keepdims=True)
+    return {
+        "thigh": _Tracks(leg.hip, knee, leg.hip + thigh * (knee - leg.hip)),
+        "shank": _Tracks(knee, ankle, knee + shank * (ankle - knee)),
+        "foot": _Tracks(ankle, ankle, foot),
+    }
+
+
+def has_foot(leg: Leg) -> bool:
+    """Whether heel and toe are known, between which the foot's centre of mass lies."""
+    return {"heel", "toe"} <= set(leg.points)
+
+
+def dynamics_of(
+    legs: Sequence[Leg], loads: Sequence[Load | None], strides: Sequence[StrideCurve], mass: float | None
+) -> tuple[Dynamics | None, str]:
+    """The inverse dynamics of a walk, and a line that says how it was done, or why it was not.
+
+    Args:
+        legs: one for every trial.
+        loads: ground reactions on their feet.
+        strides: those to be taken, of any of the trials.
+        mass: of the person in kg.
+    """
+    there = {leg.recording.name: (leg, load) for leg, load in zip(legs, loads, strict=True) if load is not None}
+    measured = [s for s in strides if s.load is not None and s.trial in there]
+    if not measured:
+        return None, "no joint moments: no stride has the whole ground force of this foot"
+    if mass is None:
+        return None, "no joint moments: the mass is not known (give --mass)"
+    lengths = [np.mean([leg.segments[k] for leg in legs]) for k in ("thigh_m", "shank_m")]
+    body = body_of(mass, *map(float, lengths))
+    found = [(s, stride_dynamics(*there[s.trial], s, body, mass)) for s in measured]
+    done = [(s, curves) for s, curves in found if curves is not None]
+    if not done:
+        return None, "no joint moments: the centre of pressure of the ground force is not recorded"
+    result = Dynamics(tuple(c for _, c in done), tuple(s.start for s, _ in done), body, mass)
+    foot = "" if all(map(has_foot, (leg for leg, _ in there.values()))) else ", the foot's at the ankle"
+    strided = f"{len(done)} of {len(strides)} strides"
+    return result, f"joint moments of {strided}: planar, measured joint centres, masses by {TABLE}{foot}"
+
+
+def labelled(found: Dynamics) -> xr.Dataset:
+    """Moments and powers as a labelled Dataset.
+
+    Returns:
+        `moment` in Nm/kg and `power` in W/kg over (joint, percent), and `stride_moment` and `stride_power` over
+        (stride, joint, percent), the coordinate `stride` being the heel strike in s.
+
+    Example:
+        >>> labelled(walk.dynamics).moment.sel(joint="knee").max()
+    """
+    shown = {}
+    for word, names, unit in (("moment", MOMENTS, "N m/kg"), ("power", POWERS, "W/kg")):
+        attributes = {"units": unit, "long_name": f"joint {word}"}
+        single = np.array([[curves[k] for k in names] for curves in found.strides])
+        shown[f"stride_{word}"] = (("stride", "joint", "percent"), single, attributes)
+        shown[word] = (("joint", "percent"), single.mean(axis=0), attributes)
+    coordinates = {
+        "joint": list(JOINTS),
+        "percent": ("percent", np.linspace(0.0, 100.0, SAMPLES), {"units": "%", "long_name": "stride"}),
+        "stride": ("stride", np.array(found.starts), {"units": "s", "long_name": "heel strike"}),
+    }
+    signs = "positive: hip flexion, knee flexion, ankle dorsiflexion; powers positive where energy is given"
+    return xr.Dataset(shown, coordinates, {"mass_kg": found.mass, "signs": signs, "segments": TABLE})

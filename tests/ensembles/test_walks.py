@@ -1,0 +1,107 @@
+"""Ensembles over people and over strides: members are the runs one by one, under names, on the command line too."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait import cli, ensemble
+from jaxgait.ensembles import grid, people, product, single_strides
+from jaxgait.ensembles.members import check_members, drive_number
+from jaxgait.models import Bungee, Prosthesis
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.drive import REFERENCE_GAITS, at_cadence, reference_gait
+from jaxgait.motion.naming import motion_drive
+from jaxgait.motion.record import walk_record, write_record
+from jaxgait.motion.recording import Recording
+from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.solve.simulate import simulate
+from tests.motion import walker
+
+
+@pytest.fixture(scope="module")
+def walk_file(tmp_path_factory):
+    w = walker.walker(duration=5.0, seed=2)
+    walk = measure([Recording("jo", "jo.trc", w.rate, w.time, markers=w.markers)], mass=walker.MASS)
+    path = tmp_path_factory.mktemp("walks") / "jo.json"
+    write_record(walk_record(walk, 6), path)
+    return str(path)
+
+
+def test_people_differ_in_motion_and_in_what_follows_from_it(walk_file):
+    leg, who = people(Prosthesis(), [*REFERENCE_GAITS[:2], walk_file])
+    assert who.dims == ("subject",) and list(who.labels["subject"][1]) == [*REFERENCE_GAITS[:2], "jo"]
+    check_members(leg, who)
+    assert who.values["drive.thigh.a"].shape == (3, 8) and np.all(who.values["drive.thigh.a"][2, 6:] == 0.0)
+    alone = Prosthesis().driven(reference_gait(REFERENCE_GAITS[1]))
+    assert who.values["height_offset"][1] == float(alone.height_offset)
+    assert who.values["segments.shank"][2] != who.values["segments.shank"][0]
+    fixed = people(Prosthesis(), REFERENCE_GAITS[:2], then=lambda leg: with_parameters(leg, {"height_offset": -0.1}))
+    assert "height_offset" not in fixed[1].values and fixed[0].height_offset == -0.1
+
+
+@pytest.mark.slow
+def test_every_member_is_the_run_of_that_person(walk_file):
+    """With a grid over the damper beside the people: the same numbers as single runs."""
+    leg, who = people(Prosthesis(), [REFERENCE_GAITS[1], walk_file])
+    k = np.array([1.6e4, 2.2e4])
+    data = ensemble(leg, product(who, grid({"damper.k": k})), strides=2, observe=["peak_flexion"])
+    assert data.peak_flexion.dims == ("subject", "damper.k")
+    for name, motion in zip(data.subject.values, (REFERENCE_GAITS[1], walk_file), strict=True):
+        one = with_parameters(Prosthesis().driven(motion_drive(motion)), {"damper.k": 2.2e4})
+        run = simulate(one, strides=2)
+        at = data.sel({"subject": name, "damper.k": 2.2e4})
+        assert float(at.t_end) == pytest.approx(float(run.time[-1]), rel=1e-9)
+        assert float(at.theta_b_end) == pytest.approx(float(run.theta_b[-1]), abs=1e-6)
+
+
+def test_strides_of_one_person_are_members(walk_file):
+    leg, steps = single_strides(Prosthesis(), walk_file)
+    assert steps.dims == ("stride",) and list(steps.labels["stride"][1]) == list(range(1, steps.size + 1))
+    check_members(leg, steps)
+    assert steps.size >= 3 and np.ptp(steps.values["drive.period"]) > 0
+    assert steps.labels["drive.speed"][0] == ("stride",)
+
+
+def test_equal_names_are_numbered():
+    slow = at_cadence(reference_gait(), 0.9)
+    who = people(Prosthesis(), [reference_gait(), slow])[1]
+    assert list(who.labels["subject"][1]) == ["rajagopal_1.26ms", "rajagopal_1.26ms (2)"]
+
+
+def test_what_is_wrong_is_said(walk_file):
+    with pytest.raises(ParameterError, match="give a list of motions"):
+        people(Prosthesis(), [])
+    with pytest.raises(ParameterError, match="Bungee is not driven by measured motion"):
+        people(Bungee(), list(REFERENCE_GAITS))
+    with pytest.raises(ValueError, match="holds no single strides; write a recording with"):
+        single_strides(Prosthesis(), REFERENCE_GAITS[0])
+    with pytest.raises(ParameterError, match=r"Bungee has no motion with the number 'drive\.period'"):
+        drive_number(Bungee(), "drive.period")
+
+
+@pytest.mark.slow
+def test_the_command_line_scans_people(walk_file, tmp_path, capsys):
+    out, store = tmp_path / "scan.nc", tmp_path / "scan.zarr"
+    command = ["scan", "knee", "--motion", REFERENCE_GAITS[1], walk_file, "--strides", "1", "--observe", "peak_flexion"]
+    cli.main([*command, "--out", str(out), "--store", str(store)])
+    assert f"driven by {REFERENCE_GAITS[1]}, jo (dimension subject)" in capsys.readouterr().out
+    data = xr.load_dataset(out, engine="h5netcdf")
+    assert list(data.subject.values) == [REFERENCE_GAITS[1], "jo"] and data["drive.speed"].units == "m/s"
+    cli.main([*command, "--store", str(store)])  # continued, nothing left to do
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["knee", "--each-stride"], "--each-stride is of one --motion, got 0"),
+        (["bungee", "--motion", *REFERENCE_GAITS[:2]], "Bungee is not driven by measured motion"),
+        (["knee", "--motion", REFERENCE_GAITS[0], "--each-stride"], "holds no single strides"),
+        (["knee"], "an ensemble needs at least one parameter that varies"),
+    ],
+)
+def test_a_scan_that_cannot_be_is_one_line(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["scan", *arguments])
+    assert stop.value.code == cli.BAD_INPUT
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
