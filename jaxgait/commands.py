@@ -72,7 +72,7 @@ def walkers(request: Any) -> tuple[Model, Members | None]:
     check_takes_motion(model)
     strides = request.each_stride
     found = single_strides(model, request.motion[0], then=then) if strides else people(model, request.motion, then=then)
-    say(f"driven by {', '.join(map(str, found[1].labels[found[1].dims[0]][1]))} (dimension {found[1].dims[0]})")
+    print(f"driven by {', '.join(map(str, found[1].labels[found[1].dims[0]][1]))} (dimension {found[1].dims[0]})")
     return found
 
 
