@@ -12,9 +12,6 @@ from mkdocs.structure.pages import Page
 
 ROOT = pathlib.Path(__file__).parents[1]
 OUTSIDE = re.compile(r"(?<=\]\()((?:\.\./)+[^)#\s]+)")
-AWAITED = ("explore.md", "your_capture.md")
-"""Pages that are written elsewhere: until they are here, the navigation leaves them out and links to them are text."""
-LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.md)(?:#[^)]*)?\)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -29,30 +26,6 @@ def shown(path: str) -> str:
     return f"repository/{path}.txt" if path.endswith((".md", ".py", ".toml")) else f"repository/{path}"
 
 
-def missing(path: str) -> bool:
-    """Whether a page, from `docs/`, is one that is awaited."""
-    return path.startswith(AWAITED) and not (ROOT / "docs" / path).exists()
-
-
-def present(nav: list) -> list:
-    """The navigation without pages that are awaited."""
-    return [kept for entry in nav if (kept := _present(entry)) is not None]
-
-
-def _present(entry: str | dict) -> str | dict | None:
-    if isinstance(entry, str):
-        return None if missing(entry) else entry
-    ((title, inside),) = entry.items()
-    inside = present(inside) if isinstance(inside, list) else _present(inside)
-    return {title: inside} if inside else None
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leaves out what is awaited."""
-    config.nav = present(config.nav or [])
-    return config
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Copies what pages link to outside of `docs/`: the links of a checkout work on the site."""
     pages = [file for file in files if file.src_uri.endswith(".md")]
@@ -63,17 +36,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turns links out of `docs/` to the copies, and links to what is awaited to text."""
+    """Turns links out of `docs/` to the copies."""
     here = posixpath.dirname(page.file.src_uri)
 
     def turned(found: re.Match) -> str:
         path = target(page.file.src_uri, found[1])
         return found[1] if path is None else posixpath.relpath(shown(path), here or ".")
 
-    def there(found: re.Match) -> str:
-        return found[1] if missing(posixpath.normpath(posixpath.join(here, found[2]))) else found[0]
-
-    return LINK.sub(there, OUTSIDE.sub(turned, markdown))
+    return OUTSIDE.sub(turned, markdown)
 
 
 def on_page_content(html: str, **_: object) -> str:
