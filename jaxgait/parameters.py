@@ -7,29 +7,15 @@
     with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
     check(model)                               # NaN, infinities and values out of bounds are errors
 
-A value out of its *plausible* range is accepted with a warning, `ImplausibleValue`: it was probably given in another
-unit. A declaration states the range, or it follows from unit and default:
-
-- angles lie within a full turn, -2 pi to 2 pi;
-- lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
-  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); of
-  quantities that may be negative only the size counts;
-- lengths whose default is zero within 100 m;
-- zero, numbers without a unit, and other quantities whose default is zero are always plausible.
+A value out of its plausible range is accepted with a warning (see `jaxgait.plausible`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
-import math
-import sys
-import types
-import typing
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -38,42 +24,14 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait.checks import shown
+from jaxgait.fields import misfit, parts_of, replaced
+from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
-Bounds = Literal["any", "nonnegative", "positive"]
-Range = tuple[float, float]
 M = TypeVar("M")
-
-_FACTORS: dict[str, float] = dict.fromkeys(
-    ("m", "kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "m/s^2", "Pa"), 100.0
-)
-"""By how much a value may differ from the default, by unit."""
-_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
-"""Packages between a user and a warning."""
-_OTHER_FACTOR = 1000.0
-_FARTHEST = 100.0
-"""Plausible size in m of a length whose default is zero."""
-_SLIPS = {
-    ("rad", False): "degrees",
-    ("m", False): "mm",
-    ("kg", False): "g",
-    ("s", False): "ms",
-    ("m/s^2", False): "mm/s^2",
-    ("N/m", True): "N/mm",
-    ("N s/m", True): "N s/mm",
-    ("kg/m^3", True): "g/cm^3",
-    ("Pa", True): "MPa",
-    ("Pa s", False): "mPa s",
-    ("kg m^2", False): "kg cm^2",
-}
-"""The unit that was probably meant, by the right one and whether the value is too small."""
 
 
 class ParameterError(ValueError):
     """A parameter is unknown, has a wrong shape, or an impossible value."""
-
-
-class ImplausibleValue(UserWarning):
-    """A parameter has a value that is possible but out of its plausible range: probably it is in another unit."""
 
 
 class Prepared(eqx.Module):
@@ -117,7 +75,7 @@ def parameter(
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative" or "positive".
         source: where the value comes from.
-        plausible: lowest and highest plausible value; None: by the rule of this module.
+        plausible: lowest and highest plausible value; None: by the rule of `jaxgait.plausible`.
         of: the part (a field beside this one) of whose default this is a number: once another law is put in that
             part's place, or another choice is made, this is no longer a parameter.
         standard: name of the law that this is a number of, where another law may be put in place of the number.
@@ -179,19 +137,6 @@ def choice(default: Any, *, doc: str, of: str = "") -> Any:
     return eqx.field(default=default, static=True, metadata={"doc": doc, "of": of})
 
 
-def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
-    """The plausible values of a parameter that declares none; see the rule in this module's docstring."""
-    sizes = np.abs(np.asarray(default, dtype=float))
-    sizes = sizes[sizes > 0]
-    if unit == "rad":
-        return -2 * math.pi, 2 * math.pi
-    if unit == "1" or (not sizes.size and unit != "m"):
-        return None
-    factor = _FACTORS.get(unit, _OTHER_FACTOR)
-    largest = factor * float(sizes.max()) if sizes.size else _FARTHEST
-    return (-largest, largest) if bounds == "any" or not sizes.size else (float(sizes.min()) / factor, largest)
-
-
 def parameters(model: Any) -> dict[str, ParameterInfo]:
     """Lists the declared parameters of a model, nested modules included, by dotted name.
 
@@ -230,16 +175,6 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
             for key, part in value.items():
                 if isinstance(part, eqx.Module):
                     yield from _walk(part, f"{name}.{key}.")
-
-
-def replaced(module: Any, field: dataclasses.Field) -> bool:
-    """Whether a field belongs to the default of a part (see `parameter`) that another one stands in for."""
-    of = field.metadata.get("of")
-    if not of:
-        return False
-    owner = next(f for f in dataclasses.fields(module) if f.name == of)
-    value = getattr(module, of)
-    return isinstance(value, eqx.Module) or (owner.metadata.get("static", False) and value != owner.default)
 
 
 def parameter_info(model: Any, name: str) -> ParameterInfo:
@@ -325,7 +260,7 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
         return f"{label} has no meaning here: {label.removesuffix(name)}{of} is {what}"
     if value is None:
         kind, _, here = label.partition(".")
-        return f"{kind} has no {here}: make it with {maker}({name}={_parts_of(field, owner)}(...))"
+        return f"{kind} has no {here}: make it with {maker}({name}={parts_of(field, owner)}(...))"
     return ""
 
 
@@ -472,37 +407,6 @@ def check(model: eqx.Module) -> None:
             warn_implausible(label, np.concatenate([np.ravel(leaf) for leaf in leaves]), info)
 
 
-def warn_implausible(label: str, values: Any, info: ParameterInfo) -> None:
-    """Warns once if some values lie out of a parameter's plausible range; zero never does.
-
-    Warns:
-        ImplausibleValue: naming the label, the first such value, the range, and the unit that was probably meant.
-    """
-    x = np.ravel(np.asarray(values, dtype=float))
-    if info.plausible is None:
-        return
-    low, high = info.plausible
-    odd = x[((x <= low) | (x >= high)) & (x != 0)]
-    if odd.size:
-        slip = _SLIPS.get((info.unit, bool(abs(odd[0]) <= abs(low) < high)))
-        hint = f"{slip} instead of {info.unit}?" if slip else f"is it in {info.unit}?"
-        many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
-        warnings.warn(
-            f"{label} ({info.doc}) is {odd[0]:g} {info.unit}{many}, out of its plausible range "
-            f"{low:.3g} to {high:.3g}: {hint}",
-            ImplausibleValue,
-            stacklevel=_level_of_user(sys._getframe()),
-        )
-
-
-def _level_of_user(frame: types.FrameType | None) -> int:
-    """How far above a frame the first caller outside of this package is, as `warnings.warn` counts."""
-    level = 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def _check_parts(module: Any, label: str) -> None:
     """Finds parts of a model that are not modules, such as a number in place of a group, and unknown choices."""
     for field in dataclasses.fields(module):
@@ -512,61 +416,6 @@ def _check_parts(module: Any, label: str) -> None:
             raise ParameterError(f"{here} must be {wrong}, got {shown(value)}")
         if isinstance(value, eqx.Module):
             _check_parts(value, here)
-
-
-def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
-    """What a part or a choice of a module must be, if a value is not that; empty if it fits, or is a number."""
-    if field.metadata.get("static"):
-        options = choices(type(owner), field.name)
-        fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
-        return "" if fits else _alternatives([repr(o) for o in options])
-    wanted = part_types(type(owner)).get(field.name, ())
-    number = "unit" in field.metadata and not isinstance(value, eqx.Module | type)  # see `_check_kind`
-    return "" if not wanted or number or isinstance(value, wanted) else f"a {_parts_of(field, owner)}(...)"
-
-
-def _alternatives(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _parts_of(field: Any, owner: Any) -> str:
-    kinds = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
-    return " or ".join(kinds) or field.name.capitalize()
-
-
-@functools.cache
-def part_types(kind: type) -> dict[str, tuple[type, ...]]:
-    """The modules (and None) that the fields of a class may hold, by name of those that may hold a module.
-
-    Args:
-        kind: class of a module.
-    """
-    found = {}
-    for name, hint in _hints(kind).items():
-        options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-        classes = tuple(t for t in options if isinstance(t, type))
-        modules = tuple(t for t in classes if issubclass(t, eqx.Module) or t is type(None))
-        if len(classes) == len(options) and any(t is not type(None) for t in modules):
-            found[name] = modules
-    return found
-
-
-@functools.cache
-def choices(kind: type, name: str) -> tuple[Any, ...]:
-    """The alternatives of a static choice of a class of modules: of a `Literal` or a flag; none of anything else."""
-    hint = _hints(kind).get(name)
-    if hint is bool:
-        return False, True
-    return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-
-
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    """The types of the fields of a class, by name; none where they cannot be resolved."""
-    try:
-        return typing.get_type_hints(kind)
-    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
-        return {}
 
 
 def check_value(label: str, value: Any, info: ParameterInfo) -> None:

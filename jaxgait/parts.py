@@ -19,16 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 
 from jaxgait.checks import shown
-from jaxgait.parameters import (
-    ParameterError,
-    choices,
-    is_real,
-    misfit,
-    parameters,
-    part_types,
-    replaced,
-    with_parameters,
-)
+from jaxgait.fields import choices, misfit, part_types, replaced
+from jaxgait.parameters import ParameterError, is_real, parameters, with_parameters
 
 M = TypeVar("M")
 

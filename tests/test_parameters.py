@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from jaxgait.model import Scalar, parameter
-from jaxgait.parameters import (
-    ImplausibleValue,
-    ParameterError,
-    check,
-    check_single,
-    parameters,
-    plausible_range,
-    with_parameters,
-)
+from jaxgait.parameters import ParameterError, check, check_single, parameters, with_parameters
+from jaxgait.plausible import ImplausibleValue, plausible_range
 
 
 class Damper(eqx.Module):

@@ -40,6 +40,8 @@ ALONE = {
     "jaxgait.measure": "reads runs by functions that are decorated",
     "jaxgait.records": "reads results",
     "jaxgait.registry": "names",
+    "jaxgait.fields": "types",
+    "jaxgait.plausible": "checks numbers in NumPy",
     "jaxgait.parameters": "declares and checks numbers in NumPy",
     "jaxgait.models.exoskeleton.formulations.symbolic": "SymPy",
     "jaxgait.models.exoskeleton.formulations.tree.check_topology": "whole numbers",

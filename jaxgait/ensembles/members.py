@@ -26,15 +26,8 @@ import numpy as np
 from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.model import Model, as_model
-from jaxgait.parameters import (
-    ImplausibleValue,
-    ParameterError,
-    check_value,
-    parameter_info,
-    parameters,
-    warn_implausible,
-    with_parameters,
-)
+from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
+from jaxgait.plausible import ImplausibleValue, warn_implausible
 from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 

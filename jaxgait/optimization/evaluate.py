@@ -20,7 +20,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
-from jaxgait.parameters import ImplausibleValue
+from jaxgait.plausible import ImplausibleValue
 
 __all__ = ["Differences", "Evaluated", "Evaluator", "Program", "Transient"]
 

@@ -1,0 +1,78 @@
+"""What the fields of a module may hold: exchangeable parts by their types, static choices by their alternatives."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+
+
+def replaced(module: Any, field: dataclasses.Field) -> bool:
+    """Whether a field belongs to the default of a part (see `parameter`) that another one stands in for."""
+    of = field.metadata.get("of")
+    if not of:
+        return False
+    owner = next(f for f in dataclasses.fields(module) if f.name == of)
+    value = getattr(module, of)
+    return isinstance(value, eqx.Module) or (owner.metadata.get("static", False) and value != owner.default)
+
+
+def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
+    """What a part or a choice of a module must be, if a value is not that; empty if it fits, or is a number."""
+    if field.metadata.get("static"):
+        options = choices(type(owner), field.name)
+        fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
+        return "" if fits else _alternatives([repr(o) for o in options])
+    wanted = part_types(type(owner)).get(field.name, ())
+    number = "unit" in field.metadata and not isinstance(value, eqx.Module | type)  # see `_check_kind`
+    return "" if not wanted or number or isinstance(value, wanted) else f"a {parts_of(field, owner)}(...)"
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def parts_of(field: Any, owner: Any) -> str:
+    """The classes of the modules that a field may hold, as text."""
+    kinds = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
+    return " or ".join(kinds) or field.name.capitalize()
+
+
+@functools.cache
+def part_types(kind: type) -> dict[str, tuple[type, ...]]:
+    """The modules (and None) that the fields of a class may hold, by name of those that may hold a module.
+
+    Args:
+        kind: class of a module.
+    """
+    found = {}
+    for name, hint in _hints(kind).items():
+        options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        classes = tuple(t for t in options if isinstance(t, type))
+        modules = tuple(t for t in classes if issubclass(t, eqx.Module) or t is type(None))
+        if len(classes) == len(options) and any(t is not type(None) for t in modules):
+            found[name] = modules
+    return found
+
+
+@functools.cache
+def choices(kind: type, name: str) -> tuple[Any, ...]:
+    """The alternatives of a static choice of a class of modules: of a `Literal` or a flag; none of anything else."""
+    hint = _hints(kind).get(name)
+    if hint is bool:
+        return False, True
+    return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of the fields of a class, by name; none where they cannot be resolved."""
+    try:
+        return typing.get_type_hints(kind)
+    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
+        return {}

@@ -1,0 +1,117 @@
+"""Values that are probably in another unit: the plausible range of a parameter, and the warning outside of it.
+
+A value out of its *plausible* range is accepted with a warning, `ImplausibleValue`: it was probably given in another
+unit. A declaration states the range, or it follows from unit and default:
+
+- angles lie within a full turn, -2 pi to 2 pi;
+- lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
+  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); of
+  quantities that may be negative only the size counts;
+- lengths whose default is zero within 100 m;
+- zero, numbers without a unit, and other quantities whose default is zero are always plausible.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+import warnings
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+Bounds = Literal["any", "nonnegative", "positive"]
+Range = tuple[float, float]
+
+_FACTORS: dict[str, float] = dict.fromkeys(
+    ("m", "kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "m/s^2", "Pa"), 100.0
+)
+"""By how much a value may differ from the default, by unit."""
+_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
+"""Packages between a user and a warning."""
+_OTHER_FACTOR = 1000.0
+_FARTHEST = 100.0
+"""Plausible size in m of a length whose default is zero."""
+_SLIPS = {
+    ("rad", False): "degrees",
+    ("m", False): "mm",
+    ("kg", False): "g",
+    ("s", False): "ms",
+    ("m/s^2", False): "mm/s^2",
+    ("N/m", True): "N/mm",
+    ("N s/m", True): "N s/mm",
+    ("kg/m^3", True): "g/cm^3",
+    ("Pa", True): "MPa",
+    ("Pa s", False): "mPa s",
+    ("kg m^2", False): "kg cm^2",
+}
+"""The unit that was probably meant, by the right one and whether the value is too small."""
+
+
+@runtime_checkable
+class Declared(Protocol):
+    """What is declared of a parameter, as far as it matters here."""
+
+    @property
+    def unit(self) -> str:
+        """Its unit."""
+        ...
+
+    @property
+    def doc(self) -> str:
+        """The quantity in a few words."""
+        ...
+
+    @property
+    def plausible(self) -> Range | None:
+        """Lowest and highest plausible value; None: all are."""
+        ...
+
+
+class ImplausibleValue(UserWarning):
+    """A parameter has a value that is possible but out of its plausible range: probably it is in another unit."""
+
+
+def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
+    """The plausible values of a parameter that declares none; see this module's docstring."""
+    sizes = np.abs(np.asarray(default, dtype=float))
+    sizes = sizes[sizes > 0]
+    if unit == "rad":
+        return -2 * math.pi, 2 * math.pi
+    if unit == "1" or (not sizes.size and unit != "m"):
+        return None
+    factor = _FACTORS.get(unit, _OTHER_FACTOR)
+    largest = factor * float(sizes.max()) if sizes.size else _FARTHEST
+    return (-largest, largest) if bounds == "any" or not sizes.size else (float(sizes.min()) / factor, largest)
+
+
+def warn_implausible(label: str, values: Any, info: Declared) -> None:
+    """Warns once if some values lie out of a parameter's plausible range; zero never does.
+
+    Warns:
+        ImplausibleValue: naming the label, the first such value, the range, and the unit that was probably meant.
+    """
+    x = np.ravel(np.asarray(values, dtype=float))
+    if info.plausible is None:
+        return
+    low, high = info.plausible
+    odd = x[((x <= low) | (x >= high)) & (x != 0)]
+    if odd.size:
+        slip = _SLIPS.get((info.unit, bool(abs(odd[0]) <= abs(low) < high)))
+        hint = f"{slip} instead of {info.unit}?" if slip else f"is it in {info.unit}?"
+        many = f" ({odd.size} of {x.size} values)" if x.size > 1 else ""
+        warnings.warn(
+            f"{label} ({info.doc}) is {odd[0]:g} {info.unit}{many}, out of its plausible range "
+            f"{low:.3g} to {high:.3g}: {hint}",
+            ImplausibleValue,
+            stacklevel=_level_of_user(sys._getframe()),
+        )
+
+
+def _level_of_user(frame: types.FrameType | None) -> int:
+    """How far above a frame the first caller outside of this package is, as `warnings.warn` counts."""
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    return level
