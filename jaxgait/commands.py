@@ -108,10 +108,13 @@ def members(
 
     Raises:
         ParameterError: for names and values that the model does not have.
+        ValueError: if nothing varies.
     """
     typed.starting(model, fixed)
     varied = [] if walking is None else [walking]
-    varied += [grid(axes)] if axes or not varied else []
+    varied += [grid(axes)] if axes else []
+    if not varied:
+        raise ValueError("nothing varies in this scan: give --over NAME=low:high:count, or several --motion")
     return constant(product(*varied), {f"initial.{name}": value for name, value in fixed.items()})
 
 

@@ -39,8 +39,8 @@ def test_settings_axes_and_boxes():
         (["mass=40:100:0"], "at least 1, got '0'"),
         (["mass=40:100:-3"], "at least 1, got '-3'"),
         (["mass=40:100:nan"], "must be finite, got 'nan'"),
-        (["mass=40:100:1"], "no range"),
-        (["mass=40:40:5"], "no range"),
+        (["mass=40:100:1"], "not a range"),
+        (["mass=40:40:5"], "not a range"),
         (["mass=40,,50"], "'' is not a number"),
         (["mass=40,inf"], "must be finite"),
         (["mass=40,heavy"], "'heavy' is not a number"),
@@ -115,7 +115,7 @@ def test_files_to_write_are_checked_before_the_work(tmp_path):
         (pathlib.Path(""), "is a folder"),
         (tmp_path, "is a folder"),
         (file / "x.nc", "cannot write to"),
-        (pathlib.Path("/dev/null"), "no ordinary file"),
+        (pathlib.Path("/dev/null"), "not an ordinary file"),
     ]:
         with pytest.raises(OSError, match=message):
             arguments.to_write(path)

@@ -56,7 +56,7 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("optimize --maximise rho", "not known here: --maximise rho; did you mean --maximize?"),
         ("fly", "not known here: fly; there are run, scan, optimize, motion"),
         ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
-        ("scan bungee", "Missing from jaxgait scan: --over"),
+        ("view", "Missing from jaxgait view"),
     ],
 )
 def test_what_is_no_command_is_one_line(command, said, capsys):

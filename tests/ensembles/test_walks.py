@@ -96,7 +96,7 @@ def test_the_command_line_scans_people(walk_file, tmp_path, capsys):
         (["knee", "--each-stride"], "--each-stride is of one --motion, got 0"),
         (["bungee", "--motion", *REFERENCE_GAITS[:2]], "Bungee is not driven by measured motion"),
         (["knee", "--motion", REFERENCE_GAITS[0], "--each-stride"], "holds no single strides"),
-        (["knee"], "an ensemble needs at least one parameter that varies"),
+        (["knee"], "nothing varies in this scan: give --over"),
     ],
 )
 def test_a_scan_that_cannot_be_is_one_line(arguments, message, capsys):

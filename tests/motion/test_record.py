@@ -108,7 +108,7 @@ def _wrong(record: dict, path: str, value) -> dict:
         ("signals", [], "column signals: expected an object with series"),
         ("signals.knee_rad", None, "column signals.knee_rad: expected a series with a0, a and b"),
         ("signals.knee_rad.a", [1.0], "column signals.knee_rad: expected a and b"),
-        ("signals.hip_y_m.a0", True, "column signals.hip_y_m: a series"),
+        ("signals.hip_y_m.a0", True, "column signals.hip_y_m: expected a series"),
         ("signals.hip_y_m", {"a0": 1.0, "a": [0.0], "b": [0.0]}, "series of 1, 8 harmonics"),
         ("segments", 3, "column segments: expected an object with lengths"),
         ("segments.thigh_m", 417.0, "column segments.thigh_m: expected a length in m"),
