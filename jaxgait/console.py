@@ -95,6 +95,7 @@ def plain(value: Any) -> Any:
         value: numbers, texts, None, paths, arrays and their scalars, and mappings and sequences of these.
 
     Example:
+        >>> from jaxgait.console import plain
         >>> plain({"x": (1.0, float("nan"))})
         {'x': [1.0, None]}
     """
@@ -129,6 +130,7 @@ def usage(text: str) -> str:
         text: what it printed.
 
     Example:
+        >>> from jaxgait.console import usage
         >>> usage("╭─ Invalid choice ─╮ │ invalid choice 'no' │ │ For full helptext, run jaxgait run --help │")
         "invalid choice 'no'; see jaxgait run --help"
     """

@@ -88,7 +88,7 @@ def test_motion_lists_sources(capsys):
         (["optimize", "--over", "damper.k=4e4:1e4"], "low < high"),
         (["optimize", "--json", "."], "is a folder"),
         (["run", "bungee", "--out", "."], "is a folder"),
-        (["scan", "bungee", "--over", "mass=1,2", "--out", "/dev/null"], "no ordinary file"),
+        (["scan", "bungee", "--over", "mass=1,2", "--out", "/dev/null"], "not an ordinary file"),
         (["reproduce", "bungee", "--out", "/dev/null"], "cannot write"),
         (["scan", "bungee", "--over", "mass=1:2:3", "--set", "mass=2"], "--set and to --over"),
         (["scan", "bungee", "--over", "mass=1:2:3", "--over", "ground=1:2:3"], "--over is given twice"),
@@ -224,6 +224,7 @@ def test_models_are_found_by_class_name():
         _ = models.Unicycle
 
 
+@pytest.mark.slow
 def test_a_search_for_the_smallest(tmp_path):
     found = tmp_path / "found.json"
     cli.main(

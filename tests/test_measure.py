@@ -124,13 +124,14 @@ def test_sampling_travels_with_the_run():
     assert run.attrs["samples_per_stride"] == 7 and run.attrs["strides"] == 2
 
 
+@pytest.mark.slow
 def test_peaks_between_samples_are_found():
     fine = ensemble(Creeper(), {"inflow.phase": [0.13, 0.4]}, strides=2, samples=400, observe=["peak_force"])
     coarse = ensemble(Creeper(), {"inflow.phase": [0.13, 0.4]}, strides=2, samples=5, observe=["peak_force"])
     np.testing.assert_allclose(coarse.peak_force, fine.peak_force, rtol=1e-3)  # what the steps of rtol 1e-6 resolve
 
 
-@pytest.mark.parametrize("samples", [5, 20, 40, 100])
+@pytest.mark.parametrize("samples", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 40, 100))])
 def test_the_lowest_point_does_not_depend_on_the_samples(samples):
     """Against the event-located one; the solver's steps miss it by 0.1 mm at most."""
     scan = ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=20.0, samples=samples, observe=["clearance"])

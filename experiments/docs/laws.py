@@ -65,7 +65,7 @@ def _friction(ax: Any) -> None:
     }
     for name, law in laws.items():
         ax.plot(v, law.force(jnp.asarray(v), one)[0], label=name)
-    ax.set(title="friction over velocity", xlabel=axis_label("velocity", "m/s"), ylabel="force / normal force")
+    ax.set(title="friction over velocity", xlabel=axis_label("velocity", "m/s"), ylabel="force over normal force")
     ax.legend(loc="upper right")
 
 
@@ -85,5 +85,5 @@ def _presliding(ax: Any) -> None:
     displacement = 1e3 * dt * np.cumsum(velocity)
     ax.plot(displacement[::80], force[::80], label="Bristle")
     ax.plot(displacement[::80], rigid[::80], "--", color=GREY, lw=1, label="Coulomb")
-    ax.set(title="to and fro", xlabel=axis_label("displacement", "mm"), ylabel="force / normal force")
+    ax.set(title="to and fro", xlabel=axis_label("displacement", "mm"), ylabel="force over normal force")
     ax.legend(loc="center")

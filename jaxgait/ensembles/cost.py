@@ -87,6 +87,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
 
     Example:
         >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles import estimate
         >>> estimate(Bungee(), {"mass": [60.0, 70.0]}, duration=2.0).members
         2
     """
@@ -157,6 +158,7 @@ def duration(seconds: float) -> str:
         seconds: s.
 
     Example:
+        >>> from jaxgait.ensembles.cost import duration
         >>> duration(5400.0)
         '1.5 h'
     """

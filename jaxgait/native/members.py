@@ -62,7 +62,9 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         >>> [round(float(x), 3) for x in angles(jnp.array([0.5, 1.0, 2.0]))]
         [-0.028, -0.1, -0.06]
     """
-    evaluate = lambda program, args: _evaluate(program, args, tuple(assured))
+    whole = lambda program, args: jaxpr_as_fun(program)(*args)
+    parts = lambda program, args: _evaluate(program, args, tuple(assured))
+    evaluate = lambda program, args: (whole if _goes_back(program.jaxpr) else parts)(program, args)
     return made_of(rewritten(function, evaluate, anywhere=True), "looped", function, tuple(assured))
 
 
@@ -75,6 +77,18 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...
         found = _run(equation, [get(v) for v in equation.invars], assured)
         known.update(zip(equation.outvars, found, strict=True))
     return [get(v) for v in jaxpr.outvars]
+
+
+def _goes_back(jaxpr: Any) -> bool:
+    """Whether a program is a derivative in reverse, which goes back through the steps of a solve.
+
+    Equinox's loops count steps for all members together then (`nonbatchable`): such loops are left to XLA.
+    """
+    for e in jaxpr.eqns:
+        found = read(e.primitive.name, e.params, len(e.invars))
+        if e.primitive.name == "nonbatchable" or (isinstance(found, Call) and _goes_back(found.program.jaxpr)):
+            return True
+    return False
 
 
 def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence[Any]:
@@ -163,7 +177,8 @@ def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] = ()) -> list[Seen]:
     """What `looped` makes of the outermost loops of a function; arguments as of `explain`."""
     arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
-    return _seen(jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays), tuple(assured))
+    program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
+    return [Seen("a derivative in reverse")] if _goes_back(program.jaxpr) else _seen(program, tuple(assured))
 
 
 def _seen(program: ClosedJaxpr, assured: tuple[str, ...]) -> list[Seen]:

@@ -136,6 +136,7 @@ def test_retries_that_change_nothing_are_left_out():
     assert [retry.name for retry in implicit.retries("float64")] == ["tighter tolerance"]
 
 
+@pytest.mark.slow
 def test_float32_and_its_distance_to_float64():
     error = float32_error(Oscillator(), {"stiffness": K}, **QUICK, rtol=1e-5, atol=1e-5)
     assert 0 < float(abs(error.x_end).max()) < 1e-4 and error.x_end.attrs["units"] == "m"

@@ -40,6 +40,7 @@ def test_an_error_knows_where_it_is(tmp_path):
     assert str(error) == f"{error.file}, line 3, column b: an empty cell; {error.advice}"
 
 
+@pytest.mark.slow
 def test_memory_is_a_small_multiple_of_the_file(tmp_path):
     raw = b"a,b,c\n" + b"0.123456,7.891011,1.213141\n" * 60_000
     tracemalloc.start()

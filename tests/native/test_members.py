@@ -250,6 +250,17 @@ def test_a_stock_call_of_diffrax(adaptive):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-7 if adaptive else 1e-11)
 
 
+def test_derivatives_in_reverse_are_left_to_xla():
+    def end(rate):
+        field = diffrax.ODETerm(lambda t, y, args: -rate * y)
+        return diffrax.diffeqsolve(field, diffrax.Tsit5(), t0=0.0, t1=1.0, dt0=0.1, y0=jnp.ones(())).ys[0]
+
+    assert explain(end, 1.0).startswith("a kernel of ")
+    assert explain(jax.grad(end), 1.0) == "left to XLA: a derivative in reverse"
+    rates = jnp.linspace(0.5, 2.0, 5)
+    np.testing.assert_allclose(kernel(jax.grad(end))(rates), -np.exp(-rates), rtol=1e-6)
+
+
 def test_what_kernels_cannot_do_is_left_to_xla():
     def large(x):
         body = lambda c: (jnp.sin(c[0]) + x, c[1] + 1)

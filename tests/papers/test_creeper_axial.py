@@ -12,6 +12,7 @@ from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.creeper.artery import Inflow
 from jaxgait.models.creeper.measures import grip_threshold, performance
 from jaxgait.models.creeper.model import Creeper, Pads
+from jaxgait.native import looped
 from jaxgait.parameters import get_parameter, with_parameters
 
 DIGITS = 6e-5  # mm: what we reach where four decimals are printed
@@ -34,6 +35,7 @@ def table():
 
     @jax.jit
     @jax.vmap
+    @looped
     def run(row):
         return performance(with_parameters(Creeper(), dict(zip(names, row, strict=True))), samples=1000)
 
@@ -80,11 +82,13 @@ def test_static_threshold_of_grip_agrees_with_the_drop(table):
     assert table["mu 0.54"].slip > 0.08
 
 
+@pytest.mark.slow
 def test_printed_back_flow():
     steps = jax.jit(performance)(Creeper(inflow=Inflow(backflow="printed"))).steps
     np.testing.assert_allclose(steps * 1e3, [5.9200, 5.9538, 5.9142, 5.9557], atol=DIGITS)
 
 
+@pytest.mark.slow
 def test_memoryless_pads():
     @jax.jit
     @jax.vmap

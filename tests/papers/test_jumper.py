@@ -116,6 +116,7 @@ def test_flight_is_a_parabola_with_constant_angular_momentum(runs, profile):
     assert float(np.ptp(air.angular_momentum.values)) < 1e-6
 
 
+@pytest.mark.slow
 def test_impulses_and_works_balance():
     """Impulse = change of momentum, energy gain = joint work + contact work: integrated along with the state."""
     with precision.use("float64"):

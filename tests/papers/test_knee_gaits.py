@@ -24,6 +24,7 @@ def walked(family, who, k, count):
     return np.stack(path, axis=1)
 
 
+@pytest.mark.slow
 def test_fixed_points_are_what_walks_settle_on_at_the_rate_of_their_multiplier():
     with precision.use("float64"):
         family, who, k = branches.family(lanes=2), np.array([MIDDLE, MIDDLE]), np.array([1.6e4, 1.8e4])

@@ -24,6 +24,7 @@ from jaxgait.ensembles import zipped
 from jaxgait.models.walker.measures import GAIT, RIGID_MEASURES, passing_gait, rolling_gait
 from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
 from jaxgait.models.walker.smooth import Walker
+from jaxgait.native import native
 from jaxgait.parameters import with_parameters
 from jaxgait.registry import experiment_module
 from jaxgait.report import Report
@@ -53,7 +54,7 @@ def gait_and_gradients():
         gait = rolling_gait(with_parameters(model, dict(zip(names, values, strict=True))))
         return jnp.stack([gait.period, gait.step_length, gait.velocity]), gait
 
-    solve = jax.jit(jax.jacfwd(observables, has_aux=True))
+    solve = jax.jit(native(jax.jacfwd(observables, has_aux=True)))
     gradients, gait = solve(VALUES)
     return gait, dict(zip(names, np.asarray(gradients).T, strict=True)), lambda values: solve(values)[1]
 

@@ -34,6 +34,7 @@ def test_hand_written_field_and_jacobian_agree(kind, name):
         np.testing.assert_allclose(np.transpose(columns), J, rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_hand_written_solver_takes_the_same_steps():
     """20 ms after heel strike: the same method and step control, and answers as close as two such solves can be.
 

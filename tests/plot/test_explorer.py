@@ -168,7 +168,7 @@ def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
     monkeypatch.setattr("jaxgait.commands.run", lambda *a: seen.setdefault("call", a) and 0)
     monkeypatch.chdir(tmp_path)
     cli.main(words[1:])
-    model, start, options, out = seen["call"]
+    model, start, options, out, *_ = seen["call"]
     assert (float(model.mass), float(model.stiffness), float(model.rope_length)) == (40.0, 40.0, 28.0)
     assert start is None and out.name == "member_2.nc"
     assert options == {

@@ -102,6 +102,7 @@ class Driven(Model):
         return 10.0
 
 
+@pytest.mark.slow
 def test_stroboscopic_map_of_a_driven_oscillator():
     settings = Smooth(diffrax.Dopri8(scan_kind="lax"), 1e-10, 1e-12, 1e-2, None, 4096)
     strobe, model = StroboscopicMap(settings), Driven()

@@ -93,6 +93,7 @@ def test_the_chain_is_a_model():
     np.testing.assert_allclose(scan.side_drive_gradient.squeeze("parameter"), [slope[0]] * 2, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_chain_ends_with_its_cycle():
     with pytest.warns(IncompleteRun, match="ended early: the cycle is over"):
         run = simulate(CreeperChain(), duration=1.5, samples=30)

@@ -105,6 +105,7 @@ def final(k, mu, rtol=1e-8):
     return jnp.stack([solution.ys["x"][0], solution.ys["y"][0]])
 
 
+@pytest.mark.slow
 def test_forward_gradients_through_contact():
     """Alone, in a batch, and by finite differences."""
     k, mu = jnp.asarray([1e4, 2e4]), jnp.asarray([0.6, 0.3])

@@ -117,7 +117,10 @@ def test_error_follows_the_tolerance():
     assert 1.5 < many / few < 5.0  # 10^(5 / 8) = 4.2
 
 
-@pytest.mark.parametrize("adjoint", [diffrax.ForwardMode(), diffrax.RecursiveCheckpointAdjoint()])
+REVERSE = pytest.param(diffrax.RecursiveCheckpointAdjoint(), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("adjoint", [diffrax.ForwardMode(), REVERSE])
 def test_derivatives(adjoint):
     """Of x(t) = 1 / (1 / x0 + sin t) at a sample within a step."""
     field = lambda t, x, _: -jnp.cos(t) * x * x

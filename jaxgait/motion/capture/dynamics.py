@@ -242,8 +242,7 @@ def labelled(found: Dynamics) -> xr.Dataset:
         `moment` in Nm/kg and `power` in W/kg over (joint, percent), and `stride_moment` and `stride_power` over
         (stride, joint, percent), the coordinate `stride` being the heel strike in s.
 
-    Example:
-        >>> labelled(walk.dynamics).moment.sel(joint="knee").max()
+    `labelled(walk.dynamics).moment.sel(joint="knee").max()` is the largest moment at the knee.
     """
     shown = {}
     for word, names, unit in (("moment", MOMENTS, "N m/kg"), ("power", POWERS, "W/kg")):

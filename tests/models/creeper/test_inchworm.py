@@ -55,6 +55,7 @@ def test_section_forces_balance_the_rear_unit(four):
     assert float(rear) == pytest.approx(float(four.actuator_force[index, -1]), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_more_units_need_less_grip():
     weak = {"robot.pads.friction_high": 0.4}
     run = jax.jit(lambda worm: performance(worm, cycles=2).slip)

@@ -84,6 +84,7 @@ def test_tracking_holds_the_motion_for_a_stride(exo):
         np.testing.assert_allclose(data[name], expected[name], rtol=0, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_tracking_pulls_a_perturbed_start_back(exo):
     start = exo.initial_state()
     data = run(exo, start._replace(x=start.x * 1.02), duration=0.5)
@@ -198,6 +199,7 @@ def test_an_ensemble_is_the_loop(exo):
         np.testing.assert_allclose(together[i], one(scale), rtol=1e-11, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_single_precision_is_a_choice(exo):
     data = simulate(exo, duration=0.2, samples=4, precision="float32", rtol=1e-5, atol=1e-5)
     assert data.x.dtype == np.float32
@@ -209,6 +211,7 @@ def test_joined_amplitudes_are_the_defaults():
     np.testing.assert_allclose(joined_amplitudes(0.28, gait.phase), gait.amplitude, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_table_of_ones_own():
     links = [Link(0, (1.0, 2.0), (0.5, 1.0), length=0.6), Link(1, (3.0, 1.0, 0.5), (0.2, 0.6, 1.0), length=0.4)]
     gait = WalkingGait(amplitude=np.array([0.2, 0.1]), phase=np.zeros(2), roles=(STANCE_SHANK, TORSO))

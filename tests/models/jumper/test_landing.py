@@ -79,6 +79,7 @@ def test_landings_that_cannot_be_are_refused(jumper, aloft):
         with_landing(jumper, aloft, Absorption(duration=-0.1))
 
 
+@pytest.mark.slow
 def test_a_flight_is_no_landing(aloft):
     with pytest.raises(ValueError, match="there is no landing"):
         assess_landing(aloft, mass=70.0)

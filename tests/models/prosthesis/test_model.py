@@ -211,6 +211,7 @@ def _energy(leg, t, y):
     return lagrange.energy(_lagrangian(leg), q, qd) + spring + ankle
 
 
+@pytest.mark.slow
 def test_energy_is_conserved_and_both_forms_agree_in_free_swing():
     leg, redundant = _free_leg(), ProsthesisMultipliers(_free_leg(), baumgarte=0.0)
     start = leg.initial_state()

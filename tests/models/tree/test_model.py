@@ -116,6 +116,7 @@ def box(**options):
     return TreeModel([body], contacts=contacts, **options)
 
 
+@pytest.mark.slow
 def test_a_dropped_box_comes_to_rest_with_its_weight_carried():
     run = simulate(box(start={"box.z": 0.12}, span=0.6), samples=60)
     assert run.status == 0

@@ -9,6 +9,7 @@ from jaxgait import ensemble, precision, simulate
 from jaxgait.measure import Measures
 from jaxgait.models.walker.measures import RIGID_MEASURES
 from jaxgait.models.walker.rigid import SWING, RigidWalker
+from jaxgait.native import looped
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
@@ -39,7 +40,7 @@ def walks():
         fell = jax.vmap(walker.fell)(every.y)
         return trajectory, MEASURES(Run(walker, trajectory, sampling)), every, amounts, energy, fell
 
-    found = jax.tree.map(np.asarray, jax.jit(jax.vmap(both))(changes))
+    found = jax.tree.map(np.asarray, jax.jit(jax.vmap(looped(both)))(changes))
     return {name: jax.tree.map(lambda a, i=i: a[i], found) for i, name in enumerate(WALKERS)}
 
 
