@@ -114,6 +114,7 @@ def _takes_data(mujoco):
     return "qM" not in dir(mujoco.MjData)
 
 
+@pytest.mark.slow
 def test_scipy_follows_the_axial_motion():
     robot = Creeper()
     field = jax.jit(lambda t, y: jnp.stack(robot.vector_field(t, CreeperState(*y))))

@@ -45,6 +45,7 @@ def run_there(rtol):
     return np.degrees(angle)
 
 
+@pytest.mark.slow
 def test_five_strides():
     here = run_here(1e-6)
     assert np.ptp(here) > 60.0

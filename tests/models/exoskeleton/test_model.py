@@ -111,6 +111,7 @@ def test_angular_momentum_changes_by_the_moment_of_the_ground(exo):
     np.testing.assert_allclose(velocity, vectors.centre_of_mass(exo.chain, y.v), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_spherical_forward_dynamics_away_from_the_vertical(exo):
     """All elevations lowered by 0.75 rad: a regular variant that angles can integrate, in windows of 0.1 s."""
 
