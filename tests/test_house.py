@@ -117,6 +117,7 @@ COVERED = {
     "fields.py": "test_parts.py",
     "plausible.py": "test_parameters.py",
     "models/prosthesis/energetics.py": "models/prosthesis/test_model.py",
+    "models/prosthesis/fitting.py": "models/prosthesis/test_model.py",
     "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
     "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",

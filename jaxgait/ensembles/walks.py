@@ -43,7 +43,7 @@ def people(
     Raises:
         ParameterError: for no motions, and for a model that motion does not drive.
         MotionFormatError: for a file that cannot be used.
-        FileNotFoundError: for a name that is no file and no embedded gait.
+        FileNotFoundError: for a name that is neither a file nor an embedded gait.
     """
     if isinstance(motions, str) or not motions:
         raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {motions!r}")
@@ -56,7 +56,7 @@ def people(
 def single_strides(
     model: Model, motion: str | Sequence[GaitDrive], *, then: Callable[[Model], Model] = lambda leg: leg
 ) -> tuple[Model, Members]:
-    """The model driven by each kept stride of one person's walk, as if it were repeated for ever.
+    """The model driven by each kept stride of one person's walk, as if it were repeated indefinitely.
 
     Args:
         model: one that measured motion can drive.

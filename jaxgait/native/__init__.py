@@ -17,7 +17,7 @@ every member is a thread of such a kernel.
     machine     its machine code
     disk        what was compiled, for the next process
     identity    what a function is, so that its program is found there without tracing
-    facts, surroundings  what is told of code, and of what surrounds it
+    facts, surroundings  facts about code, and about what surrounds it
     stored      programs, compiled or found
     calls       how XLA calls it
     primitives  what JAX's loops, branches and calls are made of, in all its versions

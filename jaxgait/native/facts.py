@@ -1,4 +1,4 @@
-"""What is told of code, which never changes: what it does, and the names that it uses.
+"""Facts about code that never change: what it does, and the names that it uses.
 
 See `jaxgait.native.identity`.
 """
@@ -15,11 +15,11 @@ _BY_TEXT = ("__import__", "compile", "eval", "exec", "import_module")
 _BY_NAME = ("globals", "locals", "vars")
 _OUTSIDE = ("environ", "getenv", "input", "open", "read_bytes", "read_text")
 ELSEWHERE = frozenset([*_BY_TEXT, *_BY_NAME, *_OUTSIDE])
-"""Names by which code of a user's own may look at what is not told here."""
+"""Names by which a user's code may reach what these facts do not cover."""
 
 
 class Facts(NamedTuple):
-    """What is told of code, which never changes."""
+    """Facts about one code object, which never change."""
 
     code: types.CodeType
     digest: str
@@ -36,7 +36,7 @@ _told: dict[int, Facts] = {}
 
 @no_type_check
 def facts(code: types.CodeType) -> Facts:
-    """What is told of code, nested functions included."""
+    """The facts about a code object, nested functions included."""
     if id(code) not in _told:
         codes = list(_codes(code))
         steps = [list(dis.get_instructions(one)) for one in codes]

@@ -14,7 +14,8 @@ import pytest
 from numpy import cos, sin
 
 from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, jacobian, matrices, parts
-from jaxgait.models.prosthesis.model import KneeState, Prosthesis
+from jaxgait.models.prosthesis.leg import KneeState
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import with_parameters
 
 RTOL = 1e-13  # rounding of sums of a few terms, relative to the largest entry

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from experiments.benchmarks import cpp, knee
-from jaxgait.models.prosthesis.model import KneeState, Prosthesis, parameter_set
+from jaxgait.models.prosthesis.leg import KneeState
+from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.smooth import Smooth, integrate
 

@@ -12,7 +12,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import fourbar
-from jaxgait.models.prosthesis.model import KneeState, Prosthesis
+from jaxgait.models.prosthesis.leg import KneeState
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import FourierSeries, GaitDrive
 from jaxgait.parameters import with_parameters
 

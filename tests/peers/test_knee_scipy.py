@@ -8,7 +8,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxgait
-from jaxgait.models.prosthesis.model import KneeState, Prosthesis
+from jaxgait.models.prosthesis.leg import KneeState
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.rosenbrock import Rodas4, Rodas5P, Ros4
 

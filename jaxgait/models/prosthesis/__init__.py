@@ -7,7 +7,8 @@ EXPERIMENTS = ("knee", "knee-gaits")
 
 __getattr__ = lazy(
     __name__,
-    model="Prosthesis parameter_set with_drive",
+    model="Prosthesis parameter_set",
+    fitting="with_drive",
     leg="BristleState KneeState SocketState",
     parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",
     measures="MEASURES curves",

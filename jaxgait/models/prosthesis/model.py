@@ -31,7 +31,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -57,9 +56,8 @@ from jaxgait.models.prosthesis.parts import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
-from jaxgait.motion.stride import Person
 from jaxgait.native import kept
-from jaxgait.parameters import ParameterError, part, with_parameters
+from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
 
 
@@ -165,7 +163,9 @@ class Prosthesis(Model):
         return 20.0 * self.period
 
     def driven(self, drive: GaitDrive) -> Prosthesis:
-        """The leg driven by another measured stride; see `with_drive`."""
+        """The leg driven by another measured stride; see `jaxgait.models.prosthesis.fitting.with_drive`."""
+        from jaxgait.models.prosthesis.fitting import with_drive
+
         return with_drive(self, drive)
 
     def hip(self, t: Scalar) -> HipMotion:
@@ -384,88 +384,6 @@ class Prosthesis(Model):
                 f"Prosthesis.socket.load_share needs a measured ground reaction, which the drive {self.drive.name!r} "
                 "lacks: set it to 0, or give the stride the columns ground_x_N and ground_y_N"
             )
-
-
-FITTED_DEPTH = 0.005
-"""How much deeper in m a leg that is fitted to a person is set.
-
-The middle of the shallowest range of depths at which all of four measured people walk for ten strides, in steps of
-1 mm: 4 to 6 mm (10 to 12 mm is next, between them one folds). The floor yields by as much, 6 mm, under the mean load
-of the stance (0.7 body weights on 1e5 N/m), and knees follow those of their persons better than at 10 mm.
-"""
-LANDING_SHARE = 0.1
-"""Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
-
-
-@float64_default
-def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
-    """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
-
-    Subjects differ by centimetres of leg, and the walk changes within millimetres of hip height: too high, and the leg
-    never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the ankle of the
-    straight leg is in the floor in the deepest tenth (`LANDING_SHARE`) of the stride. It asks the new stride only for
-    hip height and thigh angle, and not for a knee angle, which depends on where markers sat. All embedded gaits walk
-    with it; some millimetres of `height_offset` remain to be tuned. A drive that knows who walked fits the leg to that
-    person first (see `fitted`).
-
-    Args:
-        model: the leg with the drive that it goes well with.
-        drive: the new one.
-    """
-    driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive))
-    deeper = 0.0 if drive.person is None else FITTED_DEPTH
-    rise = straight_ankle_height(driven) - straight_ankle_height(model) + deeper
-    return with_parameters(driven, {"height_offset": float(model.height_offset - rise / model.hip_lift)})
-
-
-REFERENCE_MASS = 85.07
-REFERENCE_PERSON = Person(thigh=0.4175, shank=0.4151, mass=REFERENCE_MASS)
-"""The person of the default drive (rajagopal_1.26ms), whom the parameter sets fit."""
-
-
-@float64_default
-def fitted(leg: Prosthesis) -> Prosthesis:
-    """The leg cut to the person of its drive; unchanged if the drive does not say who walked.
-
-    The socket's thigh and the pylon become longer or shorter by as much as that person's thigh and shank differ from
-    those of `REFERENCE_PERSON`; knee, foot and their masses are parts from a shelf. The residual thigh scales with the
-    person's mass, if that is known, and its moment of inertia with mass and length squared.
-    """
-    person, s, m = leg.drive.person, leg.segments, leg.masses
-    if person is None:
-        return leg
-    thigh = float(s.thigh) + float(person.thigh) - REFERENCE_PERSON.thigh
-    shank = float(s.shank) + float(person.shank) - REFERENCE_PERSON.shank
-    heavier = 1.0 if person.mass is None else float(person.mass) / REFERENCE_MASS
-    changes = {
-        "segments.thigh": thigh,
-        "segments.shank": shank,
-        "masses.thigh": float(m.thigh) * heavier,
-        "masses.inertia_thigh": float(m.inertia_thigh) * heavier * (thigh / float(s.thigh)) ** 2,
-    }
-    return with_parameters(leg, changes)
-
-
-@float64_default
-def straight_ankle_height(leg: Prosthesis) -> float:
-    """Height in m of the ankle above the floor, were the knee straight, at the deepest `LANDING_SHARE` of the stride.
-
-    Negative: a leg that walks is not straight all the time.
-    """
-    leg = precision.cast(leg)
-    ankle = straight_ankle(leg)
-    height = lambda hip: hip.hip_y.value + added(down(hip.thigh.value), ankle).y
-    heights = jax.vmap(lambda t: height(leg.hip(t)))(jnp.linspace(0.0, leg.period, 200, endpoint=False))
-    return float(np.quantile(np.asarray(heights), LANDING_SHARE))
-
-
-@float64_default
-def straight_ankle(leg: Prosthesis) -> Vec:
-    """The ankle from the hip in m, were the knee straight, in the frame of the thigh."""
-    k, s = leg.linkage, leg.segments
-    knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
-    shank = added(knee.CD, bolted(-k.gamma2))
-    return s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
 
 
 FOLD_MARGIN = 1e-6

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.prosthesis.model import POINTS, Prosthesis, straight_ankle
+from jaxgait.models.prosthesis.fitting import straight_ankle
+from jaxgait.models.prosthesis.leg import POINTS
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc, ghost, rod, tapered
 from jaxgait.plot.style import BLUE, FAILED, GREEN, GREY, ORANGE
 

@@ -12,18 +12,11 @@ from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import fourbar
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.prosthesis.fitting import FITTED_DEPTH, REFERENCE_PERSON, straight_ankle_height, with_drive
 from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
-from jaxgait.models.prosthesis.model import (
-    FITTED_DEPTH,
-    REFERENCE_PERSON,
-    KneeState,
-    Prosthesis,
-    SocketState,
-    parameter_set,
-    straight_ankle_height,
-    with_drive,
-)
+from jaxgait.models.prosthesis.leg import KneeState, SocketState
+from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
