@@ -147,7 +147,7 @@ def usage(text: str) -> str:
 
 
 def _unknown(words: Sequence[str], text: str) -> str:
-    """What is said of words that are no command, option or value, with what the text about them offers instead."""
+    """The message for words that are not a command, option or value, with what the parser offers instead."""
     what = f"not known here: {' '.join(words)}"
     near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
     some = re.search(r"Available subcommands: ([\w, -]+)", text)

@@ -320,7 +320,7 @@ class Bracket(NamedTuple):
 
     left: Any
     f_left: Any
-    """Value there, halved whenever this end stays (Illinois), so that it does not stay for ever."""
+    """Value there, halved whenever this end stays (Illinois), so that it does not stay indefinitely."""
     right: Any
     f_right: Any
 

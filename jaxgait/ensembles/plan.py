@@ -3,7 +3,7 @@
 A block is a rectangle of the box of members; its results are a pure function of its `Task`, on any machine.
 
 Members are not sorted by cost: on CPUs a member that is done leaves its lane to the next one (`jaxgait.native`). In the
-order in which they come that is as fast as vectors of members sorted by their true cost, which nobody knows beforehand:
+order in which they come that is as fast as vectors of members sorted by their true cost, which is not known beforehand:
 0.97 to 1.36 times as fast, and 1.07 to 1.40 times as fast as vectors in that order (bungee 256, creeper 128, knee 64,
 knee's k and c 128 members, one process, interleaved).
 """

@@ -307,7 +307,7 @@ def _tree(x: Any) -> ast.AST | None:
 
 
 def _lambda(x: types.FunctionType) -> ast.AST:
-    """The lambda by itself, not the statement around it; of two on one line nobody can tell which it is."""
+    """The lambda by itself, not the statement around it; of two on one line it is not known which it is."""
     whole = ast.parse("".join(inspect.findsource(x)[0]))
     (found,) = (n for n in ast.walk(whole) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
     return found

@@ -110,7 +110,7 @@ class HipMotion(NamedTuple):
 
 @float64_default
 class GaitDrive(eqx.Module):
-    """One measured stride of one leg in the sagittal plane, heel strike to heel strike, repeated for ever.
+    """One measured stride of one leg in the sagittal plane, heel strike to heel strike, repeated indefinitely.
 
     x is forward, y up, the floor is y = 0. Angles in rad: thigh from the downward vertical (positive: forward), knee
     flexion positive, ankle dorsiflexion positive (foot against shank). `hip_x` is the hip's progression less `speed *

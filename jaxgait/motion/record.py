@@ -251,7 +251,7 @@ def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:
 
 
 def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[Stride]:
-    """The kept strides of a record, each for itself; empty if it has none."""
+    """The kept strides of a record, one by one; empty if it has none."""
     kept = [s for s in record.get("strides", ()) if "signals" in s]
     return [_sampled(s["signals"], s["period_T_s"], s["speed_m_s"], record, file) for s in kept]
 

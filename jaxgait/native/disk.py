@@ -128,7 +128,7 @@ def largest() -> int:
     """Bytes that are kept at most; files unused for longest go first.
 
     Raises:
-        ValueError: if JAXGAIT_CACHE_GB is no positive number.
+        ValueError: if JAXGAIT_CACHE_GB is not a positive number.
     """
     chosen = os.environ.get("JAXGAIT_CACHE_GB", "")
     try:

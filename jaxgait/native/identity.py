@@ -1,4 +1,4 @@
-"""What a function is, told without running it: two with the same identity trace to the same program.
+"""What a function is, found without running it: two with the same identity trace to the same program.
 
 A program on disk that is to be found without tracing needs a name that holds everything it depends on. That is read off
 the objects in memory, which are what will run, wherever they were defined: bytecode and constants of functions, what
@@ -7,7 +7,7 @@ their bytes. Code of this package counts by its files, too, and its compiler (th
 by its files' sizes and times of change, by functions of others that were put into it, and by everything that is
 installed; then come JAX's settings and the environment variables that JAX and equinox read.
 
-Whatever cannot be told has no identity: such programs are traced. That is what has a state of its own (a lock, an open
+What cannot be found out has no identity: such programs are traced. That is what has a state of its own (a lock, an open
 file, a generator, a traced value, a function with a cache), and in code of a user's own whatever may look elsewhere:
 `eval`, `open`, names worked out at run time, modules that are handed on as a whole, random numbers, the clock, any
 module of Python that is not known to be pure, any library that is not known to be.

@@ -45,7 +45,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     as they are.
 
     Args:
-        function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
+        function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.
         assured: see `jaxgait.native.native`.
 
     Examples:

@@ -5,7 +5,7 @@ this repeats whole subexpressions, each of which repeats others: the 1.2 MB prog
 became 28 MB and took minutes to compile (jaxlib 0.10; `optimization_barrier` has no effect on CPUs). Only operations
 that count as expensive are never repeated, and a division is the cheapest of them.
 
-Solvers use it where they know what is shared, for whoever compiles them with XLA alone; `native` takes it out again. It
+Solvers use it where they know what is shared, for programs that XLA alone compiles; `native` takes it out again. It
 is a primitive of its own, the identity for every transformation; only what it becomes on a CPU is a division.
 """
 

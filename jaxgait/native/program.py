@@ -25,8 +25,8 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     CPUs nothing is changed.
 
     Args:
-        function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants. It may hold loops and
-            branches.
+        function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants. It may hold loops
+            and branches.
         assured: beginnings of the messages of checks (`equinox.error_if`) that the caller has made sure of: they are
             left out, see `jaxgait.native.checks`.
 

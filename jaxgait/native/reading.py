@@ -158,7 +158,7 @@ class Reader:
         return self._memory(aval, i, result)
 
     def memory(self, aval: Any, result: int | None) -> Place:
-        """An array that is no operand: a result, or the loop's own, which lies on the stack."""
+        """An array that is not an operand: a result, or the loop's own, which lies on the stack."""
         if str(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
         found = self._memory(aval, None, result)
@@ -183,7 +183,7 @@ class Reader:
     def array(self, x: Any) -> np.ndarray:
         """An array that is known."""
         if isinstance(x, Tracer):
-            raise Unsupported("an array from outside of the loop that is no operand")
+            raise Unsupported("an array from outside of the loop that is not an operand")
         whole = np.asarray(x)
         if whole.size > SMALL:
             raise Unsupported(f"a constant array of {whole.size} numbers")
@@ -316,7 +316,7 @@ class Reader:
         memory = self.code.memories[place.memory]
         memory.version = next(self._versions)
         if memory.result is None and not memory.own:
-            raise Unsupported("a large array that is changed, but is no carried value")
+            raise Unsupported("a large array that is changed, but is not a carried value")
         return place._replace(version=memory.version)
 
     # --- programs -----------------------------------------------------------------------------------------------------

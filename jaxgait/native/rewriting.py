@@ -24,7 +24,7 @@ def rewritten(
     Where JAX has other forms than those known nothing is changed.
 
     Args:
-        function: to pytrees of arrays, from any pytrees: leaves that are no arrays are constants.
+        function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.
         evaluate: results of a program, from the program and its inputs.
         anywhere: whether what it makes runs on all devices; if not, nothing is changed on others than CPUs, and where
             XLA's interface for calls has another form than that known.

@@ -175,7 +175,7 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     """The same function, compiled with `native` for every new structure of its arguments, or taken from disk.
 
     Args:
-        function: see `native`; leaves of its arguments that are no arrays must be hashable.
+        function: see `native`; leaves of its arguments that are not arrays must be hashable.
         assured: see `native`.
 
     Examples:

@@ -1,4 +1,4 @@
-"""What surrounds a function whose identity is told: settings, libraries, files of this package, whose code is whose.
+"""What surrounds a function whose identity is wanted: settings, libraries, files of this package, whose code is whose.
 
 See `jaxgait.native.identity`.
 """
@@ -44,7 +44,7 @@ LIBRARIES = frozenset(["diffrax", "equinox", "jax", "jaxlib", "jaxtyping", "line
 LIBRARIES |= {"scipy", "typing_extensions"}
 """Libraries that do the same at all times, but for random numbers of NumPy and SciPy."""
 OUTSIDE = ("open", "os.listdir", "os.scandir", "socket.connect", "subprocess.Popen")
-"""Events of Python by which a function may learn what is not told here."""
+"""Events of Python by which a function may learn what is not covered here."""
 
 ROOM = __name__.rpartition(".")[0]
 PACKAGE = __name__.partition(".")[0]
@@ -55,7 +55,7 @@ _NOT_READ = ("cache", "log", "dump", "traceback", "explain", "pgle")
 
 
 class Unidentified(Exception):
-    """Something of which cannot be told what it holds."""
+    """Something whose contents cannot be found out."""
 
 
 @contextlib.contextmanager

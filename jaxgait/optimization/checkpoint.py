@@ -52,9 +52,9 @@ class Checkpoint:
             head = json.loads(lines[0])
             rows = [json.loads(line) for line in lines[1:] if line.endswith("\n")]  # the last one may be cut off
         except ValueError as error:
-            raise ValueError(f"{path} is no checkpoint of a search: {error}") from error
+            raise ValueError(f"{path} is not a checkpoint of a search: {error}") from error
         if not isinstance(head, dict) or head.keys() != self._head.keys():
-            raise ValueError(f"{path} is no checkpoint of a search: give another file")
+            raise ValueError(f"{path} is not a checkpoint of a search: give another file")
         differs = [name for name in head if head[name] != self._head[name]]
         if differs:
             raise ValueError(

@@ -83,8 +83,8 @@ def optimize(
         The best point over all starts that keeps the limits, with the history of each.
 
     Raises:
-        ParameterError: for unknown parameters, bounds that are no interval, starts outside them.
-        TypeError: for anything but a model, an objective that is no function, and none or two of them.
+        ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
+        TypeError: for anything but a model, an objective that is not a function, and none or two of them.
         ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number, and a
             checkpoint of another search.
         jaxgait.outcome.NoResult: if every trajectory of every start failed, or no start came within the limits.

@@ -57,7 +57,7 @@ def at_least(what: Objective, value: float | int) -> Limit:
     """The limit ``what >= value``, the value in the unit of the measure.
 
     Raises:
-        jaxgait.parameters.ParameterError: for a value that is no finite number.
+        jaxgait.parameters.ParameterError: for a value that is not a finite number.
 
     Examples:
         >>> from jaxgait.optimization.goals import at_least
@@ -72,7 +72,7 @@ def at_most(what: Objective, value: float | int) -> Limit:
     """The limit ``what <= value``, the value in the unit of the measure.
 
     Raises:
-        jaxgait.parameters.ParameterError: for a value that is no finite number.
+        jaxgait.parameters.ParameterError: for a value that is not a finite number.
 
     Examples:
         >>> from jaxgait.optimization.goals import at_most
@@ -144,7 +144,7 @@ class Goal:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Of objective and limited measures; empty for functions, whose unit nobody states."""
+        """Of objective and limited measures; empty for functions, whose unit is not stated."""
         return tuple(getattr(m, "unit", "") for m in self.measures)
 
     @property

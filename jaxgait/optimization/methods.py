@@ -66,7 +66,7 @@ RESTORING = 6
 
 @dataclass(frozen=True)
 class Settings:
-    """What a method is told."""
+    """What a method is given."""
 
     sign: float
     """1 to maximise, -1 to minimise."""

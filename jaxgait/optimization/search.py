@@ -250,7 +250,7 @@ class Search:
         """Why a start did not get anywhere."""
         if not status:
             return "the objective or its slope is not finite at its start"
-        said = "is no stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
+        said = "is not a stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
         return f"the run at its start {said}"
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:

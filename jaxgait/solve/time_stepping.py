@@ -10,7 +10,7 @@ with the contact rows W = [W_N; W_T], their time derivatives What, Newton's rest
 first order in dt. A mechanism takes part by telling its inertia, forces and contacts
 (`jaxgait.kinds.NonsmoothModel`).
 
-`TimeStepping` is the scheme that drivers use; `march` is the same steps for whoever wants every one of them.
+`TimeStepping` is the scheme that drivers use; `march` is the same steps for those who want every one of them.
 
 Touching and leaving (`jaxgait.kinds.ObservedContacts`) are known to a step, without bounces: a foot that touches again
 sooner than the model's `separation` has not left. Both are known once that time is over, so that a foot that left just

@@ -121,7 +121,7 @@ def test_a_search_is_continued_from_its_file(tmp_path):
     with pytest.raises(ValueError, match="checkpoint of another search: seed"):
         optimize(Oscillator(), **request, seed=1)
     file.write_text("{}\n")
-    with pytest.raises(ValueError, match="no checkpoint of a search"):
+    with pytest.raises(ValueError, match="not a checkpoint of a search"):
         optimize(Oscillator(), **request)
 
 

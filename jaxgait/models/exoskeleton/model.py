@@ -134,7 +134,7 @@ class Exoskeleton(Model):
     """Link that takes each link's part after a step; the partner of link 1 brings the next foot to the ground."""
     dimension: int = eqx.field(static=True, default=3)
     mode: str = eqx.field(static=True, default="literal")
-    """literal: one foot is the base for ever, as the formulas say; gait: the legs exchange roles every T/2."""
+    """literal: one foot is always the base, as the formulas say; gait: the legs exchange roles every T/2."""
 
     scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {

@@ -51,7 +51,7 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float =
 
 
 def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = CUTOFF):
-    """Zero-lag Butterworth of fourth order (second order, forward and backward), every stretch between gaps for itself.
+    """Zero-lag Butterworth of fourth order (second order, forward and backward), every stretch between gaps separately.
 
     The design frequency is raised by 1/0.802, so that both passes together have the cut-off (Winter 2009, eq. 3.9).
 

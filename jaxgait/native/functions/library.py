@@ -41,7 +41,7 @@ def _limbs(x: Array) -> list[Array]:
     f = format_of(x)
     mantissa = (bits(x) & ((1 << f.mantissa) - 1)) | (1 << f.mantissa)
     exponent = (lax.shift_right_logical(bits(x), jnp.full_like(mantissa, f.mantissa)) & 0x7FF) - (f.bias + f.mantissa)
-    first = exponent + (2 * LIMB - 2)  # the first bit of 2/pi whose product is no multiple of 4
+    first = exponent + (2 * LIMB - 2)  # the first bit of 2/pi whose product is not a multiple of 4
     words = lax.dynamic_slice(jnp.asarray(LIMBS), (lax.shift_right_logical(first, jnp.full_like(first, 5)),), (7,))
     shift = first & (LIMB - 1)
     pairs = [lax.shift_left(words[i], jnp.full_like(first, LIMB)) | words[i + 1] for i in range(6)]

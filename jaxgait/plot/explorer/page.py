@@ -46,11 +46,11 @@ class Explorer:
     rows: Table | None
     """All members; None for a single run."""
     made: Recipe | None
-    """What runs a member again; None if nobody knows."""
+    """What runs a member again; None if that is not known."""
     runs: dict[int, xr.Dataset]
     """By number of the member, those whose motion is in the page, as `simulate` returns them."""
     header: dict[str, Any]
-    """What the page is told beside members and motions."""
+    """What the page is given beside members and motions."""
 
     @property
     def html(self) -> str:
@@ -83,7 +83,7 @@ class Explorer:
             member: its number.
 
         Raises:
-            ValueError: if nobody knows how to run it.
+            ValueError: if it is not known how to run it.
         """
         if self.made is None:
             raise ValueError(self.header["why"])
@@ -138,14 +138,14 @@ def explore(
         model: what was run; None: made from the attributes of the scan.
         measure: what colours the map and decides which member is best; the first measure if None.
         members: how many members play at most.
-        say: is told what is simulated, and why nothing plays if that is so.
+        say: called with what is simulated, and with why nothing plays if nothing does.
 
     Returns:
         A page: `save` writes it, a notebook shows it.
 
     Raises:
         FileNotFoundError: for a file that is not there.
-        ValueError: for something that is no scan, one without members, an unknown measure; for a run of a mechanism
+        ValueError: for something that is not a scan, one without members, an unknown measure; for a run of a mechanism
             without a scene.
     """
     checks.count("members", members, least=0)
@@ -202,7 +202,7 @@ def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
 
 
 def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
-    """What runs the members again, or why nobody knows."""
+    """What runs the members again, or why that is not known."""
     if model is None and "model" not in scan.attrs:
         return (
             None,

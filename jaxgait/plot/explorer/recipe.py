@@ -177,7 +177,7 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
         return xr.open_zarr(place) if place.is_dir() else xr.open_dataset(place, engine="h5netcdf")
     except Exception as error:  # what these readers raise for a file of another kind is not theirs to choose
         kind = "Zarr store" if place.is_dir() else "NetCDF-4 file"
-        raise ValueError(f"{place} is no result that can be shown: it is no readable {kind} ({error})") from error
+        raise ValueError(f"{place} is not a result that can be shown: it is not a readable {kind} ({error})") from error
 
 
 def _count(scan: xr.Dataset, dims: Sequence[str]) -> int:

@@ -14,14 +14,14 @@ LOOPBACK = "127.0.0.1"
 
 
 def serve(page: Explorer, port: int = 0) -> None:
-    """Serves a page on this machine, and to nobody else, until it is interrupted; says where.
+    """Serves a page on this machine alone until it is interrupted; prints its address.
 
     Args:
         page: of a scan.
         port: where it listens; 0: any that is free.
 
     Raises:
-        ValueError: if nobody knows how to run its members.
+        ValueError: if it is not known how to run its members.
     """
     with server(page, port) as running:
         print(f"http://{LOOPBACK}:{running.server_port}/ shows it; Ctrl-C ends this", flush=True)
@@ -39,7 +39,7 @@ def server(page: Explorer, port: int = 0) -> HTTPServer:
         port: where it listens; 0: any that is free.
 
     Raises:
-        ValueError: if nobody knows how to run its members.
+        ValueError: if it is not known how to run its members.
     """
     if page.made is None or page.header["why"]:
         raise ValueError(f"nothing to serve beyond the page itself: {page.header['why'] or 'it has no members'}")

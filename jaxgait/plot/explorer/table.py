@@ -110,7 +110,7 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
         dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "sample", "event")]
     if not dims:
-        raise ValueError("nothing to explore: this is no scan, no results run along members")
+        raise ValueError("nothing to explore: this is not a scan, no results run along members")
     return tuple(dims)
 
 
