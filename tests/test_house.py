@@ -155,7 +155,6 @@ COVERED = {
     "native/stored.py": "native/test_disk.py",
     "native/surroundings.py": "native/test_identity.py",
     "outcome.py": "ensembles/test_ensemble.py",
-    "plot/designs.py": "test_optimizing.py",
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
     "solve/dense.py": "solve/test_verner.py",

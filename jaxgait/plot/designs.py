@@ -22,14 +22,20 @@ _WIDEST = 100.0
 """Largest change in percent that is drawn."""
 
 
-def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]]) -> Figure:
+def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr.DataArray | None = None) -> Figure:
     """Where every start began, what it looked at and where it ended; over one parameter, or every pair of up to four.
 
     Args:
         found: result of a search.
         bounds: of the box, by name.
+        scan: the objective over a grid of two of the parameters, in its own unit, drawn behind their paths.
+
+    Raises:
+        ValueError: for a scan that is not over two of the parameters.
     """
     names = list(found.best)[:4]
+    if scan is not None and (scan.ndim != 2 or not set(scan.dims) <= set(names)):
+        raise ValueError(f"scan must be over two of {', '.join(names)}, it is over {', '.join(map(str, scan.dims))}")
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(names[0], None)]
     with style():
         columns = min(len(pairs), 3)
@@ -38,7 +44,7 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]]) -> Figure:
         for ax in axes.flat[len(pairs) :]:
             ax.set_visible(False)
         for ax, (a, b) in zip(axes.flat, pairs, strict=False):
-            points = _path(ax, found, a, b)
+            points = _path(ax, found, a, b, scan if scan is not None and {a, b} == set(scan.dims) else None)
             _span(ax, bounds, a, b)
             ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
             ax.set_ylabel("objective" if b is None else axis_label(b, found.history[b].attrs["units"]))
@@ -47,8 +53,8 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]]) -> Figure:
     return figure
 
 
-def _path(ax: Axes, found: Optimum, a: str, b: str | None):
-    """Evaluated points by their objective (failed ones as crosses), paths, starts and ends."""
+def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | None):
+    """Evaluated points by their objective (failed ones as crosses), paths, starts and ends, over a scan."""
     history = found.history
     y = history["objective"] if b is None else history[b]
     fine, done = (history.status == 0).values, (history.status == -1).values
@@ -60,6 +66,10 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None):
     colour = history["objective"].values[fine]
     low = np.nanquantile(colour, 0.1) if colour.size else 0.0
     points = ax.scatter(history[a].values[fine], y.values[fine], c=colour, s=12, vmin=low, zorder=3)
+    if scan is not None:
+        mesh = ax.pcolormesh(scan[a], scan[b], scan.transpose(b, a), shading="nearest", zorder=0, rasterized=True)
+        mesh.set_norm(points.norm)
+        points.set_edgecolor("white")
     ax.plot(history[a].values[:, 0], y.values[:, 0], "o", color=BLUE, mfc="white", ms=6, zorder=4)
     ax.plot(history[a].values[:, -1], y.values[:, -1], "*", color=ORANGE, mec="black", ms=10, zorder=5)
     best = found.objective if b is None else found.best[b]
