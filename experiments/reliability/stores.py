@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import multiprocessing
-import os
 import pathlib
 import pickle
 import random
@@ -54,7 +53,7 @@ def kills(folder: pathlib.Path, count: int) -> Iterator[Row]:
         while child.is_alive() and _done(place) < wanted:
             time.sleep(0.001)
         time.sleep(chance.uniform(0.0, LATEST))
-        os.kill(child.pid or 0, signal.SIGKILL)
+        child.kill()
         child.join()
         killed += child.exitcode == -signal.SIGKILL
         if _done(place) >= plan.size:
