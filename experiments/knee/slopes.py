@@ -48,9 +48,8 @@ def table(steepness: float = 1e4) -> dict[str, list[float]]:
     gait = PeriodicGait(leg, space, goal, Smooth.of(leg, rtol=RTOL), None)
     found = [gait(np.zeros(1, int), diagonal(np.array([u]))) for u in along[::-1]][::-1]
     run = Transient(leg, space, goal, options, {})(np.arange(POINTS), diagonal(along))
-    walks, _ = Differences(leg, space, goal, options, {}).values(
-        diagonal(np.concatenate([along - STEP, along, along + STEP]))
-    )
+    around = diagonal(np.concatenate([along - STEP, along, along + STEP]))
+    walks, _ = Differences(leg, space, goal, options, {}).values(np.zeros(len(around), int), around)
     below, at, above = walks[:, 0].reshape(3, -1)
     columns = {
         "damper.k": space.physical(diagonal(along))[:, 0],

@@ -15,12 +15,14 @@ from typing import Any, cast
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.members import INITIAL, Members
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
+from jaxgait.optimization.epigraph import KINKED, RAISED
 from jaxgait.optimization.goals import Goal, Limit, Objective, as_observable
 from jaxgait.optimization.methods import GRADIENT_FREE, LIMITED, METHODS, Settings
 from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.ways import way
@@ -35,6 +37,9 @@ def optimize(
     maximize: Objective | None = None,
     minimize: Objective | None = None,
     over: Box,
+    across: Members | Mapping[str, Any] | None = None,
+    robust: str | None = None,
+    weights: Sequence[float] | None = None,
     subject_to: Sequence[Limit | str] | Limit | str = (),
     method: str = "auto",
     gradient: str = "auto",
@@ -58,6 +63,11 @@ def optimize(
         maximize: a measure, by its name ("rho") or as it is, or a function from a `Run` to a scalar (JAX code).
         minimize: the same, to be made smallest, instead of `maximize`.
         over: bounds (low, high) by dotted parameter name.
+        across: scenarios in which each design is judged: values by name (all combinations), or members of any kind
+            (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design for which one of them fails has
+            failed, and limits hold in each.
+        robust: the objective over the scenarios: "mean", the default, or "worst", by the epigraph (`epigraph`).
+        weights: of the mean, one positive number a scenario; all alike if None.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
             their value.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP.
@@ -105,25 +115,29 @@ def optimize(
     _check_run(run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
     goal = Goal.of(model, cast(Objective, objective), _several(subject_to))
-    chosen = _method(method, goal)
-    x = space.points(model, starts, seed)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
-    evaluate = way(model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x)
-    settings = Settings(sign, goal, iterations, tolerance, learning_rate, seed)
+    scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
+    chosen = _method(method, goal, scenarios is not None and scenarios.worst)
+    x = space.points(model, starts, seed)
+    evaluate = way(model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x, scenarios)
+    judged = goal if scenarios is None else scenarios.goal(goal)
+    settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint)
     return search.optimum(x, progress)
 
 
-def _method(method: str, goal: Goal) -> str:
+def _method(method: str, goal: Goal, worst: bool) -> str:
     """The method that was asked for, if it can do what is asked of it.
 
     Raises:
-        ValueError: for an unknown method, and for limits that it does not know of.
+        ValueError: for an unknown method, and for limits or kinks that it does not know of.
     """
     checks.one_of("method", method, ["auto", *METHODS])
     chosen = "SLSQP" if method == "auto" else method
     if goal.limits and chosen not in LIMITED:
         raise ValueError(f"{chosen} knows of no limits (subject_to): take {', '.join(LIMITED)}")
+    if worst and chosen not in RAISED + KINKED:
+        raise ValueError(f"{chosen} wants a smooth objective, and a worst case has kinks: take {', '.join(RAISED)}")
     return chosen
 
 

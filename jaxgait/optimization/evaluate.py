@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import numpy as np
@@ -22,17 +22,26 @@ from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
 from jaxgait.plausible import ImplausibleValue
 
-__all__ = ["Differences", "Evaluated", "Evaluator", "Program", "Transient"]
+__all__ = ["Beside", "Differences", "Evaluated", "Evaluator", "Program", "Transient", "nothing_beside"]
 
 STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
+
+
+Beside: TypeAlias = Callable[[np.ndarray], dict[str, np.ndarray]]
+"""From the numbers of the searches that ask, (b,), to values that are not searched for: by name, (b, *shape) each."""
+
+
+def nothing_beside(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
+    """No such values (no unit): all that is not searched for is the model's own."""
+    return {}
 
 
 class Evaluated(NamedTuple):
     """What is found at some points, with a leading axis over them, or at one."""
 
     values: Float[np.ndarray, "*b values"]
-    """Objective, then what is limited, each in its unit; NaN where the run failed."""
+    """Objective, then what is limited, each in its unit; NaN where the run failed. More may follow (`scenarios`)."""
     slopes: Float[np.ndarray, "*b values n"]
     """Their derivatives by the coordinates of the unit box; NaN where not asked for."""
     status: Int[Any, "*b"]
@@ -122,13 +131,21 @@ class Transient:
 
     name = "through the whole run"
 
-    def __init__(self, model: Model, space: Space, goal: Goal, options: Mapping[str, Any], fixed: Mapping[str, Any]):
+    def __init__(
+        self,
+        model: Model,
+        space: Space,
+        goal: Goal,
+        options: Mapping[str, Any],
+        fixed: Mapping[str, Any],
+        beside: Beside = nothing_beside,
+    ):
         self._program = Program(model, goal, tuple(space.names), options, fixed)
-        self._space, self._goal = space, goal
+        self._space, self._goal, self._beside = space, goal, beside
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
-        found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
+        found = self._program(self._space.columns(x) | self._beside(who))
         values = np.stack([found[name] for name in self._goal.names], axis=1)
         slopes = np.stack([found[f"{name}_gradient"] for name in self._goal.names], axis=1) * self._space.width
         return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
@@ -147,15 +164,16 @@ class Differences:
         goal: Goal,
         options: Mapping[str, Any],
         fixed: Mapping[str, Any],
+        beside: Beside = nothing_beside,
         step: float = STEP,
     ):
         self._program = Program(model, goal, (), options, fixed)
-        self._space, self._goal, self._step = space, goal, step
+        self._space, self._goal, self._beside, self._step = space, goal, beside, step
         self.name = f"by central differences over {step:g} of the box"
 
-    def values(self, x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
+    def values(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""
-        found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
+        found = self._program(self._space.columns(x) | self._beside(who))
         return np.stack([found[name] for name in self._goal.names], axis=1), found["status"]
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
@@ -163,7 +181,7 @@ class Differences:
         b, n = x.shape
         moved = np.clip(x[:, None, None] + self._step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)
         everywhere = np.concatenate([x[:, None], moved.reshape(b, 2 * n, n)], axis=1)
-        values, status = self.values(everywhere.reshape(-1, n))
+        values, status = self.values(np.repeat(who, 2 * n + 1), everywhere.reshape(-1, n))
         values = values.reshape(b, 2 * n + 1, -1)
         apart = np.diagonal(moved[:, :, 1] - moved[:, :, 0], axis1=1, axis2=2)
         around = values[:, 1:].reshape(b, n, 2, -1)

@@ -30,7 +30,7 @@ from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.plan import LANES, default_workers
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
-from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.evaluate import Beside, Evaluated, nothing_beside
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
@@ -59,15 +59,18 @@ class StrideMap:
     goal: Goal
     names: tuple[str, ...]
 
-    def __call__(self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"]) -> tuple[Array, Array]:
+    def __call__(
+        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], beside: Mapping[str, Array]
+    ) -> tuple[Array, Array]:
         """The state one stride later followed by what is observed (NaN after an early end), and the status.
 
         Args:
             model: the mechanism.
             theta: the parameters `names` in their units.
             z: the state at the beginning, leaf by leaf.
+            beside: values of others by name, in their units.
         """
-        changed, y0 = member_of(model, dict(zip(self.names, theta, strict=True)))
+        changed, y0 = member_of(model, {**beside, **dict(zip(self.names, theta, strict=True))})
         y0 = ravel_pytree(y0)[1](z)
         trajectory = self.scheme.run(changed, self.sampling, y0, watch=self.goal.watch)
         observed = self.goal(Run(changed, trajectory, self.sampling))
@@ -98,7 +101,14 @@ class Strides:
         self._program = _lanes(stride)
         self.count = 0
 
-    def __call__(self, x: Float[np.ndarray, "b n"], z: Float[np.ndarray, "b m"], *, slopes: bool = True) -> Linear:
+    def __call__(
+        self,
+        x: Float[np.ndarray, "b n"],
+        z: Float[np.ndarray, "b m"],
+        beside: Mapping[str, np.ndarray],
+        *,
+        slopes: bool = True,
+    ) -> Linear:
         """One stride of each member from its point; without `slopes` those are zero."""
         (b, n), m = x.shape, z.shape[1]
         groups = -(-(n + m) // TANGENTS) if slopes else 1
@@ -107,43 +117,44 @@ class Strides:
             directions[: n + m] = np.eye(n + m)
         directions = directions.reshape(groups, TANGENTS, n + m)
         where = np.repeat(np.concatenate([x, z], axis=1), groups, axis=0)
-        value, slope, status = self._lanes(where, np.tile(directions, (b, 1, 1)))
+        others = {name: np.repeat(values, groups, axis=0) for name, values in beside.items()}
+        value, slope, status = self._lanes((where, np.tile(directions, (b, 1, 1)), others))
         value, status = value.reshape(b, groups, -1)[:, 0], status.reshape(b, groups)[:, 0]
         columns = np.swapaxes(slope.reshape(b, groups, -1, TANGENTS), 1, 2).reshape(b, value.shape[1], -1)
         self.count += b
         return Linear(value[:, :m], value[:, m:], columns[:, :, : n + m], status)
 
-    def _lanes(self, where: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _lanes(self, lanes: tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, ...]:
         """Values, derivatives along the lanes' own directions and statuses, `LANES` at a time."""
-        size = len(where)
+        size = len(lanes[0])
         padded = np.resize(np.arange(size), -(-size // LANES) * LANES).reshape(-1, LANES)
         with ThreadPoolExecutor(default_workers(1), thread_name_prefix="jaxgait") as pool:
-            found = list(pool.map(lambda i: self._block(where[i], directions[i]), padded))
+            found = list(pool.map(lambda i: self._block(jax.tree.map(lambda x: x[i], lanes)), padded))
         return tuple(np.concatenate(parts)[:size] for parts in zip(*found, strict=True))
 
-    def _block(self, where: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _block(self, lanes: Any) -> tuple[np.ndarray, ...]:
         with precision.use("float64"):
-            found = self._program(self._model, self._box, jnp.asarray(where), jnp.asarray(directions))
+            found = self._program(self._model, self._box, jax.tree.map(jnp.asarray, lanes))
         return tuple(np.asarray(x) for x in found)
 
 
 @functools.lru_cache
 def _lanes(stride: StrideMap) -> Any:
-    """The program of some lanes, compiled once for every stride; from (model, box, points, directions)."""
+    """The program of some lanes, compiled once for every stride; from (model, box, (points, directions, others))."""
 
-    def lane(model: Any, box: tuple[Array, Array], x: Array, directions: Array) -> tuple[Array, Array, Array]:
-        (low, width), n = box, box[0].shape[0]
+    def lane(model: Any, box: tuple[Array, Array], own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
+        (low, width), n, (x, directions, beside) = box, box[0].shape[0], own
 
         def along(steps: Array) -> tuple[Array, tuple[Array, Array]]:
             moved = x + steps @ directions
-            value, status = stride(model, low + moved[:n] * width, moved[n:])
+            value, status = stride(model, low + moved[:n] * width, moved[n:], beside)
             return value, (value, status)
 
         slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS, x.dtype))
         return value, slope, status
 
-    def lanes(model: Any, box: tuple[Array, Array], x: Array, directions: Array) -> tuple[Array, Array, Array]:
-        return jax.vmap(looped(lambda v: lane(model, box, *v), assured=ASSURED))((x, directions))
+    def lanes(model: Any, box: tuple[Array, Array], own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
+        return jax.vmap(looped(lambda v: lane(model, box, v), assured=ASSURED))(own)
 
     return kept(lanes, assured=ASSURED)
 
@@ -162,28 +173,33 @@ class PeriodicGait:
 
     name = "through the periodic gait (implicit differentiation)"
 
-    def __init__(self, model: Model, space: Space, goal: Goal, scheme: Smooth, samples: int | None):
+    def __init__(
+        self,
+        model: Model,
+        space: Space,
+        goal: Goal,
+        scheme: Smooth,
+        samples: int | None,
+        beside: Beside = nothing_beside,
+    ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
         self.strides = Strides(model, space, StrideMap(scheme, sampling, goal, tuple(space.names)))
         self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)
         self._known: dict[int, _Known] = {}
+        self._beside = beside
         self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
         known = np.array([int(i) in self._known for i in who])
-        root, step, linear = self._solved(x, self._guesses(who, x, known))
+        root, step, linear = self._solved(who, x, self._guesses(who, x, known))
         lost = np.flatnonzero(known & (root.status != CONVERGED))
         if lost.size:  # too long a step for the tangent: from the model's own start again
-            again = self._solved(x[lost], self._settled(x[lost]))
+            again = self._solved(who[lost], x[lost], self._settled(who[lost], x[lost]))
             for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
                 for whole, part in zip(fields, new, strict=True):
                     whole[lost] = part
         return self._evaluated(who, x, root, step, linear)
-
-    def found(self, x: Float[np.ndarray, "b n"]) -> bool:
-        """Whether there is a gait at one of some points; what is found is not solved for again."""
-        return bool(self(np.arange(len(x)), x).fine.any())
 
     def memory(self, who: int) -> Any:
         """The last gait of a search, as lists."""
@@ -194,12 +210,12 @@ class PeriodicGait:
         """Takes over the gaits of searches that are continued."""
         self._known |= {who: _Known(*map(np.array, memory)) for who, memory in memories.items()}
 
-    def _solved(self, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
+    def _solved(self, who: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
         """Gaits by Newton's method, the last steps to them, and the strides from which those were taken."""
         n, at, last = x.shape[1], guess.copy(), {}
 
         def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self.strides(x[which], z)
+            found = self.strides(x[which], z, self._beside(who[which]))
             at[which] = z
             last.update({int(lane): Linear(*(field[i] for field in found)) for i, lane in enumerate(which)})
             return found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
@@ -234,23 +250,21 @@ class PeriodicGait:
             last = self._known[int(who[lane])]
             guess[lane] = last.z + last.rate @ (x[lane] - last.x)
         if not known.all():
-            guess[~known] = self._settled(x[~known])
+            guess[~known] = self._settled(who[~known], x[~known])
         return guess
 
-    def _settled(self, x: np.ndarray) -> np.ndarray:
+    def _settled(self, who: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Where each member is after some strides; its own start where it does not get there."""
-        z = self._starts(x)
+        beside = self._beside(who)
+        z = self._starts(x, beside)
         for _ in range(SETTLE):
-            after = self.strides(x, z, slopes=False).next
+            after = self.strides(x, z, beside, slopes=False).next
             z = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, z)
         return z
 
-    def _starts(self, x: np.ndarray) -> np.ndarray:
+    def _starts(self, x: np.ndarray, beside: Mapping[str, np.ndarray]) -> np.ndarray:
         """The models' own initial states, leaf by leaf."""
-
-        def start(theta: Array) -> Array:
-            values = dict(zip(self._space.names, theta, strict=True))
-            return ravel_pytree(member_of(self._model, values)[1])[0]
-
+        start = lambda values: ravel_pytree(member_of(self._model, values)[1])[0]
         with precision.use("float64"):
-            return np.asarray(jax.jit(jax.vmap(start))(jnp.asarray(self._space.physical(x))))
+            values = jax.tree.map(jnp.asarray, {**beside, **self._space.columns(x)})
+            return np.asarray(jax.jit(jax.vmap(start))(values))

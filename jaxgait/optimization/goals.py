@@ -157,11 +157,12 @@ class Goal:
     def slack(self, values: Float[np.ndarray, "*b values"]) -> Float[np.ndarray, "*b limits"]:
         """What is left of the limits, relative to their `scale` (no dimension); negative where one is exceeded."""
         signs, at = self._signs(), np.array([one.value for one in self.limits])
-        return signs * (values[..., 1:] - at)
+        return signs * (values[..., 1 : 1 + len(at)] - at)
 
     def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b limits n"]:
         """Derivatives of `slack`."""
-        return self._signs()[:, None] * slopes[..., 1:, :]
+        signs = self._signs()
+        return signs[:, None] * slopes[..., 1 : 1 + len(signs), :]
 
     def _signs(self) -> np.ndarray:
         return np.array([one.sign / one.scale for one in self.limits])

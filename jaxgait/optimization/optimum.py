@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -17,7 +17,7 @@ from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 
-__all__ = ["Local", "Optimum", "around", "balance"]
+__all__ = ["Local", "Normals", "Optimum", "around", "balance", "holding"]
 
 LOSS = 1e-3
 """Loss for which the room around an optimum is given, relative to the objective."""
@@ -79,7 +79,9 @@ class Optimum:
     limits: dict[str, float] = field(default_factory=dict)
     """What is left of each limit at the best point, in its unit."""
     local: Local | None = None
-    """None if it was not asked for, or the slopes around the best point are not known."""
+    """None for a worst case (which has kinks), and where the slopes around the best point are not known."""
+    scenarios: xr.Dataset | None = None
+    """Objective, what is limited and weight in each scenario at the best point; None without scenarios."""
 
     def to_json(self, path: pathlib.Path | str) -> None:
         """Writes what `as_dict` returns to a file."""
@@ -92,7 +94,8 @@ class Optimum:
         record |= {"history": columns, "why_stopped": self.why_stopped, "method": self.method}
         record |= {"gradient": self.gradient, "limits": self.limits}
         record["ends"] = {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}
-        return record | {"local": None if self.local is None else _record(self.local)}
+        record["local"] = None if self.local is None else _record(self.local)
+        return record | {"scenarios": None if self.scenarios is None else _each(self.scenarios)}
 
 
 def plain(values: np.ndarray) -> list[Any]:
@@ -100,6 +103,12 @@ def plain(values: np.ndarray) -> list[Any]:
     masked = np.asarray(values).astype(object)
     masked[~np.isfinite(np.asarray(values).astype(float))] = None
     return masked.tolist()
+
+
+def _each(scenarios: xr.Dataset) -> dict[str, Any]:
+    """One list for each column, in the order of the scenarios."""
+    columns = {str(name): plain(column.values.ravel()) for name, column in scenarios.data_vars.items()}
+    return {"scenario": scenarios.scenario.values.ravel().tolist()} | columns
 
 
 def _record(local: Local) -> dict[str, Any]:
@@ -128,6 +137,25 @@ def balance(
         Norm of what is left, in units of the objective per box, and the multipliers: gain of objective per unit by
         which a bound or a limit is loosened, by "name = value" or the text of the limit.
     """
+    pushing, normals = sign * slopes[0], holding(space, goal, x, values, slopes)
+    if not normals.names:
+        return float(np.linalg.norm(pushing)), {}
+    forces, left = nnls(normals.slopes.T, -pushing)
+    return float(left), dict(zip(normals.names, (forces / normals.widths).tolist(), strict=True))
+
+
+class Normals(NamedTuple):
+    """Bounds and limits on which a point lies."""
+
+    names: list[str]
+    slopes: Float[np.ndarray, "held n"]
+    """Derivatives of what is left of them by the unit box, in the units of measures."""
+    widths: Float[np.ndarray, " held"]
+    """Widths of the box in the units of the parameters for bounds, one for limits."""
+
+
+def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
+    """What can hold an optimum at a point; arguments as of `balance`, with their shapes and units."""
     scales = np.array([one.scale for one in goal.limits])
     near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
     normals = goal.slack_slopes(slopes)[near] * scales[near, None] if goal.limits else np.zeros((0, len(x)))
@@ -135,12 +163,8 @@ def balance(
     names = [str(one) for one, is_near in zip(goal.limits, near, strict=True) if is_near]
     names += [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= 0.0]
     names += [f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0]
-    pushing, holding = sign * slopes[0], np.concatenate([normals, low, high])
-    if not names:
-        return float(np.linalg.norm(pushing)), {}
-    forces, left = nnls(holding.T, -pushing)
     widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
-    return float(left), dict(zip(names, (forces / widths).tolist(), strict=True))
+    return Normals(names, np.concatenate([normals, low, high]), widths)
 
 
 def around(
@@ -168,7 +192,7 @@ def around(
     slope, multipliers = balance(space, goal, sign, x, found.values[0], found.slopes[0])
     forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.limits])
     weights = np.concatenate([[1.0], sign * forces])
-    lagrangian = np.einsum("v,bvn->bn", weights, beside.slopes)
+    lagrangian = np.einsum("v,bvn->bn", weights, beside.slopes[:, : len(weights)])
     apart = np.diagonal(points[n:] - points[:n])
     hessian = (lagrangian[n:] - lagrangian[:n]) / apart[:, None]
     hessian = 0.5 * (hessian + hessian.T)

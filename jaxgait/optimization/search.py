@@ -14,6 +14,7 @@ from tqdm import tqdm
 from jaxgait import outcome
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Checkpoint, Row
+from jaxgait.optimization.epigraph import RAISED, raised, worst_balance
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.methods import (
     EDGE,
@@ -28,6 +29,7 @@ from jaxgait.optimization.methods import (
     Settings,
 )
 from jaxgait.optimization.optimum import Optimum, around, balance
+from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.outcome import NoResult, Outcome
@@ -80,12 +82,20 @@ class Search:
     def _run(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
         """Side by side, or one after the other where the library holds a lock while it searches."""
         search, who = METHODS[self._method], list(begin)
+        if self._worst is not None and self._method in RAISED:
+            search = raised(search)
         lanes: list[Callable[[Ask], Ended]] = [lambda ask, i=i: search(ask, begin[i], self._settings) for i in who]
         if self._method not in SERIAL:
             found = together(lanes, lambda asking, questions: self._answer([who[i] for i in asking], questions))
             return dict(zip(who, found, strict=True))
         one = lambda i: lambda _, questions: self._answer([i], questions)
         return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
+
+    @property
+    def _worst(self) -> RobustGoal | None:
+        """The goal, if it is the worst of several scenarios."""
+        goal = self._settings.goal
+        return goal if isinstance(goal, RobustGoal) and goal.worst else None
 
     def _last_stable(self, ended: Mapping[int, Ended]) -> dict[int, np.ndarray]:
         """The best stable gait of each start that ended on one that is not stable, to go on from."""
@@ -104,7 +114,9 @@ class Search:
         words = {"model": repr(self._model), "method": self._method, "gradient": self._evaluate.name}
         measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
         limits = [str(one) for one in s.goal.limits]
-        return {**words, **numbers, **space, "measures": measures, "limits": limits, "starts": x.tolist()}
+        scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None
+        wanted = {"measures": measures, "limits": limits, "scenarios": scenarios}
+        return {**words, **numbers, **space, **wanted, "starts": x.tolist()}
 
     # --- evaluations --------------------------------------------------------------------------------------------------
 
@@ -177,7 +189,7 @@ class Search:
         scales = np.array([one.scale for one in goal.limits])
         left = goal.slack(best.found.values) * scales if goal.limits else np.zeros(0)
         local = None
-        if self._method not in GRADIENT_FREE:
+        if self._method not in GRADIENT_FREE and self._worst is None:
             local = around(self._evaluate, space, goal, sign, best.who, best.x, _stacked([best.found]))
         return Optimum(
             with_parameters(self._model, named),
@@ -191,7 +203,18 @@ class Search:
             self._ends(ends),
             dict(zip(map(str, goal.limits), left.tolist(), strict=True)),
             local,
+            self._scenarios(best),
         )
+
+    def _scenarios(self, row: Row) -> xr.Dataset | None:
+        """What a point is in each scenario."""
+        goal, found = self._settings.goal, row.found
+        if not isinstance(goal, RobustGoal):
+            return None
+        shares = goal.scenarios.weights
+        if goal.worst:
+            shares = worst_balance(self._space, goal, self._settings.sign, row.x, found.values, found.slopes)[2]
+        return goal.table(found.values, shares)
 
     def _nothing(self) -> NoResult:
         """Why there is no result."""
@@ -229,6 +252,8 @@ class Search:
         if not row.found.fine:
             return float("nan")
         goal, sign = self._settings.goal, self._settings.sign
+        if self._worst is not None:
+            return worst_balance(self._space, self._worst, sign, row.x, row.found.values, row.found.slopes)[0]
         return balance(self._space, goal, sign, row.x, row.found.values, row.found.slopes)[0]
 
     def _why(self, i: int, end: Ended, row: Row) -> str:

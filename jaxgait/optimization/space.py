@@ -51,6 +51,10 @@ class Space:
         """One point of the unit box as parameters by name, in their units."""
         return dict(zip(self.names, map(float, self.physical(x)), strict=True))
 
+    def columns(self, x: Float[np.ndarray, "b n"]) -> dict[str, Float[np.ndarray, " b"]]:
+        """Several points of the unit box as parameters by name, in their units."""
+        return dict(zip(self.names, self.physical(x).T, strict=True))
+
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
         """Starting points: the model's own values if they lie in the bounds, then Sobol points, or those given.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait import checks
+from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Differences, Evaluated, Evaluator, Transient
+from jaxgait.optimization.evaluate import Differences, Evaluated, Evaluator, Transient, nothing_beside
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.run import state_variables
 from jaxgait.solve.schemes import scheme_for
@@ -37,7 +39,7 @@ class Values:
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; slopes are zero."""
-        values, status = self._values(x)
+        values, status = self._values(who, x)
         return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))
 
 
@@ -49,42 +51,47 @@ def way(
     run: Mapping[str, Any],
     fixed: Mapping[str, Any],
     starts: Float[np.ndarray, "starts n"],
+    scenarios: Scenarios | None = None,
 ) -> Evaluator:
     """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
 
     Args:
         model: the mechanism.
         space: the box.
-        goal: objective and limits.
+        goal: objective and limits of one run.
         wanted: see `jaxgait.optimize`; None: values alone.
         run: options of `jaxgait.ensemble`.
         fixed: components of the initial state by name.
         starts: where the searches begin: whether there is a gait is found out there.
+        scenarios: what every point is judged in; None: once, as the model is.
 
     Raises:
         ValueError: for an unknown way, and for a gait where there can be none.
     """
+    beside = nothing_beside if scenarios is None else scenarios.beside
+    judged = lambda runs: runs if scenarios is None else Robust(runs, scenarios)
     if wanted is None:
-        return Values(Differences(model, space, goal, run, fixed))
+        return judged(Values(Differences(model, space, goal, run, fixed, beside)))
     checks.one_of("gradient", wanted, _WAYS)
     if wanted == "differences":
-        return Differences(model, space, goal, run, fixed)
+        return judged(Differences(model, space, goal, run, fixed, beside))
+    through = Transient(model, space, goal, run, fixed, beside)
     if wanted == "run":
-        return Transient(model, space, goal, run, fixed)
-    hindered = _hindered(model, goal, run, fixed, by_name=wanted == "gait")
+        return judged(through)
+    varied = [] if scenarios is None else [name for name in scenarios.members.values if name.startswith(INITIAL)]
+    hindered = _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
     if wanted == "gait" and hindered:
         raise ValueError(f"there is no gradient of a periodic gait here: {hindered}; take gradient='run'")
     if hindered:
-        return Transient(model, space, goal, run, fixed)
-    gait = _gait(model, space, goal, run)
-    if wanted == "gait" or gait.found(starts):
+        return judged(through)
+    gait = judged(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), beside))
+    if wanted == "gait" or gait(np.arange(len(starts)), starts).fine.any():  # not solved for again
         return gait
-    through = Transient(model, space, goal, run, fixed)
     through.name += ", since no periodic gait was found from any start"
-    return through
+    return judged(through)
 
 
-def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Mapping[str, Any], by_name: bool) -> str:
+def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[str], by_name: bool) -> str:
     """Why there can be no periodic gait to differentiate; empty if there can."""
     unknown = sorted(name for name, value in run.items() if value is not None and name not in _TAKEN)
     kind = type(model).__name__
@@ -109,7 +116,3 @@ def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Mapping[s
 def _scheme(model: Model, run: Mapping[str, Any]) -> Any:
     options: dict[str, Any] = {name: run.get(name) for name in _OF_SMOOTH}
     return scheme_for(model, run.get("scheme"), precision="float64", **options).in_mode("forward")
-
-
-def _gait(model: Model, space: Space, goal: Goal, run: Mapping[str, Any]) -> PeriodicGait:
-    return PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"))

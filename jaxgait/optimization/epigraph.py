@@ -1,0 +1,152 @@
+"""The worst case as a smooth problem: the largest t that no scenario falls below (or the smallest that none exceeds).
+
+The worst of several smooth objectives has kinks where another scenario becomes the worst, and optima lie on kinks.
+With a further unknown t and one limit ``value_i >= t`` a scenario, all is smooth again, and methods that know of limits
+solve it with exact derivatives [Nocedal and Wright, Numerical Optimization, 2nd ed., section 12.1 on smoothness].
+Its multipliers say how much each scenario holds the optimum; they sum to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import nnls
+
+from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.goals import Goal, Limit
+from jaxgait.optimization.methods import EDGE, FAILED, FIRST_STEP, KEPT, RESTARTS, STEEP, Ended, Settings, inside
+from jaxgait.optimization.optimum import ACTIVE, holding
+from jaxgait.optimization.scenarios import RobustGoal
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.together import Ask
+
+__all__ = ["RAISED", "raised", "worst_balance"]
+
+RAISED = ("SLSQP", "trust-constr", "COBYQA")
+"""Methods that are given the smooth problem."""
+KINKED = ("adam", "Nelder-Mead", "CMA-ES")
+"""Methods that take the worst value as it is: its kinks do not stop them."""
+REACH = 2.0
+"""Range of t in units of the steepest slope per box: with more, first steps are short; with less, t meets its end."""
+CLOSED = 1e6
+"""Weight of the shares' sum beside the slopes when they are balanced."""
+
+Method: TypeAlias = Callable[[Ask, np.ndarray, Settings], Ended]
+
+
+def raised(method: Method) -> Method:
+    """A method of `jaxgait.optimization.methods` for the worst case of a `RobustGoal` (units of its measures)."""
+
+    def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
+        at = _Epigraph(ask, settings)
+        x, ended = x0, at.search(method, x0)
+        for _ in range(RESTARTS):
+            if not at.unfinished(x, ended):
+                break
+            x, ended = ended.x[:-1], at.search(method, ended.x[:-1])
+        return ended._replace(x=at.best() if ended.message == EDGE else ended.x[:-1])
+
+    return search
+
+
+class _Epigraph:
+    """One search in the unit box and t, which runs over the unit interval too; no dimension."""
+
+    def __init__(self, ask: Ask, settings: Settings):
+        assert isinstance(settings.goal, RobustGoal)
+        self._ask, self._settings, self._goal = ask, settings, settings.goal
+        self._known: dict[bytes, tuple[np.ndarray, Evaluated]] = {}
+        self._low, self._width = 0.0, 1.0
+
+    def search(self, method: Method, x: np.ndarray) -> Ended:
+        """Goes on from a point, with t in a range around the worst value there."""
+        found = self._found(x)
+        if not found.fine[0]:
+            return Ended(np.append(x, 0.5), False, FAILED)
+        value = float(found.values[0, 0])
+        steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
+        self._width = REACH * steepest or abs(value) or 1.0
+        self._low = value - 0.5 * self._width
+        return method(self._answer, np.append(x, 0.5), replace(self._settings, goal=self._raised_goal()))
+
+    def unfinished(self, x: np.ndarray, ended: Ended) -> bool:
+        """Whether t met the end of its range, or the search was taken for converged on a slope."""
+        before, after = self._found(x), self._found(ended.x[:-1])
+        if not (before.fine[0] and after.fine[0]):
+            return False
+        if ended.converged and not 0.0 < ended.x[-1] < 1.0:
+            return True
+        gained = self._settings.sign * (after.values[0, 0] - before.values[0, 0])
+        size = max(abs(after.values[0, 0]), FIRST_STEP * self._width)
+        return bool(ended.converged and gained > STEEP * self._settings.tolerance * size)
+
+    def best(self) -> np.ndarray:
+        """The best point that was asked for and keeps the limits."""
+        kept = [(x, f) for x, f in self._known.values() if f.fine[0] and self._kept(f)]
+        kept = kept or [(x, f) for x, f in self._known.values() if f.fine[0]]
+        return max(kept, key=lambda one: self._settings.sign * one[1].values[0, 0])[0]
+
+    def _kept(self, found: Evaluated) -> bool:
+        return not self._goal.limits or bool(self._goal.slack(found.values).min() >= -KEPT)
+
+    def _found(self, x: np.ndarray) -> Evaluated:
+        x = inside(x)
+        if x.tobytes() not in self._known:
+            self._known[x.tobytes()] = x, self._ask(x[None])
+        return self._known[x.tobytes()][1]
+
+    def _raised_goal(self) -> Goal:
+        """The limits, and one more for each scenario: its objective on the better side of t."""
+        measures = self._goal.measures + self._goal.scenarios.size * self._goal.measures[:1]
+        beyond = Limit("objective beyond t", 0.0, self._settings.sign > 0.0)
+        return Goal(measures, self._goal.limits + self._goal.scenarios.size * (beyond,))
+
+    def _answer(self, points: Float[np.ndarray, "1 n+1"]) -> Evaluated:
+        """t, what is limited, and how far each objective is from t in units of the range of t."""
+        found, n, width = self._found(points[0, :-1]), points.shape[1] - 1, self._width
+        values, slopes, count = found.values[0], found.slopes[0], len(self._goal.limits)
+        t = self._low + width * points[0, -1]
+        each = self._goal.each
+        rows = np.concatenate([[t], values[1 : 1 + count], (each(values) - t) / width])
+        tilts = np.zeros((len(rows), n + 1))
+        tilts[1 : 1 + count, :n] = slopes[1 : 1 + count]
+        tilts[1 + count :, :n] = each(slopes) / width
+        tilts[0, n], tilts[1 + count :, n] = width, -1.0
+        if not found.fine[0]:
+            rows, tilts = np.full_like(rows, np.nan), np.full_like(tilts, np.nan)
+        return Evaluated(rows[None], tilts[None], found.status, found.multiplier)
+
+
+def worst_balance(
+    space: Space, goal: RobustGoal, sign: float, x: np.ndarray, values: np.ndarray, slopes: np.ndarray
+) -> tuple[float, dict[str, float], Float[np.ndarray, " scenarios"]]:
+    """The slope that nothing holds at a point, what holds the rest, and the scenarios' shares in the worst case.
+
+    Args:
+        space: the box.
+        goal: the scenarios and their limits.
+        sign: 1 to maximise, -1 to minimise.
+        x: the point in the unit box, (n,).
+        values: of the point, (values,).
+        slopes: their derivatives by the unit box, (values, n).
+
+    Returns:
+        Norm of what is left, in units of the objective per box; the multipliers of bounds and limits as of
+        `jaxgait.optimization.optimum.balance`; and the shares, which sum to one.
+    """
+    each, normals = goal.each(values), holding(space, goal, x, values, slopes)
+    near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE * abs(values[0]))
+    pushing = sign * goal.each(slopes)[near]
+    size = max(np.abs(pushing).max(), 1e-300)
+    system = np.concatenate([pushing, normals.slopes]).T / size
+    closed = np.concatenate([np.full(len(near), CLOSED), np.zeros(len(normals.slopes))])
+    forces, _ = nnls(np.vstack([system, closed]), np.append(np.zeros(len(x)), CLOSED))
+    left = float(np.linalg.norm(system @ forces) * size)
+    shares = np.zeros(len(each))
+    shares[near] = forces[: len(near)] / forces[: len(near)].sum()
+    held = forces[len(near) :] / normals.widths
+    return left, dict(zip(normals.names, held.tolist(), strict=True)), shares

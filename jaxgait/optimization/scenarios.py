@@ -1,0 +1,255 @@
+"""Robust designs: one design judged in many scenarios, that is by its expected or by its worst value over them.
+
+    optimize(knee, maximize="rho", over={"damper.k": (1e4, 4e4)}, across={"cadence": [0.9, 1.0, 1.1]}, robust="worst")
+
+A scenario is a member of an ensemble, whose values are not searched for: masses, cadences, people, single strides.
+Every point that a search asks for is run in all scenarios, and those of all starts are one batch. Limits hold in each
+of them, as rows of their own. A point at which one scenario fails has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+
+from jaxgait import checks
+from jaxgait.checks import shown
+from jaxgait.ensembles.members import Members, as_members, check_members
+from jaxgait.model import Model
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.goals import Goal, Limit
+from jaxgait.outcome import Outcome
+from jaxgait.parameters import ParameterError
+
+__all__ = ["ROBUST", "Robust", "RobustGoal", "Scenarios"]
+
+ROBUST = ("mean", "worst")
+"""What a design may be judged by."""
+_NAMED = 3
+"""Most values that stand in the name of a scenario; with more it is called by its number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scenarios:
+    """What varies and is not searched for, and what the objective makes of it."""
+
+    members: Members
+    weights: Float[np.ndarray, " scenarios"]
+    """Of the mean; they sum to one."""
+    worst: bool
+    """Whether the worst scenario counts, instead of the mean."""
+    sign: float
+    """1 to maximise, -1 to minimise."""
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        across: Members | Mapping[str, Any] | None,
+        robust: str | None,
+        weights: Any,
+        sign: float,
+        taken: Collection[str],
+    ) -> Scenarios | None:
+        """What `jaxgait.optimize` is given, checked; None without scenarios.
+
+        Args:
+            model: the mechanism.
+            across: values by name (their grid), each in its unit, or members.
+            robust: see `ROBUST`; None is the mean.
+            weights: of the mean, one positive number a scenario; None: equal ones.
+            sign: 1 to maximise, -1 to minimise.
+            taken: names that are searched for or fixed.
+
+        Raises:
+            ParameterError: for what the model does not have, and for names that are taken.
+            ValueError: for other ways of judging, impossible weights, and either of them without scenarios.
+        """
+        if across is None:
+            if robust is not None or weights is not None:
+                given = "robust" if robust is not None else "weights"
+                raise ValueError(f"{given} needs scenarios: give across={{name: values}}")
+            return None
+        members = as_members(across)
+        both = sorted({*members.values} & {*taken})
+        if both:
+            raise ParameterError(
+                f"{both[0]!r} is in `across` and is searched for or fixed too (`over`, `initial`): it can be only one"
+            )
+        check_members(model, members)
+        checks.one_of("robust", "mean" if robust is None else robust, ROBUST)
+        return cls(members, _weights(weights, members, robust == "worst"), robust == "worst", sign)
+
+    @property
+    def size(self) -> int:
+        """How many."""
+        return self.members.size
+
+    @property
+    def names(self) -> list[str]:
+        """One for each scenario, such as "mass = 60"; all different."""
+        members, found = self.members, []
+        for index in np.ndindex(*members.shape):
+            found.append(", ".join(_named(members, dim, index) for dim in members.dims))
+        if len(set(found)) == len(found):
+            return found
+        return [f"scenario {i}" for i in range(self.size)]
+
+    def beside(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
+        """The values of the scenarios in their units, where search i in scenario s has the number i * size + s."""
+        return {name: values[who % self.size] for name, values in self.members.values.items()}
+
+    def goal(self, goal: Goal) -> RobustGoal:
+        """The same objective, and every limit once for each scenario."""
+        limits = [(measure, one) for measure, one in zip(goal.measures[1:], goal.limits, strict=True)]
+        rows = [(m, LimitThere(x.what, x.value, x.at_least, at)) for m, x in limits for at in self.names]
+        return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), self)
+
+    def identity(self) -> dict[str, Any]:
+        """What decides the values of a search, as plain data."""
+        values = {name: x.tolist() for name, x in self.members.values.items()}
+        return {"worst": self.worst, "weights": self.weights.tolist(), "values": values}
+
+
+@dataclass(frozen=True)
+class LimitThere(Limit):
+    """A limit in one scenario."""
+
+    there: str = ""
+    """The scenario's name."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} at {self.there}"
+
+
+@dataclass(frozen=True)
+class RobustGoal(Goal):
+    """Objective and limits of all scenarios; limits stand scenario by scenario, and behind them the objectives."""
+
+    scenarios: Scenarios
+
+    @property
+    def worst(self) -> bool:
+        """Whether the worst scenario counts."""
+        return self.scenarios.worst
+
+    def each(self, found: Float[np.ndarray, "values ..."]) -> np.ndarray:
+        """The rows of the single objectives (with their units) among those of one point's values, or slopes."""
+        return found[1 + len(self.limits) :]
+
+    def table(self, values: Float[np.ndarray, " values"], shares: Float[np.ndarray, " scenarios"]) -> xr.Dataset:
+        """Objective and limited measures of one point in their units, over the dimensions of the scenarios.
+
+        Args:
+            values: of the point.
+            shares: weight of each scenario (no dimension).
+        """
+        members, size = self.scenarios.members, self.scenarios.size
+        columns = {"objective": (self.each(values), self.units[0], "objective")}
+        kind = "share of the scenario in the worst case (multiplier)" if self.worst else "weight of the scenario"
+        columns["weight"] = (shares, "1", kind)
+        for k in range(len(self.limits) // size):
+            one = self.limits[k * size]
+            rows = values[1 + k * size : 1 + (k + 1) * size]
+            columns[f"limited_{k}"] = (rows, self.units[1 + k * size], Limit.__str__(one))
+        data = {
+            name: (members.dims, x.reshape(members.shape), {"units": unit or "1", "long_name": words})
+            for name, (x, unit, words) in columns.items()
+        }
+        marks = {name: label for name, label in members.labels.items() if label[1].ndim == len(label[0])}
+        names = np.array(self.scenarios.names, dtype=object).reshape(members.shape)
+        return xr.Dataset(data, marks).assign_coords(scenario=(members.dims, names))
+
+
+class Robust:
+    """Objective and limits over all scenarios, from their single runs (see `Evaluator`); in the units of measures.
+
+    Values are those of `RobustGoal`: the mean or the worst objective, each limited measure scenario by scenario, and
+    the objective of each scenario. The multiplier is the largest.
+    """
+
+    def __init__(self, runs: Evaluator, scenarios: Scenarios):
+        """`runs` takes search i in scenario s for the search i * size + s."""
+        self._runs, self._scenarios = runs, scenarios
+        self.name = f"{runs.name}; {'worst' if scenarios.worst else 'mean'} of {scenarios.size} scenarios"
+
+    def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """See `jaxgait.optimization.evaluate.Evaluator`."""
+        size = self._scenarios.size
+        lanes = (np.asarray(who)[:, None] * size + np.arange(size)).ravel()
+        found = self._runs(lanes, np.repeat(x, size, axis=0))
+        values, slopes, status, multiplier = (np.reshape(f, (len(x), size, *np.shape(f)[1:])) for f in found)
+        failed = status != Outcome.COMPLETED
+        values = np.where(failed.any(axis=1)[:, None, None], np.nan, values)
+        shares = self._shares(values[..., 0])
+        first = np.argmax(failed, axis=1)
+        return Evaluated(
+            _rows(values, np.einsum("bs,bs->b", shares, values[..., 0])),
+            _rows(slopes, np.einsum("bs,bsn->bn", shares, slopes[:, :, 0])),
+            status[np.arange(len(x)), first],
+            np.fmax.reduce(multiplier, axis=1),
+        )
+
+    def _shares(self, objectives: np.ndarray) -> np.ndarray:
+        """What each scenario counts: its weight, or one for the worst."""
+        if not self._scenarios.worst:
+            return np.broadcast_to(self._scenarios.weights, objectives.shape)
+        return np.eye(self._scenarios.size)[np.argmin(self._scenarios.sign * objectives, axis=1)]
+
+    def memory(self, who: int) -> Any:
+        """What the runs remember of a search, scenario by scenario, as lists."""
+        memory, size = getattr(self._runs, "memory", None), self._scenarios.size
+        return None if memory is None else [memory(who * size + s) for s in range(size)]
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """Takes over what they remembered of searches that are continued."""
+        recall, size = getattr(self._runs, "recall", None), self._scenarios.size
+        if recall is not None:
+            single = {i * size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
+            recall({i: one for i, one in single.items() if one is not None})
+
+
+def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The objective over all scenarios, what is limited scenario by scenario, and the single objectives."""
+    limited = np.swapaxes(single[:, :, 1:], 1, 2)
+    limited = limited.reshape(len(single), -1, *single.shape[3:])
+    return np.concatenate([whole[:, None], limited, single[:, :, 0]], axis=1)
+
+
+def _weights(given: Any, members: Members, worst: bool) -> np.ndarray:
+    """Weights that sum to one.
+
+    Raises:
+        ValueError: for anything but one positive number a scenario, and for weights of a worst case.
+    """
+    if given is None:
+        return np.full(members.size, 1.0 / members.size)
+    if worst:
+        raise ValueError("weights belong to robust='mean': the worst case is that of all scenarios alike")
+    try:
+        weights = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.zeros(0)
+    if weights.shape not in (members.shape, (members.size,)) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(f"weights must be {members.size} positive numbers, one a scenario, got {shown(given)}")
+    return weights.ravel() / weights.sum()
+
+
+def _named(members: Members, dim: str, index: Sequence[int]) -> str:
+    """Where a scenario is along one dimension: the label of that name, else the values, else its number."""
+    at = dict(zip(members.dims, index, strict=True))
+    along = {name: x for name, (dims, x) in members.labels.items() if dims == (dim,) and x.ndim == 1}
+    if dim in along:
+        along = {dim: along[dim]}
+    if not 0 < len(along) <= _NAMED:
+        return f"{dim} {at[dim]}"
+    return ", ".join(f"{name} = {_short(x[at[dim]])}" for name, x in along.items())
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
