@@ -59,7 +59,7 @@ def optimize(
         minimize: the same, to be made smallest, instead of `maximize`.
         over: bounds (low, high) by dotted parameter name.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
-            their value.
+            their value. Of a limited array, every element keeps the limit.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the whole run;
             "differences": central ones of whole runs. "auto" takes the gait where the model is driven, all measures
@@ -109,6 +109,7 @@ def optimize(
     x = space.points(model, starts, seed)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     evaluate = way(model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x)
+    goal = goal.sized(evaluate.shapes(x))
     settings = Settings(sign, goal, iterations, tolerance, learning_rate, seed)
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint)
     return search.optimum(x, progress)

@@ -57,6 +57,10 @@ class Evaluator(Protocol):
         """Values and derivatives at points of the unit box, asked for by the searches `who`."""
         ...
 
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of one run, by name, before anything runs."""
+        ...
+
 
 class Program:
     """Runs of one model that differ in some named numbers, in their own units.
@@ -78,6 +82,10 @@ class Program:
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
         parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
         return {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
+
+    def shapes(self, columns: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+        """Of one member's results by name, before anything runs; columns as of a call."""
+        return {name: found.shape for name, found in self._plan_of(columns).results.items()}
 
     def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
         """Checked once, with the first members: the bounds hold for all."""
@@ -128,10 +136,13 @@ class Transient:
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
-        found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
-        values = np.stack([found[name] for name in self._goal.names], axis=1)
-        slopes = np.stack([found[f"{name}_gradient"] for name in self._goal.names], axis=1) * self._space.width
+        found = self._program(_columns(self._space, x))
+        values, slopes = self._goal.joined(found), self._goal.joined(found, "_gradient") * self._space.width
         return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of a run, by name."""
+        return self._program.shapes(_columns(self._space, x))
 
 
 class Differences:
@@ -155,8 +166,12 @@ class Differences:
 
     def values(self, x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""
-        found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
-        return np.stack([found[name] for name in self._goal.names], axis=1), found["status"]
+        found = self._program(_columns(self._space, x))
+        return self._goal.joined(found), found["status"]
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of a run, by name."""
+        return self._program.shapes(_columns(self._space, x))
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the walls of the box."""
@@ -169,3 +184,8 @@ class Differences:
         around = values[:, 1:].reshape(b, n, 2, -1)
         slopes = np.swapaxes((around[:, :, 1] - around[:, :, 0]) / apart[..., None], 1, 2)
         return Evaluated(values[:, 0], slopes, status.reshape(b, -1)[:, 0], np.full(b, np.nan))
+
+
+def _columns(space: Space, x: Float[np.ndarray, "b n"]) -> dict[str, np.ndarray]:
+    """Points of the unit box as columns of parameters by name, in their units."""
+    return dict(zip(space.names, space.physical(x).T, strict=True))
