@@ -69,7 +69,7 @@ def optimize(
         robust: the objective over the scenarios: "mean", the default, or "worst", by the epigraph (`epigraph`).
         weights: of the mean, one positive number a scenario; all alike if None.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
-            their value.
+            their value. Of a limited array, every element keeps the limit.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the whole run;
             "differences": central ones of whole runs. "auto" takes the gait where the model is driven, all measures
@@ -120,6 +120,7 @@ def optimize(
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
     evaluate = way(model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x, scenarios)
+    goal = goal.sized(evaluate.shapes(x))
     judged = goal if scenarios is None else scenarios.goal(goal)
     settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)
     search = Search(model, space, evaluate, chosen, settings, stability, checkpoint)

@@ -66,6 +66,10 @@ class Evaluator(Protocol):
         """Values and derivatives at points of the unit box, asked for by the searches `who`."""
         ...
 
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of one run, by name, before anything runs."""
+        ...
+
 
 class Program:
     """Runs of one model that differ in some named numbers, in their own units.
@@ -87,6 +91,10 @@ class Program:
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
         parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
         return {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
+
+    def shapes(self, columns: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+        """Of one member's results by name, before anything runs; columns as of a call."""
+        return {name: found.shape for name, found in self._plan_of(columns).results.items()}
 
     def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
         """Checked once, with the first members: the bounds hold for all."""
@@ -146,9 +154,12 @@ class Transient:
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
         found = self._program(self._space.columns(x) | self._beside(who))
-        values = np.stack([found[name] for name in self._goal.names], axis=1)
-        slopes = np.stack([found[f"{name}_gradient"] for name in self._goal.names], axis=1) * self._space.width
+        values, slopes = self._goal.joined(found), self._goal.joined(found, "_gradient") * self._space.width
         return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of a run, by name."""
+        return self._program.shapes(self._space.columns(x) | self._beside(np.arange(len(x))))
 
 
 class Differences:
@@ -174,7 +185,11 @@ class Differences:
     def values(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""
         found = self._program(self._space.columns(x) | self._beside(who))
-        return np.stack([found[name] for name in self._goal.names], axis=1), found["status"]
+        return self._goal.joined(found), found["status"]
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of a run, by name."""
+        return self._program.shapes(self._space.columns(x) | self._beside(np.arange(len(x))))
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the walls of the box."""

@@ -28,6 +28,7 @@ from jaxtyping import Array, Float, Int
 from jaxgait import precision
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.plan import LANES, default_workers
+from jaxgait.measure import Measure
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
 from jaxgait.optimization.evaluate import Beside, Evaluated, nothing_beside
@@ -35,7 +36,7 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
-from jaxgait.run import Run, Sampling
+from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.solve.smooth import ASSURED, Smooth
 
 __all__ = ["PeriodicGait", "StrideMap"]
@@ -70,13 +71,19 @@ class StrideMap:
             z: the state at the beginning, leaf by leaf.
             beside: values of others by name, in their units.
         """
+        trajectory, observed = self.observed(model, theta, z, beside)
+        end = ravel_pytree(trajectory.y_end)[0]
+        found = jnp.concatenate([end, *(jnp.ravel(observed[name]) for name in self.goal.names)])
+        return jnp.where(trajectory.status == Outcome.COMPLETED, found, jnp.nan), trajectory.status
+
+    def observed(
+        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], beside: Mapping[str, Array]
+    ) -> tuple[Trajectory, dict[str, Array]]:
+        """One stride and what the goal observes of it, in its own units; arguments as of a call."""
         changed, y0 = member_of(model, {**beside, **dict(zip(self.names, theta, strict=True))})
         y0 = ravel_pytree(y0)[1](z)
         trajectory = self.scheme.run(changed, self.sampling, y0, watch=self.goal.watch)
-        observed = self.goal(Run(changed, trajectory, self.sampling))
-        end = ravel_pytree(trajectory.y_end)[0]
-        found = jnp.concatenate([end, jnp.stack([observed[name] for name in self.goal.names])])
-        return jnp.where(trajectory.status == Outcome.COMPLETED, found, jnp.nan), trajectory.status
+        return trajectory, self.goal(Run(changed, trajectory, self.sampling))
 
 
 class Linear(NamedTuple):
@@ -183,7 +190,8 @@ class PeriodicGait:
         beside: Beside = nothing_beside,
     ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
-        self.strides = Strides(model, space, StrideMap(scheme, sampling, goal, tuple(space.names)))
+        self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
+        self.strides = Strides(model, space, self._stride)
         self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)
         self._known: dict[int, _Known] = {}
         self._beside = beside
@@ -200,6 +208,19 @@ class PeriodicGait:
                 for whole, part in zip(fields, new, strict=True):
                     whole[lost] = part
         return self._evaluated(who, x, root, step, linear)
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
+        """Of what the goal observes of a stride, by name; a stride is traced where measures do not tell."""
+        goal = self._stride.goal
+        if all(isinstance(m, Measure) and not m.dims for m in goal.measures):
+            return dict.fromkeys(goal.names, ())
+        with precision.use("float64"):
+            beside = self._beside(np.zeros(1, int))
+            model, z = precision.cast(self._model), jnp.asarray(self._starts(x[:1], beside)[0])
+            beside = {name: jnp.asarray(values[0]) for name, values in beside.items()}
+            observed = lambda theta, z: self._stride.observed(model, theta, z, beside)[1]
+            found = jax.eval_shape(observed, jnp.asarray(self._space.physical(x[0])), z)
+        return {name: one.shape for name, one in found.items()}
 
     def memory(self, who: int) -> Any:
         """The last gait of a search, as lists."""

@@ -2,13 +2,16 @@
 
 subject_to=["peak_flexion >= 60", "peak_force <= 2e3"]
 subject_to=[at_least(lambda run: run["knee_angle"].min(), -0.1)]
+subject_to=[at_least(lambda run: run["foot_height"], 0.0)]             # an array: every element of it
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import jax
@@ -31,12 +34,17 @@ _LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
 
 @dataclass(frozen=True)
 class Limit:
-    """A measure that must not fall below a value, or not rise above it; in its own unit."""
+    """A measure that must not fall below a value, or not rise above it; in its own unit.
+
+    Of an array every element must not.
+    """
 
     what: Objective
     value: float
     """In the unit of the measure."""
     at_least: bool = True
+    element: int | None = None
+    """Which element of an array, flattened, is meant; None: all of it."""
 
     @property
     def sign(self) -> float:
@@ -50,7 +58,8 @@ class Limit:
 
     def __str__(self) -> str:
         what = self.what if isinstance(self.what, str) else getattr(self.what, "name", "a function of the run")
-        return f"{what} {'>=' if self.at_least else '<='} {self.value:g}"
+        which = "" if self.element is None else f"[{self.element}]"
+        return f"{what}{which} {'>=' if self.at_least else '<='} {self.value:g}"
 
 
 def at_least(what: Objective, value: float | int) -> Limit:
@@ -114,6 +123,8 @@ class Goal:
     measures: tuple[Callable[[Run], Any], ...]
     """The objective, then what is limited."""
     limits: tuple[Limit, ...]
+    sizes: tuple[int | None, ...] = ()
+    """How many elements each limited array has, None for a single number; empty: all of them are single numbers."""
 
     @classmethod
     def of(cls, model: Model, objective: Objective, limits: Sequence[Limit | str] = ()) -> Goal:
@@ -127,9 +138,29 @@ class Goal:
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
-        """One number each, in its own unit: the objective as "objective", and what is limited as "limited_0", ..."""
-        first, *others = (_one_number(measure(run)) for measure in self.measures)
-        return {"objective": first, **{f"limited_{i}": x for i, x in enumerate(others)}}
+        """In their own units: the objective as "objective", and what is limited, maybe arrays, as "limited_0", ..."""
+        first, *others = self.measures
+        limited = {f"limited_{i}": _real(measure(run), "what is limited") for i, measure in enumerate(others)}
+        return {"objective": _one_number(first(run)), **limited}
+
+    def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
+        """The same once it is known what shapes its results (see `names`) have: a limit on an array is one on each."""
+        found = (shapes[f"limited_{i}"] for i in range(len(self.limits)))
+        return replace(self, sizes=tuple(math.prod(shape) if shape else None for shape in found))
+
+    @functools.cached_property
+    def bounds(self) -> tuple[Limit, ...]:
+        """One limit for each slack, those on arrays element by element."""
+        several = lambda one, size: [one] if size is None else [replace(one, element=i) for i in range(size)]
+        sizes = self.sizes or (None,) * len(self.limits)
+        return tuple(b for one, size in zip(self.limits, sizes, strict=True) for b in several(one, size))
+
+    def left(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
+        """What is left of each limit in its own unit, of an array the least, by the limit's text; from `slack`."""
+        units = slack * np.array([one.scale for one in self.bounds])
+        ends = np.cumsum([1 if size is None else size for size in self.sizes or (None,) * len(self.limits)])
+        parts = np.split(units, ends[:-1])
+        return {str(one): float(part.min(initial=np.inf)) for one, part in zip(self.limits, parts, strict=False)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,8 +175,20 @@ class Goal:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Of objective and limited measures; empty for functions, whose unit is not stated."""
-        return tuple(getattr(m, "unit", "") for m in self.measures)
+        """Of the objective and for each slack; empty for functions, whose unit is not stated."""
+        first, *others = (getattr(m, "unit", "") for m in self.measures)
+        sizes = self.sizes or (None,) * len(others)
+        return (first, *(u for u, size in zip(others, sizes, strict=True) for _ in range(1 if size is None else size)))
+
+    def joined(self, found: Mapping[str, np.ndarray], suffix: str = "") -> Float[np.ndarray, "b values *n"]:
+        """Results by name (see `names`, each with the suffix), in their units: the objective, then all bounds.
+
+        Args:
+            found: each with a leading axis over members; derivatives also with a last one over parameters.
+            suffix: "" for values, "_gradient" for derivatives.
+        """
+        first, last = found["objective" + suffix].shape[:1], found["objective" + suffix].shape[1:]
+        return np.concatenate([found[name + suffix].reshape(*first, -1, *last) for name in self.names], axis=1)
 
     @property
     def strides(self) -> int | None:
@@ -154,18 +197,20 @@ class Goal:
             return None
         return max(cast(Measure, m).strides for m in self.measures)
 
-    def slack(self, values: Float[np.ndarray, "*b values"]) -> Float[np.ndarray, "*b limits"]:
-        """What is left of the limits, relative to their `scale` (no dimension); negative where one is exceeded."""
-        signs, at = self._signs(), np.array([one.value for one in self.limits])
+    def slack(self, values: Float[np.ndarray, "*b values"]) -> Float[np.ndarray, "*b slacks"]:
+        """What is left of the `bounds`, relative to their `scale` (no dimension); negative where one is exceeded."""
+        signs, at = self._signs
         return signs * (values[..., 1 : 1 + len(at)] - at)
 
-    def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b limits n"]:
+    def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b slacks n"]:
         """Derivatives of `slack`."""
-        signs = self._signs()
+        signs, _ = self._signs
         return signs[:, None] * slopes[..., 1 : 1 + len(signs), :]
 
-    def _signs(self) -> np.ndarray:
-        return np.array([one.sign / one.scale for one in self.limits])
+    @functools.cached_property
+    def _signs(self) -> tuple[np.ndarray, np.ndarray]:
+        """What slacks are multiplied by, and the values of the bounds."""
+        return tuple(np.array(x) for x in ([b.sign / b.scale for b in self.bounds], [b.value for b in self.bounds]))
 
 
 def _found(model: Model, what: Objective) -> Callable[[Run], Any]:
@@ -186,15 +231,25 @@ def as_observable(model: Model, objective: Objective) -> Goal:
 
 
 def _one_number(value: Any) -> Array:
-    """An objective or what is limited, if it is one.
+    """The objective, if it is one.
 
     Raises:
         ValueError: for anything but one real number.
     """
-    if not isinstance(value, float | np.floating | np.ndarray | jax.Array) or np.ndim(value) != 0:
-        what = f"an array of the shape {np.shape(value)}" if np.ndim(value) else f"{type(value).__name__}"
-        raise ValueError(f"the objective must be one real number of a run, got {what}")
+    if np.ndim(value):
+        raise ValueError(f"the objective must be one real number of a run, got an array of the shape {np.shape(value)}")
+    return _real(value, "the objective", "one real number")
+
+
+def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
+    """Real numbers of a run that have a gradient.
+
+    Raises:
+        ValueError: for anything else, saying of what.
+    """
+    if not isinstance(value, float | np.floating | np.ndarray | jax.Array):
+        raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
     number = jnp.asarray(value)
     if not jnp.issubdtype(number.dtype, jnp.floating):
-        raise ValueError(f"the objective must be one real number of a run, got {number.dtype}: it has no gradient")
+        raise ValueError(f"{what} must be {wanted} of a run, got {number.dtype}: it has no gradient")
     return number

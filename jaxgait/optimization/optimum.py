@@ -130,8 +130,8 @@ def balance(
         goal: the limits.
         sign: 1 to maximise, -1 to minimise.
         x: the point in the unit box, (n,).
-        values: objective and what is limited, (1 + limits,).
-        slopes: their derivatives by the unit box, (1 + limits, n).
+        values: objective and what is limited, (1 + bounds,).
+        slopes: their derivatives by the unit box, (1 + bounds, n).
 
     Returns:
         Norm of what is left, in units of the objective per box, and the multipliers: gain of objective per unit by
@@ -156,11 +156,11 @@ class Normals(NamedTuple):
 
 def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
     """What can hold an optimum at a point; arguments as of `balance`, with their shapes and units."""
-    scales = np.array([one.scale for one in goal.limits])
+    scales = np.array([one.scale for one in goal.bounds])
     near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
     normals = goal.slack_slopes(slopes)[near] * scales[near, None] if goal.limits else np.zeros((0, len(x)))
     low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
-    names = [str(one) for one, is_near in zip(goal.limits, near, strict=True) if is_near]
+    names = [str(one) for one, is_near in zip(goal.bounds, near, strict=True) if is_near]
     names += [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= 0.0]
     names += [f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0]
     widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
@@ -190,7 +190,7 @@ def around(
     if not beside.fine.all():
         return None
     slope, multipliers = balance(space, goal, sign, x, found.values[0], found.slopes[0])
-    forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.limits])
+    forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.bounds])
     weights = np.concatenate([[1.0], sign * forces])
     lagrangian = np.einsum("v,bvn->bn", weights, beside.slopes[:, : len(weights)])
     apart = np.diagonal(points[n:] - points[:n])

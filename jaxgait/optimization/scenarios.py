@@ -10,7 +10,7 @@ of them, as rows of their own. A point at which one scenario fails has failed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -106,9 +106,12 @@ class Scenarios:
 
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
-        limits = [(measure, one) for measure, one in zip(goal.measures[1:], goal.limits, strict=True)]
-        rows = [(m, LimitThere(x.what, x.value, x.at_least, at)) for m, x in limits for at in self.names]
-        return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), self)
+        first, *measures = goal.measures
+        sizes = [1 if size is None else size for size in goal.sizes or (None,) * len(measures)]
+        each = [m for m, size in zip(measures, sizes, strict=True) for _ in range(size)]
+        there = lambda x, at: LimitThere(x.what, x.value, x.at_least, x.element, at)
+        rows = [(m, there(x, at)) for m, x in zip(each, goal.bounds, strict=True) for at in self.names]
+        return RobustGoal((first, *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)
 
     def identity(self) -> dict[str, Any]:
         """What decides the values of a search, as plain data."""
@@ -131,7 +134,7 @@ class LimitThere(Limit):
 class RobustGoal(Goal):
     """Objective and limits of all scenarios; limits stand scenario by scenario, and behind them the objectives."""
 
-    scenarios: Scenarios
+    scenarios: Scenarios = field(kw_only=True)
 
     @property
     def worst(self) -> bool:
@@ -194,6 +197,10 @@ class Robust:
             status[np.arange(len(x)), first],
             np.fmax.reduce(multiplier, axis=1),
         )
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of a run, by name."""
+        return self._runs.shapes(x)
 
     def _shares(self, objectives: np.ndarray) -> np.ndarray:
         """What each scenario counts: its weight, or one for the worst."""

@@ -186,8 +186,6 @@ class Search:
             raise self._nothing()
         ends = [self._end(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
-        scales = np.array([one.scale for one in goal.limits])
-        left = goal.slack(best.found.values) * scales if goal.limits else np.zeros(0)
         local = None
         if self._method not in GRADIENT_FREE and self._worst is None:
             local = around(self._evaluate, space, goal, sign, best.who, best.x, _stacked([best.found]))
@@ -201,7 +199,7 @@ class Search:
             self._method,
             self._evaluate.name,
             self._ends(ends),
-            dict(zip(map(str, goal.limits), left.tolist(), strict=True)),
+            goal.left(goal.slack(best.found.values)),
             local,
             self._scenarios(best),
         )
@@ -230,7 +228,7 @@ class Search:
             worst = int(np.argmin(goal.slack(nearest.found.values)))
             reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
             return NoResult(
-                f"no start came within the limits: nearest to {goal.limits[worst]} was {reached}; loosen it, widen the "
+                f"no start came within the limits: nearest to {goal.bounds[worst]} was {reached}; loosen it, widen the "
                 "bounds, or take more starts"
             )
         least = min(float(row.found.multiplier) for row in fine)
@@ -263,7 +261,7 @@ class Search:
             return self._failed(int(self._rows[i][0].found.status))
         if goal.limits and goal.slack(found.values).min() < -KEPT:
             worst = int(np.argmin(goal.slack(found.values)))
-            return f"ended outside its limits: {goal.limits[worst]}, reached {float(found.values[1 + worst]):.6g}"
+            return f"ended outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
         if found.multiplier >= self._stability:
             return f"ended on a gait that is not stable (multiplier {float(found.multiplier):.3g}): no walk stays on it"
         at = self._walls(row.x)
@@ -320,12 +318,21 @@ class Search:
             data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))
             label = _labels(f"per {info.unit}", f"slope of the objective over {name}")
             data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
-        for k, one in enumerate(goal.limits):
-            data[f"limit_{k}"] = (dims, values[..., 1 + k], _labels(goal.units[1 + k] or "1", f"limited: {one}"))
+        data |= self._limited(values, dims)
         multiplier = grid(lambda row: row.found.multiplier)
         if np.isfinite(multiplier).any():
             data["multiplier"] = (dims, multiplier, _labels("1", "modulus of the largest Floquet multiplier"))
         return xr.Dataset(data)
+
+    def _limited(self, values: np.ndarray, dims: tuple[str, ...]) -> dict[str, Any]:
+        """What is limited as `limit_0`, ..., arrays along `element_0`, ... ."""
+        goal, data, at = self._settings.goal, {}, 1
+        for k, (one, size) in enumerate(zip(goal.limits, goal.sizes or (None,) * len(goal.limits), strict=True)):
+            label = _labels((*goal.units, "")[at] or "1", f"limited: {one}")
+            part = values[..., at] if size is None else values[..., at : at + size]
+            data[f"limit_{k}"] = (dims if size is None else (*dims, f"element_{k}"), part, label)
+            at += 1 if size is None else size
+        return data
 
     def _ends(self, rows: Sequence[Row]) -> xr.Dataset:
         """Where each start ended."""

@@ -35,7 +35,7 @@ class Values:
     name = "none: values alone"
 
     def __init__(self, differences: Differences):
-        self._values = differences.values
+        self._values, self.shapes = differences.values, differences.shapes
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; slopes are zero."""

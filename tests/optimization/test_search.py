@@ -188,3 +188,17 @@ def test_a_population_is_one_batch():
     )
     assert found.best["k"] == pytest.approx(1.0, abs=0.05) and found.best["c"] < 0.25
     assert found.local is None and "values alone" in found.gradient
+
+
+@pytest.mark.parametrize("way", ["gait", "run"])
+def test_a_limit_on_an_array_holds_for_each_of_its_elements(way):
+    """The whole curve keeps below a height: the amplitude A ends there, however many samples there are."""
+    curve = at_most(lambda run: run["x"][-101:], 1.25)
+    limits = [curve, at_least("power", 0.1)]
+    request = {"maximize": "power", "over": {"k": (0.3, 1.0)}, "subject_to": limits, "starts": [{"k": 0.35}]}
+    found = optimize(Oscillator(c=0.6), **request, gradient=way, strides=8, tolerance=1e-9, **QUICK)
+    assert amplitude(found.best["k"], 0.6) == pytest.approx(1.25, rel=1e-3)
+    assert list(found.limits) == ["a function of the run <= 1.25", "power >= 0.1"]
+    assert -1.25e-8 <= found.limits["a function of the run <= 1.25"] < 1e-6
+    assert found.history.limit_0.dims == ("start", "iteration", "element_0") and found.history.limit_1.ndim == 2
+    assert len(found.local.active) == 1 and found.local.active[0].startswith("a function of the run[")
