@@ -210,7 +210,7 @@ class Goal:
     @functools.cached_property
     def _signs(self) -> tuple[np.ndarray, np.ndarray]:
         """What slacks are multiplied by, and the values of the bounds."""
-        return tuple(np.array(x) for x in ([b.sign / b.scale for b in self.bounds], [b.value for b in self.bounds]))
+        return np.array([b.sign / b.scale for b in self.bounds]), np.array([b.value for b in self.bounds])
 
 
 def _found(model: Model, what: Objective) -> Callable[[Run], Any]:

@@ -296,7 +296,7 @@ class Search:
 
     def _history(self, ends: Sequence[Row]) -> xr.Dataset:
         """All evaluations of all starts; a start that has stopped stays where it ended, with the status -1."""
-        longest, space, goal = 1 + max(map(len, self._rows)), self._space, self._settings.goal
+        longest, space = 1 + max(map(len, self._rows)), self._space
         filled = [rows + [end] * (longest - len(rows)) for rows, end in zip(self._rows, ends, strict=True)]
         grid = lambda get: np.array([[get(row) for row in rows] for rows in filled])
         dims, alive = ("start", "iteration"), np.array([len(rows) for rows in self._rows])[:, None] > np.arange(longest)
