@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -117,6 +117,11 @@ def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, 
     )
 
 
+def _side_by_side(found: Mapping[str, np.ndarray], names: Sequence[str], *last: int) -> np.ndarray:
+    """Results of some members, numbers or arrays, as one axis behind that of the members and before those given."""
+    return np.concatenate([found[name].reshape(len(found[name]), -1, *last) for name in names], axis=1)
+
+
 class Transient:
     """Exact derivatives through whole runs from the model's initial state, in the units of measures."""
 
@@ -129,9 +134,9 @@ class Transient:
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
         found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
-        values = np.stack([found[name] for name in self._goal.names], axis=1)
-        slopes = np.stack([found[f"{name}_gradient"] for name in self._goal.names], axis=1) * self._space.width
-        return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
+        slopes = _side_by_side(found, [f"{name}_gradient" for name in self._goal.names], x.shape[1])
+        values = _side_by_side(found, self._goal.names)
+        return Evaluated(values, slopes * self._space.width, found["status"], np.full(len(x), np.nan))
 
 
 class Differences:
@@ -156,7 +161,7 @@ class Differences:
     def values(self, x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""
         found = self._program(dict(zip(self._space.names, self._space.physical(x).T, strict=True)))
-        return np.stack([found[name] for name in self._goal.names], axis=1), found["status"]
+        return _side_by_side(found, self._goal.names), found["status"]
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the walls of the box."""

@@ -72,7 +72,7 @@ class StrideMap:
         trajectory = self.scheme.run(changed, self.sampling, y0, watch=self.goal.watch)
         observed = self.goal(Run(changed, trajectory, self.sampling))
         end = ravel_pytree(trajectory.y_end)[0]
-        found = jnp.concatenate([end, jnp.stack([observed[name] for name in self.goal.names])])
+        found = jnp.concatenate([end, *(jnp.ravel(observed[name]) for name in self.goal.names)])
         return jnp.where(trajectory.status == Outcome.COMPLETED, found, jnp.nan), trajectory.status
 
 
