@@ -140,7 +140,8 @@ AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]
 
 def _one(found: Residuals, k: int, memory: Any) -> Residuals:
     """Residuals at one of several points."""
-    return Residuals(*(field[k] for field in found[:-1]), memory)
+    fields: dict[str, Any] = {name: field[k] for name, field in found._asdict().items() if name != "memory"}
+    return Residuals(**fields, memory=memory)
 
 
 class Settings(NamedTuple):
