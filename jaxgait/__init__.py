@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from jaxgait.registry import lazy
 
 if TYPE_CHECKING:
+    from jaxgait.calibration import fit as fit
     from jaxgait.ensembles import cloud as cloud
     from jaxgait.ensembles import ensemble as ensemble
     from jaxgait.ensembles import grid as grid
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __getattr__ = lazy(
     __name__,
+    calibration="fit",
     ensembles="cloud ensemble grid latin_hypercube product sobol zipped",
     kinds="Transition",
     measure="Measure",

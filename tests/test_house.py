@@ -31,6 +31,7 @@ ROOMS = [
     "ensembles",
     "analysis",
     "optimization",
+    "calibration",
     "plot",
     "models",
     "records",

@@ -31,6 +31,7 @@ ALONE = {
     "jaxgait.analysis.gait.connected_range": "NumPy",
     "jaxgait.analysis.sensitivity": "NumPy, on ensembles that take a precision",
     "jaxgait.arguments": "reads text",
+    "jaxgait.calibration": "always computes in float64",
     "jaxgait.checks": "checks",
     "jaxgait.commands": "take --precision",
     "jaxgait.cli": "takes --precision",

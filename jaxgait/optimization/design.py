@@ -112,7 +112,7 @@ def optimize(
     objective, sign = (maximize, 1.0) if minimize is None else (minimize, -1.0)
     _check_objective("maximize" if minimize is None else "minimize", objective)
     _check_search(iterations, learning_rate, tolerance, stability, seed)
-    _check_run(run)
+    check_run("optimize", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
     goal = Goal.of(model, cast(Objective, objective), _several(subject_to))
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
@@ -156,15 +156,19 @@ def _check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability
     checks.count("seed", seed, least=0)
 
 
-def _check_run(run: Mapping[str, Any]) -> None:
-    """Holds what is passed on to the ensembles against what they take."""
+def check_run(who: str, run: Mapping[str, Any]) -> None:
+    """Holds what `who` passes on to the ensembles against what they take.
+
+    Raises:
+        ValueError: for what it decides itself, and for what ensembles do not take.
+    """
     own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
     if own:
-        raise ValueError(f"optimize does not take {own[0]}: it says itself which trajectories to run and what to keep")
+        raise ValueError(f"{who} does not take {own[0]}: it says itself which trajectories to run and what to keep")
     unknown = sorted(set(run) - set(inspect.signature(ensemble).parameters))
     if unknown:
         near = difflib.get_close_matches(unknown[0], inspect.signature(ensemble).parameters, n=1)
-        raise ValueError(f"optimize takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
+        raise ValueError(f"{who} takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
 
 
 def _several(limits: Any) -> Sequence[Limit | str]:

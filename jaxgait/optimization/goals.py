@@ -187,8 +187,9 @@ class Goal:
             found: each with a leading axis over members; derivatives also with a last one over parameters.
             suffix: "" for values, "_gradient" for derivatives.
         """
-        first, last = found["objective" + suffix].shape[:1], found["objective" + suffix].shape[1:]
-        return np.concatenate([found[name + suffix].reshape(*first, -1, *last) for name in self.names], axis=1)
+        columns = [found[name + suffix] for name in self.names]
+        last = columns[0].shape[-1:] if suffix else ()
+        return np.concatenate([one.reshape(len(one), -1, *last) for one in columns], axis=1)
 
     @property
     def strides(self) -> int | None:

@@ -1,0 +1,153 @@
+"""What a measured knee curve says of the numbers that the paper does not print: fits, errors, and what stays open.
+
+Run `python -m experiments.knee.calibration --out DIR`; some minutes. The cylinder's attachment points (thigh_arm,
+thigh_tilt, link_arm), the foot (position of the ankle, stiffness of the contact) and the stiffness of the ankle are
+fitted twice, by the periodic gait:
+
+- to a synthetic curve of the reference set R2 with noise of 1 degree, of which the truth is known;
+- to the measured knee curve that ships. It is that of a sound knee, whose hip drives the leg: the fit says which
+  prosthesis would follow it best, and how closely. No curve of a prosthetic knee ships.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import tyro
+
+from jaxgait import fit, with_parameters
+from jaxgait.calibration import Fit, MeasuredCurve, Profile, over_phase, profile
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.optimization.space import Space
+from jaxgait.parameters import get_parameter
+from jaxgait.plot import fits
+from jaxgait.plot.style import save
+from jaxgait.report import Report
+
+OVER = {
+    "damper.thigh_arm": (0.016, 0.022),
+    "damper.thigh_tilt": (0.45, 0.70),
+    "damper.link_arm": (0.158, 0.170),
+    "segments.ankle": (0.18, 0.30),
+    "ankle.stiffness": (5.0, 20.0),
+    "ground.stiffness": (5e4, 2e5),
+}
+"""A tenth to a third to either side of set R2; stiffnesses by a factor of two."""
+STEEPNESS, RTOL = 1e4, 1e-5
+"""As in `experiments.knee.search`: a touch-down soft enough for gradients."""
+NOISE = 1.0
+"""Standard deviation of the synthetic curve in deg, that of a good motion laboratory from stride to stride."""
+PHASES = 20
+"""The drive's knee curve has eight harmonics, 17 numbers: more points would only seem to be more data."""
+STARTS = 3
+PROFILED = "damper.link_arm"
+
+
+def leg() -> Prosthesis:
+    """The reference knee with a touch-down soft enough for gradients."""
+    return with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
+
+
+def fitted(curve: MeasuredCurve, noise: float | None) -> Fit:
+    """One fit from some starts."""
+    return fit(leg(), curve, over=OVER, output="knee_angle", noise=noise, starts=STARTS, rtol=RTOL)
+
+
+def sound_knee() -> MeasuredCurve:
+    """The measured knee curve of the drive in deg."""
+    drive, phase = leg().drive, np.arange(PHASES) / PHASES
+    return over_phase(phase, [np.degrees(float(drive.knee_angle(p * drive.period))) for p in phase], unit="deg")
+
+
+def synthetic(measured: Fit, seed: int = 0) -> MeasuredCurve:
+    """The gait of set R2 with noise, in deg at 100 phases; solved for by the program of another fit."""
+    space, phase = Space(leg(), OVER), np.arange(100) / 100
+    truth = np.array([float(get_parameter(leg(), name)) for name in OVER])
+    gait = measured.problem.evaluate(np.array([1 << 20]), (truth[None] - space.low) / space.width)
+    values = np.degrees(gait.values[0, :-1])
+    return over_phase(phase, values + NOISE * np.random.default_rng(seed).normal(size=100), unit="deg")
+
+
+def table(found: Fit) -> str:
+    """Parameters with their standard errors, beside set R2 and the box."""
+    rows = []
+    for name, value in found.best.items():
+        low, high = OVER[name]
+        share = found.standard_error[name] / (high - low)
+        rows.append(
+            f"| {name} | {float(get_parameter(leg(), name)):.5g} | {value:.5g} | {found.standard_error[name]:.2g} "
+            f"| {100 * share:.0f} | {found.units[name]} |"
+        )
+    head = "| parameter | set R2 | fitted | standard error | of the box (%) | unit |\n|---|---|---|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def directions(found: Fit) -> str:
+    """Singular values with the standard error along each direction and what it is made of."""
+    rows = []
+    for s, direction in zip(found.singular_values, found.directions, strict=True):
+        largest = np.argsort(-np.abs(direction))[:3]
+        what = ", ".join(f"{direction[i]:+.2f} {list(found.best)[i]}" for i in largest)
+        rows.append(f"| {s:.3g} | {100 / s:.3g} | {what} |")
+    head = "| singular value | standard error (% of the box) | direction |\n|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def _describe(report: Report, id: str, title: str, found: Fit, out: pathlib.Path) -> None:
+    report.picture(save(fits.fitted(found, "knee flexion"), out / f"{id}.png"), title)
+    said = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- nothing stands against it"
+    ends = "\n".join(f"- {text}" for text in found.why_stopped)
+    body = [table(found), directions(found), f"Condition number {found.condition:.3g}.", said, "Starts:", ends]
+    report.section(title, "\n\n".join(body))
+    rms = float(np.sqrt(np.mean(found.curve.residual**2)))
+    report.figure(f"knee.calibration.{id}.rms", f"{title}: root mean square of the residual", "deg", rms)
+    report.figure(f"knee.calibration.{id}.condition", f"{title}: condition number", "1", found.condition)
+    found.to_json(out / f"{id}.json")
+
+
+def _recovered(report: Report, found: Fit, drawn: Profile) -> None:
+    """The truth against the errors of the fit."""
+    truth = {name: float(get_parameter(leg(), name)) for name in OVER}
+    apart = np.array([found.best[name] - truth[name] for name in OVER])
+    distance = float(apart @ np.linalg.solve(found.covariance.values, apart))
+    report.figure(
+        "knee.calibration.synthetic.distance",
+        "squared distance of fit and truth in the metric of the covariance (chi-square of 6 degrees)",
+        "1",
+        distance,
+        expected=6.0,
+        tolerance=10.8,  # 16.8: the quantile of 99 %
+    )
+    report.figure("knee.calibration.synthetic.chi", "chi-square per degree of freedom", "1", found.reduced)
+    rows = [("standard error", drawn.laplace), ("profile", drawn.interval)]
+    lines = [f"| {what} | {low:.5g} | {high:.5g} |" for what, (low, high) in rows]
+    head = f"| 95 % interval of {PROFILED} (m) by | from | to |\n|---|---|---|\n"
+    report.section("Profile", head + "\n".join(lines) + f"\n\nBelow: {drawn.why[0]}. Above: {drawn.why[1]}.")
+
+
+def study(out: pathlib.Path) -> Report:
+    """All of it, written into a folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    report = Report("What a knee curve says of the knee", (__doc__ or "").split("\n\n", 1)[1])
+    sound = fitted(sound_knee(), None)
+    known = fitted(synthetic(sound), NOISE)
+    drawn = profile(known, PROFILED)
+    _describe(report, "synthetic", "Fit to the synthetic curve", known, out)
+    _recovered(report, known, drawn)
+    report.picture(save(fits.profiled(drawn), out / "profile.png"), f"Profile of {PROFILED}, synthetic curve")
+    _describe(report, "sound", "Fit to the measured sound knee", sound, out)
+    report.write(out)
+    return report
+
+
+def main(out: pathlib.Path = pathlib.Path("out/calibration")) -> None:
+    """Writes report, pictures and records into a folder."""
+    report = study(out)
+    print(json.dumps({figure.id: figure.measured for figure in report.figures}, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(tyro.cli(main))

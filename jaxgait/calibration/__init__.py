@@ -1,0 +1,9 @@
+"""Calibration: parameters fitted to measured curves, with their uncertainty and what the data leave open."""
+
+from jaxgait.calibration.fitted import Fit as Fit
+from jaxgait.calibration.fitting import fit as fit
+from jaxgait.calibration.measured import MeasuredCurve as MeasuredCurve
+from jaxgait.calibration.measured import over_phase as over_phase
+from jaxgait.calibration.measured import over_time as over_time
+from jaxgait.calibration.profile import Profile as Profile
+from jaxgait.calibration.profile import profile as profile

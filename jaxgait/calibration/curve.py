@@ -1,0 +1,144 @@
+"""What a run shows of a measured curve: one of its outputs at its samples, and the way from there to the data."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.interpolate import CubicSpline
+
+from jaxgait.calibration.measured import MeasuredCurve, factor
+from jaxgait.model import Model
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.parameters import with_parameters
+from jaxgait.run import Run, Sampling
+
+__all__ = ["Curve", "Output", "Reading", "observed", "reading"]
+
+Output: TypeAlias = Callable[[Run], Any] | str
+"""An output or component of the state by name, or a function of a run with one number per sample (JAX code)."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """An output by its name, in its own unit; equal for equal names, so that programs are reused."""
+
+    name: str
+
+    def __call__(self, run: Run) -> Float[Array, " times"]:
+        """Its values at the samples of the run."""
+        return run[self.name]
+
+
+@dataclass(frozen=True)
+class Curve(Goal):
+    """A curve of a run in its own unit: of its last stride, or of the whole run."""
+
+    stride: bool = True
+
+    def __call__(self, run: Run) -> dict[str, Array]:
+        """The curve at all samples, as "curve".
+
+        Raises:
+            ValueError: for an output that is not one number per sample.
+        """
+        values = self.measures[0](run)
+        if jnp.shape(values) != run.ts.shape:
+            raise ValueError(
+                f"the output must be one number at each of the {len(run.ts)} samples of a run, got the shape "
+                f"{jnp.shape(values)}"
+            )
+        return {"curve": values[-run.sampling.samples - 1 :] if self.stride else values}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of what is observed."""
+        return ("curve",)
+
+    @property
+    def strides(self) -> int:
+        """Whole strides that it needs."""
+        return int(self.stride)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """From the samples of a run to the points of the data; linear, in the unit of the measured curve."""
+
+    matrix: Float[np.ndarray, "points samples"]
+    """A cubic spline through the samples, read at the points, and the factor between the units."""
+    coarse: Float[np.ndarray, "points samples"]
+    """The same through every other sample: what it differs by is several times the error of interpolation."""
+
+
+def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
+    """The curve to simulate, and by what it is multiplied to have the unit of the measured one (no dimension).
+
+    Args:
+        model: the mechanism.
+        output: what was measured.
+        measured: the data.
+
+    Raises:
+        ValueError: for an unknown output, and units that do not fit.
+        TypeError: for an output that is neither a name nor a function.
+    """
+    over = measured.axis == "phase"
+    if callable(output):
+        return Curve((output,), (), stride=over), 1.0
+    if not isinstance(output, str):
+        raise TypeError(f"output must be the name of an output or a function of a run, got {output!r}")
+    if output not in model.variables:
+        near = difflib.get_close_matches(output, model.variables, n=2, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(model.variables)}"
+        raise ValueError(f"{type(model).__name__} has no output {output!r}: {hint}")
+    if measured.knee and output != "knee_angle":
+        raise ValueError(f"the knee curve of a drive was given for the output {output!r}: give output='knee_angle'")
+    return Curve((Named(output),), (), stride=over), 1.0 / factor(measured.unit, model.variables[output].unit, output)
+
+
+def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float) -> Reading:
+    """How the samples of a run are read at the points of the data.
+
+    Args:
+        model: the mechanism.
+        space: parameters that vary: what they do to the times of the samples is checked.
+        sampling: of the runs; of one stride for a curve over the phase.
+        measured: the data.
+        scale: what the simulated curve is multiplied by, without dimension.
+
+    Raises:
+        ValueError: for a stride where there is none, times beyond the run, and times that move with the parameters.
+    """
+    if measured.axis == "phase":
+        grid = np.arange(sampling.samples + 1) / sampling.samples
+    else:
+        grid = _times(model, space, sampling)
+        if measured.at[-1] > grid[-1] * (1.0 + 1e-12):
+            raise ValueError(
+                f"the data end at {measured.at[-1]:g} s and the run at {grid[-1]:g} s: give a longer duration, or "
+                "leave out the later points"
+            )
+    every_other = np.unique(np.append(np.arange(0, len(grid), 2), len(grid) - 1))
+    coarse = np.zeros((len(measured.at), len(grid)))
+    coarse[:, every_other] = _spline(grid[every_other], measured.at)
+    return Reading(scale * _spline(grid, measured.at), scale * coarse)
+
+
+def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, " times"]:
+    """Times in s of the samples of a run."""
+    ends = [with_parameters(model, space.named(x)) for x in (np.zeros(len(space.names)), np.ones(len(space.names)))]
+    first, other = (np.asarray(sampling.times(one)) for one in ends)
+    if not np.allclose(first, other, rtol=1e-9):
+        raise ValueError("the length of a run depends on what is fitted: give a duration, or the data over the phase")
+    return first
+
+
+def _spline(grid: np.ndarray, at: np.ndarray) -> Float[np.ndarray, "points samples"]:
+    return CubicSpline(grid, np.eye(len(grid)))(at)

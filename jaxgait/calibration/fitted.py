@@ -1,0 +1,268 @@
+"""What a fit found, and how firm it is: parameters with standard errors, what stays open, the curve and its band."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy import stats
+
+from jaxgait.calibration.laplace import Laplace, laplace, open_directions
+from jaxgait.calibration.problem import Ended, Problem, Residuals
+from jaxgait.model import Model
+from jaxgait.optimization.optimum import plain
+from jaxgait.outcome import NoResult
+from jaxgait.parameters import with_parameters
+from jaxgait.report import labels
+
+__all__ = ["Fit", "summed_up"]
+
+ON_A_BOUND = 1e-6
+"""Distance from a wall of the unit box below which a parameter lies on it: the search keeps inside."""
+TOO_FAR = 1e-3
+"""Chance of so large a chi-square below which the model is said not to reach the data."""
+ALIKE = 0.5
+"""Correlation of neighbouring residuals above which they are said not to be noise."""
+INTERPOLATION = 0.1
+"""Error of interpolation, in standard deviations of the noise, from which on more samples are asked for."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a fit found."""
+
+    model: Model
+    """The model with the best parameters."""
+    best: dict[str, float]
+    units: dict[str, str]
+    standard_error: dict[str, float]
+    """In the parameters' units (Laplace); infinite where the data do not determine one, NaN where it is on a bound."""
+    covariance: xr.DataArray
+    """Of the parameters, in their units."""
+    correlation: xr.DataArray
+    """Of the parameters' errors, without dimension."""
+    noise: Float[np.ndarray, " points"]
+    """Standard deviation of each measured value, in the unit of the curve."""
+    noise_estimated: bool
+    """Whether it was estimated from the residual: then no chi-square tells whether the model is right."""
+    chi_square: float
+    """Sum of the squared residuals over the squared noise."""
+    degrees: int
+    """Degrees of freedom: points less parameters that are free."""
+    curve: xr.Dataset
+    """`measured`, `fitted`, `residual` and `band` (half the width of the 95 % band of the fitted curve)."""
+    singular_values: Float[np.ndarray, " n"]
+    """Of the Jacobian of the weighted residuals by the unit box: 1/s is the standard error along a direction."""
+    directions: Float[np.ndarray, "n n"]
+    """Their directions in the unit box, as rows, the best determined first."""
+    undetermined: tuple[str, ...]
+    """The directions that the data leave open, one sentence each; empty if there are none."""
+    remarks: tuple[str, ...]
+    """What else stands against the result, one sentence each."""
+    active: tuple[str, ...]
+    """Bounds on which it lies."""
+    why_stopped: list[str]
+    """One sentence per start."""
+    ends: xr.Dataset
+    """Over `start`: where each ended, its chi-square, and the evaluations that it took."""
+    gradient: str
+    """Which derivatives were used, in words."""
+    problem: Problem = field(repr=False, compare=False)
+    """What was fitted, for `profile` and `sample`."""
+    memory: Any = field(default=None, repr=False, compare=False)
+    """The gait that was found, to go on from."""
+
+    @property
+    def condition(self) -> float:
+        """Ratio of the largest and the smallest singular value, without dimension; infinite where one is zero."""
+        least = self.singular_values[-1]
+        return float(self.singular_values[0] / least) if least > 0.0 else float("inf")
+
+    @property
+    def reduced(self) -> float:
+        """Chi-square per degree of freedom, without dimension; NaN where there is none."""
+        return self.chi_square / self.degrees if self.degrees > 0 else float("nan")
+
+    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
+        """The interval of one parameter, in its unit, from its standard error (Laplace).
+
+        Args:
+            name: the parameter.
+            level: the chance of an interval to hold the true value.
+
+        Raises:
+            KeyError: for a parameter that was not fitted.
+            ValueError: for an impossible level.
+        """
+        if name not in self.best:
+            raise KeyError(f"{name!r} was not fitted: there are {', '.join(self.best)}")
+        reach = quantile(self, level) * self.standard_error[name]
+        return self.best[name] - reach, self.best[name] + reach
+
+    def to_json(self, path: pathlib.Path | str) -> None:
+        """Writes what `as_dict` returns to a file."""
+        pathlib.Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it for JSON; None stands where there is no finite number."""
+        words = ("best", "units", "noise_estimated", "chi_square", "degrees", "active", "why_stopped", "gradient")
+        record: dict[str, Any] = {name: getattr(self, name) for name in words}
+        arrays = ("noise", "singular_values", "directions")
+        record |= {name: plain(getattr(self, name)) for name in arrays}
+        record |= {name: plain(getattr(self, name).values) for name in ("covariance", "correlation")}
+        record["standard_error"] = {k: x if np.isfinite(x) else None for k, x in self.standard_error.items()}
+        record |= {"undetermined": list(self.undetermined), "remarks": list(self.remarks), "active": list(self.active)}
+        record["curve"] = {str(k): plain(v.values) for k, v in self.curve.variables.items()}
+        return record | {"ends": {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}}
+
+    def __str__(self) -> str:
+        rows = [
+            f"{name} = {value:.6g} ± {self.standard_error[name]:.2g} {self.units[name]}".rstrip()
+            for name, value in self.best.items()
+        ]
+        if self.noise_estimated:
+            rows.append(f"noise, from the residual: {self.noise[0]:.3g} {self.problem.measured.unit}")
+        else:
+            rows.append(f"chi-square per degree of freedom: {self.reduced:.3g}")
+        return "\n".join([*rows, *self.undetermined, *self.remarks])
+
+
+def quantile(found: Fit, level: float) -> float:
+    """Standard errors (no dimension) to either side of an interval that holds the truth with a chance of `level`.
+
+    Raises:
+        ValueError: for anything but a number between 0 and 1.
+    """
+    if not (isinstance(level, float) and 0.0 < level < 1.0):
+        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+    law = stats.t(found.degrees) if found.noise_estimated else stats.norm()
+    return float(law.ppf(0.5 * (1.0 + level)))
+
+
+def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[Ended], estimated: bool) -> Fit:
+    """The result of the searches from some points of the unit box (no dimension).
+
+    Args:
+        problem: model and data; its noise is 1 in the unit of the curve if it is to be estimated.
+        x: where the searches began.
+        ended: how they ended.
+        estimated: whether the noise is to be estimated from the residual.
+
+    Raises:
+        jaxgait.outcome.NoResult: if no run of any start completed.
+        ValueError: if there are too few points to estimate the noise.
+    """
+    best = min(ended, key=lambda end: end.squares)
+    if not np.isfinite(best.squares):
+        raise NoResult(f"no start could be fitted ({ended[0].why}): try other bounds, or more starts")
+    space, found = problem.space, best.found
+    free = (best.x > ON_A_BOUND) & (best.x < 1.0 - ON_A_BOUND)
+    degrees = len(problem.noise) - int(free.sum())
+    if estimated:
+        problem, found = _estimated(problem, found, degrees)
+    local = laplace(found.slopes, free)
+    covariance = local.covariance * np.outer(space.width, space.width)
+    errors, named = np.sqrt(np.diagonal(covariance)), space.named(best.x)
+    with np.errstate(invalid="ignore"):
+        correlation = covariance / np.outer(errors, errors)
+    correlation[np.isinf(errors), np.isinf(errors)] = 1.0
+    pairs = lambda values, what, unit: xr.DataArray(
+        values, {"parameter": space.names, "by": space.names}, ("parameter", "by"), attrs=labels(unit, what)
+    )
+    return Fit(
+        with_parameters(problem.model, named),
+        named,
+        dict(zip(space.names, space.units, strict=True)),
+        dict(zip(space.names, map(float, errors), strict=True)),
+        pairs(covariance, "covariance of the parameters", "product of the parameters' units"),
+        pairs(correlation, "correlation of the parameters' errors", "1"),
+        problem.noise,
+        estimated,
+        float(found.squares),
+        degrees,
+        _curves(problem, found, local, degrees if estimated else None),
+        local.singular_values,
+        local.directions,
+        open_directions(local, space.names),
+        _remarks(problem, found, degrees, estimated),
+        _active(problem, best.x),
+        [end.why for end in ended],
+        _ends(problem, x, ended),
+        problem.evaluate.name,
+        problem,
+        best.found.memory,
+    )
+
+
+def _estimated(problem: Problem, found: Residuals, degrees: int) -> tuple[Problem, Residuals]:
+    """The same with the noise that the residual shows."""
+    if degrees < 1:
+        raise ValueError(
+            f"{len(problem.noise)} points are too few to estimate {len(problem.space.names)} parameters and the noise: "
+            "give the noise, or more points"
+        )
+    rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
+    size = max(float(np.sqrt(found.squares / degrees)), float(rounding))
+    scaled = found._replace(values=found.values / size, slopes=found.slopes / size)
+    return problem.with_noise(np.full(len(problem.noise), size)), scaled
+
+
+def _curves(problem: Problem, found: Residuals, local: Laplace, estimated_from: int | None) -> xr.Dataset:
+    measured = problem.measured
+    law = stats.norm() if estimated_from is None else stats.t(estimated_from)
+    band = float(law.ppf(0.975)) * np.sqrt(local.leverage) * problem.noise
+    columns = {
+        "measured": (measured.values, "measured curve"),
+        "fitted": (found.simulated, "fitted curve"),
+        "residual": (found.simulated - measured.values, "fitted less measured curve"),
+        "band": (band, "half the width of the 95 % band of the fitted curve"),
+    }
+    axis = xr.DataArray(measured.at, dims=measured.axis, attrs=labels(measured.over, measured.axis))
+    return xr.Dataset(
+        {name: (measured.axis, values, labels(measured.unit, what)) for name, (values, what) in columns.items()},
+        {measured.axis: axis},
+    )
+
+
+def _remarks(problem: Problem, found: Residuals, degrees: int, estimated: bool) -> tuple[str, ...]:
+    """What stands against the result."""
+    r = found.values
+    together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
+    apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0
+    far = not estimated and degrees > 0 and stats.chi2.sf(found.squares, degrees) < TOO_FAR
+    seen = estimated or found.squares > degrees  # below the noise, no pattern matters
+    sentences = {
+        f"chi-square per degree of freedom is {float(found.squares) / max(degrees, 1):.3g}: the model does not reach "
+        "the data within the noise, and the standard errors leave that out": far,
+        f"neighbouring residuals are correlated ({together:.2f}): what is left is not independent noise, and the "
+        "standard errors, which take it for that, are too small": seen and together > ALIKE,
+        f"the gait is not stable (largest multiplier {float(found.multiplier):.3g}): no walk stays on it": bool(
+            found.multiplier >= 1.0
+        ),
+        f"interpolation between the samples errs by about {apart:.2g} of the noise: give more samples": apart
+        > INTERPOLATION,
+    }
+    return tuple(text for text, holds in sentences.items() if holds)
+
+
+def _active(problem: Problem, x: Float[np.ndarray, " n"]) -> tuple[str, ...]:
+    space = problem.space
+    low = [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= ON_A_BOUND]
+    return (*low, *(f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0 - ON_A_BOUND))
+
+
+def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended]) -> xr.Dataset:
+    space = problem.space
+    begun, at = space.physical(x), space.physical(np.stack([end.x for end in ended]))
+    columns = {name: (at[:, k], space.units[k], "where it ended") for k, name in enumerate(space.names)}
+    columns |= {f"start[{n}]": (begun[:, k], space.units[k], "where it began") for k, n in enumerate(space.names)}
+    columns["squares"] = (np.array([end.squares for end in ended]), "1", "sum of the weighted squares")
+    columns["evaluations"] = (np.array([end.evaluations for end in ended]), "1", "evaluations")
+    columns["failed"] = (np.array([end.failed for end in ended]), "1", "evaluations whose run failed")
+    return xr.Dataset({name: ("start", values, labels(unit, what)) for name, (values, unit, what) in columns.items()})

@@ -1,0 +1,151 @@
+"""Fitting unknown parameters of a mechanism to a measured curve, with what the data say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait import checks
+from jaxgait.calibration.curve import Output, observed, reading
+from jaxgait.calibration.fitted import Fit, summed_up
+from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
+from jaxgait.calibration.problem import Problem, Settings, search
+from jaxgait.ensembles.members import INITIAL
+from jaxgait.model import Model, as_model
+from jaxgait.optimization.design import check_run
+from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.gait import PeriodicGait
+from jaxgait.optimization.space import Box, Space, Starts
+from jaxgait.optimization.ways import way
+from jaxgait.run import Sampling
+
+__all__ = ["fit", "solved"]
+
+
+def fit(
+    model: Model,
+    measured: Given,
+    *,
+    over: Box,
+    output: Output,
+    noise: Any = None,
+    gradient: str = "auto",
+    initial: Mapping[str, Any] | None = None,
+    starts: Starts = 4,
+    iterations: int = 50,
+    tolerance: float = 1e-8,
+    seed: int = 0,
+    **run: Any,
+) -> Fit:
+    """Fits parameters of a model to a measured curve by least squares with exact Jacobians.
+
+        fit(knee, "rajagopal_1.26ms", over={"damper.k": (1e4, 3e4)}, output="knee_angle")
+
+    A curve over the phase of a stride is compared with the periodic gait where there is one, else with the last stride
+    of a run; a curve over time with the run. A failed run is a step to be rejected.
+
+    Args:
+        model: the mechanism; its other parameters stay as they are.
+        measured: see `over_phase`, `over_time` and `measured_curve`.
+        over: bounds (low, high) by dotted parameter name, in the parameters' units.
+        output: what was measured: an output or component of the state by name, whose unit must fit, or a function of a
+            run with one number per sample (JAX code), in the unit of the measured curve.
+        noise: standard deviation of the measured values in the unit of the curve, one number or (points,); None: it is
+            estimated from the residual, as if the model were right. It counts as independent from point to point.
+        gradient: "gait", "run" or "differences", as of `jaxgait.optimize`; "auto": of the gait if there is one.
+        initial: components of the initial state that differ from the model's own, by name.
+        starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
+        iterations: evaluations of each start, at most.
+        tolerance: relative change of the sum of squares and of the parameters at which a start stops.
+        seed: of the Sobol points.
+        run: what `jaxgait.ensemble` takes: strides, duration, samples, rtol, ...; more `samples` make the
+            interpolation between them finer.
+
+    Returns:
+        The best parameters with standard errors, correlations, and what the data leave open.
+
+    Raises:
+        ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
+        TypeError: for anything but a model, a measured curve, an output.
+        ValueError: for data, units, noise, options that are impossible.
+        jaxgait.outcome.NoResult: if no run of any start completed.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15, 40)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> print(str(found).splitlines()[0])
+        stiffness = 26 ± 0.0067 N/m
+    """
+    space, curve = Space(as_model(model), over), measured_curve(measured)
+    checks.count("iterations", iterations)
+    checks.positive("tolerance", tolerance, below=1.0)
+    check_run("fit", run)
+    x, sigma = space.points(model, starts, checks.count("seed", seed, least=0)), _noise(noise, curve)
+    goal, scale = observed(model, output, curve)
+    fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
+    evaluate = way(model, space, goal, _way(gradient, curve), run, fixed, x)
+    read = reading(model, space, _sampling(model, curve, evaluate, run), curve, scale)
+    problem = Problem(model, space, evaluate, read, curve, sigma)
+    return solved(problem, x, Settings(iterations, tolerance), estimated=noise is None)
+
+
+def solved(problem: Problem, x: Float[np.ndarray, "starts n"], settings: Settings, *, estimated: bool) -> Fit:
+    """Searches from some points of the unit box (no dimension), side by side, and what came of it.
+
+    Args:
+        problem: model and data.
+        x: where the searches begin.
+        settings: when they stop.
+        estimated: whether the noise is to be estimated from the residual.
+
+    Raises:
+        jaxgait.outcome.NoResult: if no run of any start completed.
+        ValueError: if there are too few points to estimate the noise.
+    """
+    free = np.ones(x.shape[1], bool)
+    lanes = [lambda ask, start=start: search(ask, start, free, settings, problem.model) for start in x]
+    return summed_up(problem, x, problem.together(lanes), estimated)
+
+
+def _way(gradient: str, measured: MeasuredCurve) -> str:
+    """The way to derivatives: over time only through the run.
+
+    Raises:
+        ValueError: for the gait's, where the data lie over time.
+    """
+    if measured.axis == "phase":
+        return gradient
+    if gradient == "gait":
+        raise ValueError("a gait has phases and no time: give the data by over_phase, or take gradient='run'")
+    return "run" if gradient == "auto" else gradient
+
+
+def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: Mapping[str, Any]) -> Sampling:
+    """When what the data are compared with is looked at.
+
+    Raises:
+        ValueError: for phases of a run that is not counted in strides.
+    """
+    gait = isinstance(evaluate, PeriodicGait)
+    strides, duration, samples = (run.get(name) for name in ("strides", "duration", "samples"))
+    sampling = Sampling.of(model, 1 if gait else strides, None if gait else duration, samples)
+    if measured.axis == "phase" and sampling.strides is None:
+        raise ValueError("data over the phase need a run of whole strides: give strides instead of duration")
+    return sampling
+
+
+def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
+    """One standard deviation per point, in the unit of the curve; 1 where it is to be estimated."""
+    size = len(measured.values)
+    given = np.asarray(1.0 if noise is None else noise)
+    fine = given.dtype.kind in "iuf" and given.shape in ((), (size,)) and bool((np.isfinite(given) & (given > 0)).all())
+    if not fine:
+        raise ValueError(
+            f"noise must be a positive number in {measured.unit}, or one for each of the {size} points, got {noise!r}"
+        )
+    return np.broadcast_to(given.astype(float), (size,)).copy()

@@ -1,0 +1,196 @@
+"""A measured curve: values with their unit over the phase of a stride or over time, checked when it is made.
+
+    over_phase(np.arange(100) / 100, knee_deg, unit="deg")     # 0: heel strike, 1: the next one
+    over_time(t, height, unit="m")                             # seconds from the start of the run
+
+What the numbers mean is told, never assumed. A drive (`jaxgait.motion.drive.GaitDrive`) brings its own knee curve.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
+from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.stride import Series, sampled
+
+__all__ = ["Given", "MeasuredCurve", "factor", "measured_curve", "over_phase", "over_time"]
+
+PHASES = 100
+"""Even phases at which the knee curve of a drive is read: twelve samples per period of its eighth harmonic."""
+_SIZES = {
+    "rad": ("angle", 1.0),
+    "deg": ("angle", np.pi / 180.0),
+    "m": ("length", 1.0),
+    "cm": ("length", 1e-2),
+    "mm": ("length", 1e-3),
+    "N": ("force", 1.0),
+    "kN": ("force", 1e3),
+}
+"""Units between which curves are converted, by what they measure, in SI units."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredCurve:
+    """A measured curve; made by `over_phase`, `over_time` or `measured_curve`, which check it."""
+
+    values: Float[np.ndarray, " points"]
+    """In `unit`."""
+    unit: str
+    at: Float[np.ndarray, " points"]
+    """Phase of the stride (no dimension), or time in s."""
+    axis: str
+    """"phase" or "time"."""
+    knee: bool = False
+    """Whether it is known to be a knee's flexion."""
+
+    @property
+    def over(self) -> str:
+        """Unit of `at`."""
+        return "1" if self.axis == "phase" else "s"
+
+
+Given: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | pathlib.Path"
+"""What can be fitted to: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
+
+
+def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
+    """A curve over the phase of a stride.
+
+    Args:
+        phase: from 0 (the drive's beginning, a heel strike) to 1, increasing, (points,).
+        values: the curve there, (points,).
+        unit: of the values, such as "deg".
+
+    Raises:
+        ValueError: for anything that is not such a curve, saying which sample.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.calibration import over_phase
+        >>> over_phase(np.arange(4) / 4, [5.0, 20.0, 60.0, 10.0], unit="deg").at
+        array([0.  , 0.25, 0.5 , 0.75])
+    """
+    curve = _curve(phase, values, unit, "phase")
+    if curve.at[0] < 0.0 or curve.at[-1] > 1.0:
+        raise ValueError(f"phases must lie within 0 and 1 (not percent), got {curve.at[0]:g} to {curve.at[-1]:g}")
+    return curve
+
+
+def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
+    """A curve over the time of a run.
+
+    Args:
+        time: in s from the start of the run, increasing, (points,).
+        values: the curve there, (points,).
+        unit: of the values, such as "m".
+
+    Raises:
+        ValueError: for anything that is not such a curve, saying which sample.
+
+    Examples:
+        >>> from jaxgait.calibration import over_time
+        >>> over_time([0.0, 0.5, 1.0], [80.0, 79.0, 75.0], unit="m").values
+        array([80., 79., 75.])
+    """
+    curve = _curve(time, values, unit, "time")
+    if curve.at[0] < 0.0:
+        raise ValueError(f"times must count from the start of the run, got {curve.at[0]:g} s: shift them")
+    return curve
+
+
+def measured_curve(given: Any) -> MeasuredCurve:
+    """The curve that was handed over, or the knee curve of a drive (rad, over the phase).
+
+    Args:
+        given: a curve; an `xarray.DataArray` over `time` (in s) or `phase` with the attribute `units`; a drive; the
+            name of an embedded gait; the path of a CSV file as `jaxgait.motion.drive.read_drive` reads it.
+
+    Raises:
+        ValueError: for a labelled array that does not say what it is.
+        TypeError: for anything else.
+        FileNotFoundError: if there is no such file.
+    """
+    if isinstance(given, MeasuredCurve):
+        return given
+    if isinstance(given, xr.DataArray):
+        return _labelled(given)
+    if isinstance(given, str | pathlib.Path):
+        given = reference_gait(str(given)) if str(given) in REFERENCE_GAITS else read_drive(given)
+    if isinstance(given, GaitDrive):
+        series = Series(float(given.knee.a0), np.asarray(given.knee.a), np.asarray(given.knee.b))
+        return MeasuredCurve(sampled(series, PHASES), "rad", np.arange(PHASES) / PHASES, "phase", knee=True)
+    raise TypeError(
+        "the measured curve must be made by over_phase or over_time, or be a DataArray, a drive, the name of an "
+        f"embedded gait or a CSV file, got {type(given).__name__}"
+    )
+
+
+def factor(given: str, wanted: str, what: str) -> float:
+    """By what values in one unit are multiplied to have them in another, without dimension.
+
+    Args:
+        given: unit of the values.
+        wanted: unit to have them in.
+        what: whose unit that is, for the message.
+
+    Raises:
+        ValueError: if they do not measure the same, or one of them is not known.
+
+    Examples:
+        >>> from jaxgait.calibration.measured import factor
+        >>> factor("mm", "m", "height")
+        0.001
+    """
+    if given == wanted:
+        return 1.0
+    (kind, size), (other, base) = (_SIZES.get(unit, (unit, 1.0)) for unit in (given, wanted))
+    if kind != other:
+        known = [unit for unit, (measures, _) in _SIZES.items() if measures == other] or [wanted]
+        raise ValueError(f"the measured curve is in {given!r}, and {what} in {wanted!r}: give it in {', '.join(known)}")
+    return size / base
+
+
+def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
+    at, values = _numbers(at, axis), _numbers(values, "values")
+    if len(at) != len(values):
+        raise ValueError(f"{len(values)} values at {len(at)} points of the {axis}: give as many of both")
+    steps = np.flatnonzero(np.diff(at) <= 0.0)
+    if steps.size:
+        i = steps[0]
+        raise ValueError(f"the {axis} must increase, sample {i + 1} ({at[i + 1]:g}) follows {at[i]:g}")
+    if not (isinstance(unit, str) and unit):
+        raise ValueError(f'the unit of the values must be a text such as "deg", got {unit!r}')
+    return MeasuredCurve(values, unit, at, axis)
+
+
+def _numbers(given: Any, what: str) -> Float[np.ndarray, " points"]:
+    try:
+        found = np.array(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} of a measured curve must be numbers, got {given!r}"[:200]) from error
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"{what} of a measured curve must be a list of numbers, got the shape {found.shape}")
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if wrong.size:
+        raise ValueError(f"{what} of a measured curve must be finite, sample {wrong[0]} is {found[wrong[0]]}: drop it")
+    return found
+
+
+def _labelled(given: xr.DataArray) -> MeasuredCurve:
+    if given.dims not in (("time",), ("phase",)) or given.dims[0] not in given.coords:
+        raise ValueError(f"a measured array must lie over its coordinate `time` or `phase`, got {given.dims}")
+    if "units" not in given.attrs:
+        raise ValueError('a measured array must have the attribute `units`: give attrs={"units": "deg"}')
+    axis = str(given.dims[0])
+    unit = given[axis].attrs.get("units")
+    if axis == "time" and unit != "s":
+        raise ValueError(f"the coordinate time of a measured array must have the attribute units='s', got {unit!r}")
+    make = over_phase if axis == "phase" else over_time
+    return make(given[axis].values, given.values, unit=str(given.attrs["units"]))

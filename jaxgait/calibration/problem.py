@@ -1,0 +1,247 @@
+"""Least squares between a simulated and a measured curve, in the unit box of the parameters, by a library's search.
+
+Residuals are (simulated - measured) / noise, their Jacobian is exact (of the periodic gait, or through the run). The
+search is SciPy's `least_squares`: Gauss-Newton steps in a trust region that keeps the bounds. A run that fails is a
+step to be rejected. Several searches ask side by side and are answered as one ensemble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.optimize import least_squares
+
+from jaxgait import outcome
+from jaxgait.calibration.curve import Reading
+from jaxgait.calibration.measured import MeasuredCurve
+from jaxgait.model import Model
+from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.together import Ask, together
+
+__all__ = ["Ended", "Problem", "Residuals", "Settings", "search"]
+
+INSIDE = 1e-3
+"""Distance from the walls at which a search begins, since the library keeps inside and leaves them slowly."""
+_WHY = {
+    0: "as many evaluations as `iterations` allows",
+    1: "the slope of the sum of squares vanished",
+    2: "the sum of squares changed by less than the tolerance",
+    3: "the parameters changed by less than the tolerance",
+    4: "sum of squares and parameters changed by less than the tolerance",
+}
+"""What SciPy's codes mean."""
+
+
+class Residuals(NamedTuple):
+    """Weighted residuals at some points of the unit box, without dimension, with a leading axis over the points."""
+
+    values: Float[np.ndarray, "*b points"]
+    """(simulated - measured) / noise; NaN where the run failed."""
+    slopes: Float[np.ndarray, "*b points n"]
+    """Their derivatives by the coordinates of the unit box."""
+    simulated: Float[np.ndarray, "*b points"]
+    """The simulated curve at the points of the data, in the unit of the measured one."""
+    coarse: Float[np.ndarray, "*b points"]
+    """The same from every other sample of the run."""
+    status: Int[Any, "*b"]
+    """How the runs ended, codes of `jaxgait.outcome`."""
+    multiplier: Float[Any, "*b"]
+    """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
+    memory: Any = None
+    """At one point: the gait that was found, from which the next ones are guessed; None where there is none."""
+
+    @property
+    def fine(self) -> Bool[Any, "*b"]:
+        """Where a search may step to."""
+        return np.isfinite(self.values).all(axis=-1) & np.isfinite(self.slopes).all(axis=(-2, -1))
+
+    @property
+    def squares(self) -> Float[Any, "*b"]:
+        """Chi-square: the sum of squares; infinite where the run failed. No dimension."""
+        return np.where(self.fine, (self.values**2).sum(axis=-1), np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, data, and the way from parameters to residuals."""
+
+    model: Model
+    """The mechanism before the fit."""
+    space: Space
+    evaluate: Evaluator
+    reading: Reading
+    measured: MeasuredCurve
+    noise: Float[np.ndarray, " points"]
+    """Standard deviation of each measured value, in the unit of the curve."""
+
+    def __call__(self, who: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
+        """Residuals at points of the unit box (no dimension), asked for by the searches `who`."""
+        found = self.evaluate(np.asarray(who), x)
+        simulated = found.values @ self.reading.matrix.T
+        slopes = np.einsum("ps,bsn->bpn", self.reading.matrix, found.slopes)
+        return Residuals(
+            (simulated - self.measured.values) / self.noise,
+            slopes / self.noise[:, None],
+            simulated,
+            found.values @ self.reading.coarse.T,
+            found.status,
+            found.multiplier,
+        )
+
+    def at(self, x: Float[np.ndarray, " n"]) -> Residuals:
+        """Residuals at one point of the unit box, without dimension and leading axis."""
+        return _one(self([0], x[None]), 0, None)
+
+    def together(self, searches: Sequence[Callable[[AskFrom], Any]]) -> list[Any]:
+        """Runs searches side by side; each asks for one point at a time and says from which gait to guess its own.
+
+        Of several gaits at the same parameters the one nearest to that guess is found: a step that was rejected must
+        not leave its gait behind.
+        """
+        guesses: dict[int, Any] = {}
+
+        def lane(i: int) -> Callable[[Ask], Any]:
+            def ask_from(ask: Ask, x: np.ndarray, memory: Any) -> Residuals:
+                guesses[i] = memory
+                return ask(x[None])
+
+            return lambda ask: searches[i](lambda x, memory: ask_from(ask, x, memory))
+
+        def answer(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Residuals]:
+            self.recall({i: guesses[i] for i in asking})
+            found = self(asking, np.concatenate(questions))
+            return [_one(found, k, self._memory(i)) for k, i in enumerate(asking)]
+
+        return together([lane(i) for i in range(len(searches))], answer)
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """Sets the gaits from which searches guess their next; those without one keep theirs."""
+        recall = getattr(self.evaluate, "recall", None)
+        if recall is not None:
+            recall({who: memory for who, memory in memories.items() if memory is not None})
+
+    def _memory(self, who: int) -> Any:
+        memory = getattr(self.evaluate, "memory", None)
+        return None if memory is None else memory(who)
+
+    def with_noise(self, noise: Float[np.ndarray, " points"]) -> Problem:
+        """The same with another standard deviation of the data, in the unit of the curve."""
+        return replace(self, noise=noise)
+
+
+AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]
+"""From one point of the unit box, shape (n,), and the gait to guess from (or None) to the residuals there."""
+
+
+def _one(found: Residuals, k: int, memory: Any) -> Residuals:
+    """Residuals at one of several points."""
+    fields: dict[str, Any] = {name: field[k] for name, field in found._asdict().items() if name != "memory"}
+    return Residuals(**fields, memory=memory)
+
+
+class Settings(NamedTuple):
+    """When a search stops."""
+
+    iterations: int = 50
+    """Evaluations at most."""
+    tolerance: float = 1e-8
+    """Relative change of the sum of squares and of the parameters; norm of the slope. No dimension."""
+
+
+class Ended(NamedTuple):
+    """How one search ended."""
+
+    x: Float[np.ndarray, " n"]
+    """The best point, in the unit box."""
+    found: Residuals
+    """What was found there."""
+    why: str
+    evaluations: int
+    failed: int
+    """Evaluations whose run failed."""
+
+    @property
+    def squares(self) -> float:
+        """Chi-square at the best point, without dimension; infinite if no run completed."""
+        return float(self.found.squares)
+
+
+class _Asked:
+    """What a library's search asks for: values, then slopes at the same point."""
+
+    def __init__(self, ask: AskFrom, x: np.ndarray, free: np.ndarray, memory: Any):
+        self._ask, self._x, self._free, self._memory = ask, x.copy(), free, memory
+        self._last: tuple[bytes, Residuals] | None = None
+        self.best: tuple[np.ndarray, Residuals] | None = None
+        self.evaluations, self.failed = 0, 0
+
+    def found(self, part: np.ndarray) -> Residuals:
+        """Residuals with the free coordinates replaced."""
+        if self._last is None or self._last[0] != part.tobytes():
+            x = self._x.copy()
+            x[self._free] = part
+            found = self._ask(x, self._memory)
+            self.evaluations, self.failed = self.evaluations + 1, self.failed + int(not found.fine)
+            self._last = (part.tobytes(), found)
+            if self.best is None or found.squares < self.best[1].squares:
+                self.best, self._memory = (x, found), found.memory if found.fine else self._memory
+        return self._last[1]
+
+    def values(self, part: np.ndarray) -> np.ndarray:
+        """NaN, which the library rejects, where values or slopes are not known."""
+        found = self.found(part)
+        return found.values if found.fine else np.full(found.values.shape, np.nan)
+
+    def slopes(self, part: np.ndarray) -> np.ndarray:
+        return self.found(part).slopes[:, self._free]
+
+    def ended(self, why: str) -> Ended:
+        assert self.best is not None
+        why += f"; {self.failed} of {self.evaluations} runs failed" if self.failed and self.evaluations > 1 else ""
+        return Ended(*self.best, why, self.evaluations, self.failed)
+
+
+def search(
+    ask: AskFrom,
+    x: Float[np.ndarray, " n"],
+    free: Bool[np.ndarray, " n"],
+    settings: Settings,
+    model: Model,
+    memory: Any = None,
+) -> Ended:
+    """The least sum of squares near one point of the unit box; points have no dimension.
+
+    Args:
+        ask: gives residuals at one point.
+        x: where it begins.
+        free: coordinates that may move.
+        settings: when it stops.
+        model: for what is said of a run that failed.
+        memory: the gait to guess from at first.
+    """
+    asked = _Asked(ask, x, free, memory)
+    begin = np.clip(x[free], INSIDE, 1.0 - INSIDE)
+    first = asked.found(begin)
+    if not first.fine:
+        ended = outcome.sentence(model, int(first.status)) if int(first.status) else "its curve is not finite"
+        return asked.ended(f"the run at the start failed: {ended}")
+    if not free.any():
+        return asked.ended("nothing to fit")
+    t = max(settings.tolerance, 1e-15)
+    found = least_squares(
+        asked.values,
+        begin,
+        jac=asked.slopes,  # type: ignore[arg-type]
+        bounds=(0.0, 1.0),
+        method="trf",
+        ftol=t,
+        xtol=t,
+        gtol=t,
+        max_nfev=settings.iterations,
+    )
+    return asked.ended(_WHY[int(found.status)])

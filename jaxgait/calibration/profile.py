@@ -1,0 +1,202 @@
+"""The profile of one parameter: the least chi-square at each of its values, all others fitted anew.
+
+Where the curve bends in the parameters, the interval in which chi-square rises by no more than its quantile is right to
+higher order than that of the standard error, and it is open where the data set no limit. Both sides are followed
+outwards together, from one fit to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from jaxgait import checks
+from jaxgait.calibration.fitted import ON_A_BOUND, Fit, quantile
+from jaxgait.calibration.problem import AskFrom, Settings, search
+from jaxgait.report import labels
+
+__all__ = ["Profile", "profile"]
+
+FIRST = 0.5
+"""First step, in standard errors."""
+WIDEST = 0.1
+"""Longest first step, in widths of the box."""
+SLOW = 0.2
+"""Steps grow where the root of chi-square rises by less than this share of what ends the walk."""
+CLOSE = 1e-3
+"""Distance from the threshold at which a limit is found, as a share of its root."""
+HALVINGS = 12
+"""Most halvings of the step in which a limit lies: where another parameter meets its bound, chi-square can leap."""
+BETTER = 1e-3
+"""Fall of chi-square below the fit that is reported."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How chi-square rises away from the best fit along one parameter."""
+
+    parameter: str
+    unit: str
+    level: float
+    """Chance of such an interval to hold the true value."""
+    threshold: float
+    """Rise of chi-square at the ends of the interval."""
+    interval: tuple[float, float]
+    """In the parameter's unit; minus or plus infinity where it is open."""
+    laplace: tuple[float, float]
+    """The interval from the standard error."""
+    curve: xr.Dataset
+    """Over the parameter: `rise` of chi-square, and the other parameters as they follow."""
+    why: tuple[str, str]
+    """Why the walk ended below and above."""
+    better: bool
+    """Whether a better fit than the best was met on the way: then fit again with more starts."""
+
+
+class _Point(NamedTuple):
+    """One point of the profile, in the unit box."""
+
+    x: np.ndarray
+    rise: float
+    memory: Any
+
+
+class _Walk:
+    """Outwards from the best fit to one side."""
+
+    def __init__(self, ask: AskFrom, found: Fit, start: np.ndarray, along: int, settings: Settings):
+        self._ask, self._problem, self._settings = ask, found.problem, settings
+        self._squares, self._i = found.chi_square, along
+        self._free = np.arange(len(start)) != along
+        self.points = [_Point(start, 0.0, found.memory)]
+
+    def fitted(self, at: float, threshold: float) -> _Point | None:
+        """The fit with the parameter held at a value; None where no run completed.
+
+        What rises above the threshold is fitted again from another guess: it may be a search that got stuck.
+        """
+        last, ends = self.points[-1], []
+        for guess in (self._guess(at), last.x):
+            x = np.clip(guess, 0.0, 1.0)
+            x[self._i] = at
+            ends.append(search(self._ask, x, self._free, self._settings, self._problem.model, last.memory))
+            if ends[-1].squares - self._squares < threshold:
+                break
+        best = min(ends, key=lambda end: end.squares)
+        return _Point(best.x, best.squares - self._squares, best.found.memory) if np.isfinite(best.squares) else None
+
+    def _guess(self, at: float) -> np.ndarray:
+        """On the line through the last two points."""
+        if len(self.points) < 2:
+            return self.points[-1].x
+        a, b = self.points[-2].x, self.points[-1].x
+        return b + (b - a) * (at - b[self._i]) / (b[self._i] - a[self._i])
+
+    def limit(self, sign: float, step: float, threshold: float, most: int) -> tuple[float, str]:
+        """Where the rise reaches the threshold, in the unit box, or infinity, and why the walk ended."""
+        for _ in range(most):
+            before = self.points[-1]
+            at = float(np.clip(before.x[self._i] + sign * step, 0.0, 1.0))
+            if at == before.x[self._i]:
+                return sign * np.inf, "the data set no limit inside the box"
+            point = self.fitted(at, threshold)
+            if point is None:
+                return sign * np.inf, "runs failed on the way"
+            if point.rise >= threshold:
+                end = self._between(before, point, threshold)
+                return end, "chi-square reached its threshold" + self._held()
+            self.points.append(point)
+            if _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
+                step *= 2.0
+        return sign * np.inf, "chi-square did not reach its threshold in so many steps"
+
+    def _between(self, inside: _Point, outside: _Point, threshold: float) -> float:
+        """The limit between two points: false position in the root of the rise, and halving, by turns."""
+        at, wanted = float(outside.x[self._i]), np.sqrt(threshold)
+        for turn in range(2 * HALVINGS):
+            low, high = _root(inside.rise), _root(outside.rise)
+            share = 0.5 if turn % 2 else (wanted - low) / (high - low)
+            at = float(inside.x[self._i] + share * (outside.x[self._i] - inside.x[self._i]))
+            point = self.fitted(at, threshold)
+            if point is None or abs(_root(point.rise) - wanted) < CLOSE * wanted:
+                break
+            if point.rise < threshold:
+                inside = point
+                self.points.append(point)
+            else:
+                outside = point
+        self.points.append(outside)
+        return at
+
+    def _held(self) -> str:
+        """Bounds on which the other parameters lie at the end of the walk."""
+        x, names = self.points[-1].x, self._problem.space.names
+        on = [
+            n for n, at, free in zip(names, x, self._free, strict=True) if free and not ON_A_BOUND < at < 1 - ON_A_BOUND
+        ]
+        return f", with {', '.join(on)} on its bound" if on else ""
+
+
+def profile(found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iterations: int = 50) -> Profile:
+    """The profile of one parameter of a fit, and the interval that it gives.
+
+    Args:
+        found: the fit.
+        name: the parameter.
+        level: chance of such an interval to hold the true value (for noise that is independent and normal).
+        steps: to each side, at most.
+        iterations: evaluations of each fit, at most.
+
+    Raises:
+        KeyError: for a parameter that was not fitted.
+        ValueError: for an impossible level or count.
+    """
+    laplace, threshold = found.interval(name, level), quantile(found, level) ** 2
+    checks.count("steps", steps)
+    checks.count("iterations", iterations)
+    problem, space = found.problem, found.problem.space
+    i = space.names.index(name)
+    best = (np.array([found.best[n] for n in space.names]) - space.low) / space.width
+    error = found.standard_error[name] / space.width[i]
+    step = min(FIRST * error, WIDEST) if np.isfinite(error) else WIDEST
+    walks: list[_Walk] = []
+
+    def walked(ask: AskFrom, sign: float) -> tuple[float, str]:
+        walks.append(_Walk(ask, found, best, i, Settings(iterations)))
+        return walks[-1].limit(sign, step, threshold, steps)
+
+    ends = problem.together([lambda ask, sign=sign: walked(ask, sign) for sign in (-1.0, 1.0)])
+    points = sorted((p for walk in walks for p in walk.points), key=lambda p: p.x[i])
+    low, high = (float(space.low[i] + end * space.width[i]) for end, _ in ends)
+    return Profile(
+        name,
+        space.units[i],
+        level,
+        threshold,
+        (low, high),
+        laplace,
+        _curve(found, points, i),
+        (ends[0][1], ends[1][1]),
+        min(p.rise for p in points) < -BETTER,
+    )
+
+
+def _root(rise: float) -> float:
+    return float(np.sqrt(max(rise, 0.0)))
+
+
+def _curve(found: Fit, points: list[_Point], i: int) -> xr.Dataset:
+    """All points over the parameter, each once."""
+    space = found.problem.space
+    x = space.physical(np.stack([p.x for p in points]))
+    _, once = np.unique(x[:, i], return_index=True)
+    named = xr.DataArray(x[once, i], dims="value", attrs=labels(space.units[i], space.names[i]))
+    rise = np.array([p.rise for p in points])[once]
+    columns = {"rise": ("value", rise, labels("1", "rise of chi-square"))}
+    for k, other in enumerate(space.names):
+        if k != i:
+            columns[other] = ("value", x[once, k], labels(space.units[k], f"{other}, fitted anew"))
+    return xr.Dataset(columns, {"value": named})

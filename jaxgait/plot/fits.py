@@ -1,0 +1,89 @@
+"""Pictures of a fit to a measured curve: curve with band, residual, correlations, profile of a parameter."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from jaxgait.calibration.fitted import Fit
+from jaxgait.calibration.profile import Profile
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
+
+__all__ = ["fitted", "profiled"]
+
+
+def fitted(found: Fit, quantity: str = "curve") -> Figure:
+    """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters.
+
+    Args:
+        found: result of `jaxgait.fit`.
+        quantity: what was measured, for the axis.
+    """
+    with style():
+        figure = plt.figure(figsize=(10.0, 5.0))
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.7, 1.0), height_ratios=(2.2, 1.0))
+        upper = figure.add_subplot(grid[0, 0])
+        lower = figure.add_subplot(grid[1, 0], sharex=upper)
+        _curves(upper, lower, found, quantity)
+        _correlations(figure, figure.add_subplot(grid[:, 1]), found)
+    return figure
+
+
+def _curves(upper: Axes, lower: Axes, found: Fit, quantity: str) -> None:
+    curve, axis, unit = found.curve, found.problem.measured.axis, found.problem.measured.unit
+    x = curve[axis].values
+    upper.plot(x, curve.measured, "o", color=GREY, ms=3, label="measured")
+    upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
+    upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
+    upper.set_ylabel(axis_label(quantity, unit))
+    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    upper.tick_params(labelbottom=False)
+    lower.fill_between(x, -2 * found.noise, 2 * found.noise, color=GREY, alpha=0.25, lw=0)
+    lower.plot(x, curve.residual, ".-", color=ORANGE, lw=0.8, ms=3)
+    lower.axhline(0.0, color="black", lw=0.8)
+    lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))
+    lower.set_ylabel(axis_label("residual", unit))
+    lower.set_title("grey: two standard deviations of the noise", loc="left", fontsize=8)
+
+
+def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
+    names, values = list(found.best), found.correlation.values
+    image = ax.imshow(values, cmap="RdBu_r", vmin=-1.0, vmax=1.0)
+    for (i, k), value in np.ndenumerate(values):
+        dark = abs(value) > 0.6
+        ax.text(k, i, f"{value:.2f}" if np.isfinite(value) else "–", ha="center", va="center", fontsize=8,
+                color="white" if dark else "black")  # fmt: skip
+    ax.set_xticks(range(len(names)), names, rotation=40, ha="right")
+    ax.set_yticks(range(len(names)), names)
+    ax.grid(False)
+    ax.set_title("correlation of the errors", fontsize=9)
+    figure.colorbar(image, ax=ax, shrink=0.6)
+
+
+def profiled(found: Profile) -> Figure:
+    """The profile of a parameter beside the parabola of its standard error, with both intervals.
+
+    Args:
+        found: result of `jaxgait.calibration.profile`.
+    """
+    best = 0.5 * sum(found.laplace)
+    with style():
+        figure, ax = plt.subplots(figsize=(6.4, 4.0))
+        value = found.curve["value"].values
+        ax.plot(value, found.curve.rise, "o-", color=BLUE, ms=4, lw=1.3, label="profile")
+        if np.isfinite(found.laplace).all() and found.laplace[1] > found.laplace[0]:
+            fine = np.linspace(value.min(), value.max(), 201)
+            rise = found.threshold * ((fine - best) / (found.laplace[1] - best)) ** 2
+            ax.plot(fine, rise, "--", color=GREY, lw=1.2, label="parabola of the standard error")
+        ax.axhline(found.threshold, color=RED, lw=1.0)
+        for end in found.interval:
+            if np.isfinite(end):
+                ax.axvline(end, color=BLUE, lw=0.8, ls=":")
+        ax.set_ylim(-0.05 * found.threshold, 2.0 * found.threshold)
+        ax.set_xlabel(axis_label(found.parameter, found.unit))
+        ax.set_ylabel("rise of chi-square")
+        ax.set_title(f"red: the threshold of the {found.level:.0%} interval", loc="left", fontsize=8)
+        ax.legend()
+    return figure

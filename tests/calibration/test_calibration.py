@@ -1,0 +1,291 @@
+"""Fits to curves: known answers in closed form, truth recovered from noisy jumps, what the data leave open."""
+
+import json
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
+from jaxgait.calibration import over_phase, over_time, profile
+from jaxgait.calibration.curve import Reading
+from jaxgait.calibration.fitting import solved
+from jaxgait.calibration.measured import MeasuredCurve, measured_curve
+from jaxgait.calibration.problem import Problem, Settings
+from jaxgait.motion.drive import reference_gait
+from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.space import Space
+from jaxgait.outcome import NoResult
+from jaxgait.plot import fits
+
+# --- curves in closed form ------------------------------------------------------------------------------------------
+
+
+class Known:
+    """Values at the points of the data from a function of the parameters in their units, and its derivatives."""
+
+    name = "in closed form"
+
+    def __init__(self, space, curve, slopes, fails=lambda theta: False):
+        self._space, self._curve, self._slopes, self._fails = space, curve, slopes, fails
+
+    def __call__(self, who, x):
+        theta = self._space.physical(x)
+        lost = np.array([self._fails(t) for t in theta])
+        values = np.stack([self._curve(t) for t in theta]) * np.where(lost, np.nan, 1.0)[:, None]
+        slopes = np.stack([self._slopes(t) for t in theta]) * self._space.width
+        return Evaluated(values, slopes, np.where(lost, 3, 0), np.full(len(x), np.nan))
+
+
+T = np.linspace(0.0, 1.0, 21)
+BOX = {"stiffness": (1.0, 9.0), "mass": (1.0, 5.0)}
+
+
+def toy(curve, slopes, values, noise=0.1, box=BOX, fails=lambda theta: False):
+    space = Space(Bungee(), box)
+    read, measured = Reading(np.eye(len(T)), np.eye(len(T))), MeasuredCurve(values, "m", T, "time")
+    return Problem(Bungee(), space, Known(space, curve, slopes, fails), read, measured, np.full(len(T), noise))
+
+
+def line(theta):
+    return theta[0] * T + theta[1]
+
+
+def line_slopes(theta):
+    return np.stack([T, np.ones_like(T)], axis=1)
+
+
+def found(problem, *, estimated=False, start=(0.3, 0.7)):
+    return solved(problem, np.array([start]), Settings(), estimated=estimated)
+
+
+NOISY = line([4.0, 2.0]) + 0.1 * np.random.default_rng(1).normal(size=len(T))
+
+
+def test_a_line_is_fitted_as_the_textbook_does():
+    got = found(toy(line, line_slopes, NOISY))
+    design = line_slopes(None)
+    covariance = 0.01 * np.linalg.inv(design.T @ design)
+    np.testing.assert_allclose(list(got.best.values()), np.linalg.lstsq(design, NOISY)[0], rtol=1e-7)
+    np.testing.assert_allclose(got.covariance, covariance, rtol=1e-9)
+    np.testing.assert_allclose(got.curve.band, 1.959964 * np.sqrt(np.einsum("pi,ij,pj->p", design, covariance, design)))
+    assert got.degrees == 19 and not got.undetermined and not got.remarks
+
+
+def test_noise_that_is_not_given_is_estimated_from_the_residual():
+    got = found(toy(line, line_slopes, NOISY, noise=1.0), estimated=True)
+    residual = NOISY - line(list(got.best.values()))
+    assert got.noise[0] == pytest.approx(np.sqrt(residual @ residual / 19)) and got.reduced == pytest.approx(1.0)
+    reach = got.interval("mass")[1] - got.best["mass"]
+    assert reach == pytest.approx(stats.t(19).ppf(0.975) * got.standard_error["mass"])
+
+
+def test_two_parameters_that_only_occur_as_a_product_are_reported():
+    product = lambda t: t[0] * t[1] * T
+    slopes = lambda t: np.stack([t[1] * T, t[0] * T], axis=1)
+    got = found(toy(product, slopes, 8.0 * T))
+    assert len(got.undetermined) == 1 and "stiffness" in got.undetermined[0] and "mass" in got.undetermined[0]
+    assert got.condition > 1e6 and all(np.isinf(x) for x in got.standard_error.values())
+    assert np.isfinite(got.curve.band).all() and "do not determine" in str(got)
+    open_one = got.directions[-1] * [8.0, 4.0]  # in units: up in one, down in the other, the product stays
+    assert abs(open_one @ [got.best["mass"], got.best["stiffness"]]) < 1e-6
+
+
+def test_a_profile_of_a_line_is_the_parabola_of_its_standard_error():
+    got = found(toy(line, line_slopes, NOISY))
+    drawn = profile(got, "stiffness")
+    np.testing.assert_allclose(drawn.interval, drawn.laplace, rtol=1e-4)
+    rise = ((drawn.curve["value"] - got.best["stiffness"]) / got.standard_error["stiffness"]) ** 2
+    np.testing.assert_allclose(drawn.curve.rise, rise, atol=1e-6)
+    assert drawn.threshold == pytest.approx(3.8415, abs=1e-4) and not drawn.better
+
+
+def test_a_profile_of_a_curved_problem_differs_from_the_standard_error():
+    """y = mass / (stiffness + t): at a held stiffness the best mass is a linear fit, so that the profile is known."""
+    curve = lambda t: t[1] / (t[0] + T)
+    slopes = lambda t: np.stack([-t[1] / (t[0] + T) ** 2, 1.0 / (t[0] + T)], axis=1)
+    truth, noise = curve([5.0, 4.0]), 0.05
+    got = found(toy(curve, slopes, truth, noise=noise, box={"stiffness": (1.0, 40.0), "mass": (1.0, 30.0)}))
+    drawn = profile(got, "stiffness")
+
+    def rise(k):
+        shape = 1.0 / (k + T)
+        return (((truth @ shape) / (shape @ shape) * shape - truth) ** 2).sum() / noise**2
+
+    for end in drawn.interval:
+        assert rise(end) == pytest.approx(drawn.threshold, rel=0.01)
+    below, above = got.best["stiffness"] - drawn.interval[0], drawn.interval[1] - got.best["stiffness"]
+    reach = drawn.laplace[1] - got.best["stiffness"]
+    assert below < 0.9 * reach and above > 1.1 * reach
+
+
+def test_a_profile_along_an_open_direction_ends_where_the_box_does():
+    product = lambda t: t[0] * t[1] * T
+    slopes = lambda t: np.stack([t[1] * T, t[0] * T], axis=1)
+    got = found(toy(product, slopes, 8.0 * T, noise=0.001))
+    assert profile(got, "mass").interval == (-np.inf, np.inf)
+    drawn = profile(got, "stiffness")
+    np.testing.assert_allclose(drawn.interval, (8.0 / 5.0, 8.0), rtol=1e-3)  # where mass is 5 and 1
+    assert drawn.why == 2 * ("chi-square reached its threshold, with mass on its bound",)
+
+
+def test_failed_runs_are_rejected_steps():
+    beyond = lambda theta: theta[0] > 4.5
+    got = found(toy(line, line_slopes, NOISY, fails=beyond), start=(0.1, 0.9))
+    assert got.best["stiffness"] == pytest.approx(4.0, abs=0.3)
+    with pytest.raises(NoResult, match="no start could be fitted"):
+        found(toy(line, line_slopes, NOISY, fails=lambda theta: True))
+
+
+def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
+    got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 3.0), "mass": (1.0, 5.0)}))
+    assert got.active == ("stiffness = 3",) and np.isnan(got.standard_error["stiffness"])
+    assert 0.0 < got.standard_error["mass"] < 0.1 and "does not reach the data" in got.remarks[0]
+
+
+# --- a jump ---------------------------------------------------------------------------------------------------------
+
+TRUTH = {"stiffness": 26.0, "rope_length": 28.0, "quadratic_drag": 1.2}
+JUMP = {"stiffness": (15.0, 40.0), "rope_length": (24.0, 34.0), "quadratic_drag": (0.5, 2.0)}
+RUN = {"duration": 8.0, "samples": 80, "output": "height"}
+NOISE = 0.2
+
+
+@pytest.fixture(scope="module")
+def height():
+    """The height of the true jump: 81 points."""
+    any_curve = over_time(np.arange(81) / 10, np.ones(81), unit="m")
+    problem = fit(Bungee(), any_curve, over=JUMP, noise=NOISE, starts=1, iterations=1, **RUN).problem
+    x = (np.array(list(TRUTH.values())) - problem.space.low) / problem.space.width
+    return problem.at(x).simulated
+
+
+@pytest.fixture(scope="module")
+def jump(height):
+    return fit(Bungee(), over_time(np.arange(81) / 10, height, unit="m"), over=JUMP, noise=NOISE, starts=2, **RUN)
+
+
+def test_an_exact_curve_gives_its_parameters_back(jump):
+    for name, value in TRUTH.items():
+        assert jump.best[name] == pytest.approx(value, rel=1e-6)
+    assert jump.gradient == "through the whole run" and jump.ends.sizes["start"] == 2
+    assert float(jump.ends.squares.max()) < 1e-6
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
+    """20 samples of noise: squared distances in the metric of the covariance add up to chi-square of 60 degrees.
+
+    Bounds at a chance of 1e-4 to either side; of 20 intervals at 95 %, 15 or fewer hold the truth with one of 0.3 %.
+    """
+    truth, inside, distance = np.array(list(TRUTH.values())), np.zeros(3), 0.0
+    for seed in range(20):
+        values = height + NOISE * np.random.default_rng(seed).normal(size=height.size)
+        measured = replace(jump.problem.measured, values=values)
+        got = solved(replace(jump.problem, measured=measured), np.full((1, 3), 0.5), Settings(), estimated=False)
+        apart = np.array(list(got.best.values())) - truth
+        inside += [got.interval(n)[0] <= TRUTH[n] <= got.interval(n)[1] for n in TRUTH]
+        distance += apart @ np.linalg.solve(got.covariance.values, apart)
+    assert (inside >= 16).all()
+    assert stats.chi2(60).ppf(1e-4) < distance < stats.chi2(60).isf(1e-4)
+
+
+def test_the_jacobian_agrees_with_differences(jump):
+    problem, x, step = jump.problem, np.array([0.4, 0.5, 0.6]), 1e-3
+    exact = problem.at(x).slopes
+    moved = problem([0] * 6, np.concatenate([x + step * np.eye(3), x - step * np.eye(3)])).values
+    differences = (moved[:3] - moved[3:]).T / (2.0 * step)
+    assert np.abs(exact - differences).max() < 1e-5 * np.abs(exact).max()
+
+
+def test_a_fit_is_written_and_drawn(jump, tmp_path):
+    jump.to_json(tmp_path / "fit.json")
+    record = json.loads((tmp_path / "fit.json").read_text())
+    assert record["best"] == jump.best and len(record["curve"]["fitted"]) == 81
+    pictures = [fits.fitted(jump, "height"), fits.profiled(profile(jump, "stiffness", steps=4))]
+    assert len(pictures[0].axes) == 4 and len(pictures[1].axes) == 1
+    plt.close("all")
+
+
+# --- what is told, and what is wrong --------------------------------------------------------------------------------
+
+
+def test_a_drive_brings_its_knee_curve():
+    drive = reference_gait()
+    curve = measured_curve(drive)
+    assert curve.unit == "rad" and curve.axis == "phase" and len(curve.values) == 100
+    assert curve.values[72] == pytest.approx(float(drive.knee_angle(0.72 * drive.period)))
+    assert measured_curve("rajagopal_1.26ms").values == pytest.approx(curve.values)
+
+
+LABELLED = xr.DataArray([1.0, 2.0], {"time": [0.0, 1.0]}, attrs={"units": "m"})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: over_time([0, 1, 2], [1, 2], unit="m"), "2 values at 3 points of the time"),
+        (lambda: over_time([0, 1, 1], [1, 2, 3], unit="m"), "time must increase, sample 2"),
+        (lambda: over_time([0, 1, 2], [1, np.nan, 3], unit="m"), "must be finite, sample 1 is nan"),
+        (lambda: over_time([[0, 1]], [[1, 2]], unit="m"), "must be a list of numbers"),
+        (lambda: over_time([-1, 1], [1, 2], unit="m"), "from the start of the run"),
+        (lambda: over_time([0, 1], ["a", 2], unit="m"), "must be numbers"),
+        (lambda: over_phase([0, 50], [1, 2], unit="deg"), "not percent"),
+        (lambda: over_phase([0, 1], [1, 2], unit=""), "must be a text such as"),
+        (lambda: measured_curve(LABELLED), "units='s'"),
+        (lambda: measured_curve(LABELLED.drop_attrs()), "must have the attribute `units`"),
+        (lambda: measured_curve(LABELLED.rename(time="t")), "over its coordinate `time` or `phase`"),
+    ],
+)
+def test_curves_that_are_none_are_rejected(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"measured": over_time([0.0, 1.0], [1.0, 2.0], unit="deg")}, "in 'deg', and height in 'm'"),
+        ({"measured": over_time([0.0, 9.0], [1.0, 2.0], unit="m")}, "the data end at 9 s and the run at 8 s"),
+        ({"measured": over_phase([0.0, 0.5], [1.0, 2.0], unit="m")}, "whole strides"),
+        ({"measured": reference_gait()}, "give output='knee_angle'"),
+        ({"output": "heigth"}, "did you mean 'height'"),
+        ({"noise": -1.0}, "noise must be a positive number in m"),
+        ({"noise": [1.0, 2.0]}, "one for each of the 3 points"),
+        ({"gradient": "gait"}, "a gait has phases and no time"),
+        ({"durations": 8.0}, "fit takes no durations: did you mean duration"),
+        ({"iterations": 0}, "iterations must be a whole number"),
+    ],
+)
+def test_impossible_requests_say_what_would_be_right(change, message):
+    with pytest.raises(ValueError, match=message):
+        fit(Bungee(), **{"measured": METRES, "over": JUMP, **RUN, **change})
+
+
+def test_something_else_than_a_curve_is_no_data():
+    with pytest.raises(TypeError, match="must be made by over_phase or over_time"):
+        fit(Bungee(), [1.0, 2.0], over=JUMP, **RUN)
+
+
+# --- the knee -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_knee_gives_its_cylinder_back():
+    """Synthetic gait with noise of 1 degree: the truth lies within 3.5 standard errors, by the periodic gait."""
+    truth = {"damper.thigh_arm": 0.0195, "damper.link_arm": 0.1632, "ankle.stiffness": 12.0}
+    box = {"damper.thigh_arm": (0.017, 0.021), "damper.link_arm": (0.160, 0.168), "ankle.stiffness": (5.0, 20.0)}
+    leg = with_parameters(Prosthesis(), {"ground.steepness": 1e4})
+    walk = simulate(with_parameters(leg, truth), strides=20, rtol=1e-8, progress=False)
+    phase = np.arange(100) / 100
+    knee = np.degrees(walk.knee_angle.values[-101:-1]) + np.random.default_rng(0).normal(size=100)
+    got = fit(leg, over_phase(phase, knee, unit="deg"), over=box, output="knee_angle", noise=1.0, starts=3, rtol=1e-5)
+    assert "periodic gait" in got.gradient
+    for name, value in truth.items():
+        assert abs(got.best[name] - value) < 3.5 * got.standard_error[name]
+    assert 0.6 < got.reduced < 1.5
