@@ -101,10 +101,10 @@ def optimize(
         raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
     objective, sign = (maximize, 1.0) if minimize is None else (minimize, -1.0)
     _check_objective("maximize" if minimize is None else "minimize", objective)
-    _check_search(iterations, learning_rate, tolerance, stability, seed)
-    _check_run(run)
+    check_search(iterations, learning_rate, tolerance, stability, seed)
+    check_run(run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
-    goal = Goal.of(model, cast(Objective, objective), _several(subject_to))
+    goal = Goal.of(model, cast(Objective, objective), several(subject_to))
     chosen = _method(method, goal)
     x = space.points(model, starts, seed)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
@@ -132,7 +132,7 @@ def _check_objective(goal: str, objective: Any) -> None:
         raise TypeError(f"{goal} must be a measure, its name, or a function of a run, got {objective!r}")
 
 
-def _check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability: Any, seed: Any) -> None:
+def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability: Any, seed: Any) -> None:
     """Holds the arguments of a search against what it can use."""
     checks.count("iterations", iterations)
     checks.positive("learning_rate", learning_rate, below=1.0)
@@ -141,18 +141,18 @@ def _check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability
     checks.count("seed", seed, least=0)
 
 
-def _check_run(run: Mapping[str, Any]) -> None:
+def check_run(run: Mapping[str, Any], caller: str = "optimize") -> None:
     """Holds what is passed on to the ensembles against what they take."""
     own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
     if own:
-        raise ValueError(f"optimize does not take {own[0]}: it says itself which trajectories to run and what to keep")
+        raise ValueError(f"{caller} does not take {own[0]}: it says itself which trajectories to run and what to keep")
     unknown = sorted(set(run) - set(inspect.signature(ensemble).parameters))
     if unknown:
         near = difflib.get_close_matches(unknown[0], inspect.signature(ensemble).parameters, n=1)
-        raise ValueError(f"optimize takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
+        raise ValueError(f"{caller} takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
 
 
-def _several(limits: Any) -> Sequence[Limit | str]:
+def several(limits: Any) -> Sequence[Limit | str]:
     """Limits as a list; a single text is nearly always meant as one of them."""
     if isinstance(limits, str | Limit):
         return [limits]
