@@ -1,10 +1,11 @@
 """Along the Pareto front of two objectives by gradients, from both its ends.
 
-The ends are the optima of each objective alone. Between them the normalised normal constraint method (Messac,
-Ismail-Yahaya and Mattson 2003, Struct. Multidisc. Optim. 25, 86) divides the straight line that joins them into equal
-parts and minimises one objective on its side of the normal through each: points come evenly along the front, also where
-it is steep or concave. Two sweeps go along it side by side, each point starting from its neighbour. The one from the
-first end minimises the second objective, the one from the second end the first; the better point of the two is kept.
+The ends are the optima of each objective alone; of several, the best in the other objective. Between them the
+normalised normal constraint method (Messac, Ismail-Yahaya and Mattson 2003, Struct. Multidisc. Optim. 25, 86) divides
+the straight line that joins them into equal parts and minimises one objective on its side of the normal through each:
+points come evenly along the front, also where it is steep or concave. Two sweeps go along it side by side, each point
+starting from its neighbour. The one from the first end minimises the second objective, the one from the second end the
+first; the better point of the two is kept.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ from jaxgait.outcome import Outcome
 
 __all__ = ["Record", "Tried", "followed", "rate"]
 
+TIE = 1e-6
+"""How much worse than its optimum an objective may be, in spans of the front, where others are the same but for it."""
+WORTH = 0.01
+"""What the other objective must gain by that, in spans: many designs are then as good, and this one is the front's."""
 FIRM = 1e3
 """Weight of the condition that the objectives' weights add up to one, against slopes of order one."""
 ALIKE = 1e-9
@@ -121,38 +126,62 @@ def followed(
     Raises:
         jaxgait.outcome.NoResult: if an end is not found.
     """
-    ends = [_end(model, space, record, signs, settings, x, which) for which in (0, 1)]
-    losses = np.array([-signs * row.found.values[:2] for row in ends])
-    span = np.array([losses[1, 0] - losses[0, 0], losses[0, 1] - losses[1, 1]])
-    if not (span > ALIKE * np.abs(losses).max(axis=0)).all():
+    count = len(settings.goal.measures)
+    alone = lambda which: Mixed(record.lenient, np.eye(count)[np.r_[which, 2:count]], np.zeros(count - 1))
+    search = lambda mixed, begin, which: _found(model, space, record, mixed, settings, begin, float(signs[which]))
+    ends = [search(alone(which), x, which) for which in (0, 1)]
+    unit = _normalised(record, signs, ends)
+    if unit is None:
         return [min(ends, key=lambda row: tuple(-signs * row.found.values[:2]))]
+    for which in (0, 1):
+        begin = np.vstack([ends[which].x, x])
+        other = _found(model, space, record, _tied(unit, which), settings, begin, -1.0)
+        gain = unit.mixed(ends[which].found).values - unit.mixed(other.found).values
+        ends[which] = other if gain[1 - which] > WORTH else ends[which]
+    unit = _normalised(record, signs, ends)
+    assert unit is not None
     between = np.linspace(0.0, 1.0, points)[1:-1]
-    unit = _normalised(record, signs, np.diagonal(losses), span, len(settings.goal.limits) - 1)
     lanes = [_lane(space, unit, settings, end.x, between, k) for k, end in enumerate(ends)]
     forth, back = together(lanes, lambda asking, questions: _answers(record, asking, questions))
     found = [_better(unit, pair) for pair in zip(forth, reversed(back), strict=True)]
     return [ends[0], *(row for row in found if row is not None), ends[1]]
 
 
-def _end(
-    model: Model, space: Space, record: Record, signs: np.ndarray, settings: Settings, x: np.ndarray, which: int
+def _found(
+    model: Model, space: Space, record: Record, mixed: Mixed, settings: Settings, x: np.ndarray, sign: float
 ) -> Tried:
-    """The optimum of one objective alone, within the limits."""
-    goal = settings.goal
-    columns = np.r_[which, 2 : len(goal.measures)]
-    alone = Goal(tuple(goal.measures[i] for i in columns), goal.limits[1:])
-    evaluate = Mixed(record.lenient, np.eye(len(goal.measures))[columns], np.zeros(len(columns)))
-    own = replace(settings, sign=float(signs[which]), goal=alone)
-    search = Search(model, space, evaluate, "SLSQP", own, record.stability, None)
-    best = search.best(x)
+    """The best point of one search for the first of some mixtures; of the others, the first ones are at most 1."""
+    limits = settings.goal.limits[1:]
+    sides = (Limit("side", 1.0, at_least=False),) * (len(mixed.weights) - 1 - len(limits))
+    measures = tuple(settings.goal.measures[int(np.argmax(np.abs(row)))] for row in mixed.weights)
+    own = replace(settings, sign=sign, goal=Goal(measures, (*sides, *limits)))
+    lenient = replace(mixed, evaluate=record.lenient)
+    best = Search(model, space, lenient, "SLSQP", own, record.stability, None).best(x)
     return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.found.fine)
 
 
-def _normalised(record: Record, signs: np.ndarray, ideal: np.ndarray, span: np.ndarray, limits: int) -> Mixed:
-    """Losses that are 0 at the ideal corner and 1 at the other end of the front, then what is limited."""
-    weights, shift = np.eye(2 + limits), np.zeros(2 + limits)
-    weights[[0, 1], [0, 1]], shift[:2] = -signs / span, -ideal / span
+def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Tried]) -> Mixed | None:
+    """Losses that are 0 at the ideal corner and 1 at the other end of the front, then what is limited.
+
+    None where nothing opposes: both ends are one.
+    """
+    losses = np.array([-signs * row.found.values[:2] for row in ends])
+    span = np.array([losses[1, 0] - losses[0, 0], losses[0, 1] - losses[1, 1]])
+    if not (span > ALIKE * np.abs(losses).max(axis=0)).all():
+        return None
+    count = len(ends[0].found.values)
+    weights, shift = np.eye(count), np.zeros(count)
+    weights[[0, 1], [0, 1]], shift[:2] = -signs / span, -np.diagonal(losses) / span
     return Mixed(record, weights, shift)
+
+
+def _tied(unit: Mixed, which: int) -> Mixed:
+    """The other objective, and one that may not be worse than at its optimum: 1 with a millionth of the span lost."""
+    count = len(unit.shift)
+    weights = unit.weights[np.r_[1 - which, which, 2:count]]
+    return replace(
+        unit, weights=weights, shift=unit.shift[np.r_[1 - which, which, 2:count]] + np.eye(count)[1] * (1.0 - TIE)
+    )
 
 
 def _lane(

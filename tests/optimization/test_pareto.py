@@ -119,6 +119,16 @@ def test_limits_are_kept_along_it(front_of, swapped, method):
     assert found.c.max() <= 0.5 + 1e-8 and found.k.max() > 0.68
 
 
+def test_of_many_optima_of_one_objective_the_best_in_the_other_is_the_end(front_of):
+    """The first is best all along the circle of radius 0.3 around A, the second at B: the end is the nearest to B."""
+    radius = lambda x: np.sqrt(np.sum((x - A) ** 2) + 1e-12)
+    around = lambda x: np.array([-np.hypot(radius(x) - 0.3, 1e-3), np.sum((x - B) ** 2)])
+    found = front_of(around, points=4)
+    end = A + 0.3 * (B - A) / APART
+    np.testing.assert_allclose([found.k[0], found.c[0]], end, atol=2e-3)
+    assert found.sizes["point"] == 4
+
+
 def test_what_does_not_oppose_has_one_best_point(front_of):
     found = front_of(lambda x: np.array([-np.sum((x - A) ** 2), np.sum((x - A) ** 2)]))
     assert found.sizes["point"] == 1 and found.k.item() == pytest.approx(A[0], abs=1e-4)
