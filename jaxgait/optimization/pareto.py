@@ -251,6 +251,8 @@ def _labelled(
     everything["tried.status"] = ("evaluation", status, _labels("1", _STATUS))
     everything["tried.on_front"] = ("evaluation", member, _labels("1", "whether it is on the front (1) or not (0)"))
     attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
+    attrs["objectives"] = ", ".join(_names(goal, len(signs), space))
+    attrs["parameters"] = ", ".join(space.names)
     attrs["senses"] = ", ".join("max" if sign > 0 else "min" for sign in signs)
     return xr.Dataset(data | everything, attrs=attrs)
 
