@@ -74,12 +74,12 @@ def test_every_dependency_is_used():
     extras = project["optional-dependencies"]
     declared = [
         set(re.findall(r"[a-z]\w+", line.replace("-", "_")))
-        for line in [*project["dependencies"], *extras["store"], *extras["film"], *extras["explore"]]
+        for line in [*project["dependencies"], *extras["store"], *extras["film"], *extras["explore"], *extras["pareto"]]
     ]
     source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))
     named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
-    wanted = {"store", "film", "explore", "docs", "dev"}
+    wanted = {"store", "film", "explore", "pareto", "docs", "dev"}
     assert not [names for names in declared if not names & used] and set(extras) == wanted
 
 
@@ -151,7 +151,9 @@ COVERED = {
     "optimization/goals.py": "optimization/test_search.py",
     "optimization/methods.py": "optimization/test_search.py",
     "optimization/optimum.py": "optimization/test_search.py",
+    "optimization/nsga.py": "optimization/test_pareto.py",
     "optimization/space.py": "optimization/test_design.py",
+    "optimization/tradeoff.py": "optimization/test_pareto.py",
     "optimization/ways.py": "optimization/test_search.py",
     "native/stored.py": "native/test_disk.py",
     "native/surroundings.py": "native/test_identity.py",

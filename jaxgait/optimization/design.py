@@ -111,10 +111,10 @@ def optimize(
         raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
     objective, sign = (maximize, 1.0) if minimize is None else (minimize, -1.0)
     _check_objective("maximize" if minimize is None else "minimize", objective)
-    _check_search(iterations, learning_rate, tolerance, stability, seed)
+    check_search(iterations, learning_rate, tolerance, stability, seed)
     check_run("optimize", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
-    goal = Goal.of(model, cast(Objective, objective), _several(subject_to))
+    goal = Goal.of(model, cast(Objective, objective), several(subject_to))
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
@@ -147,7 +147,7 @@ def _check_objective(goal: str, objective: Any) -> None:
         raise TypeError(f"{goal} must be a measure, its name, or a function of a run, got {objective!r}")
 
 
-def _check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability: Any, seed: Any) -> None:
+def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability: Any, seed: Any) -> None:
     """Holds the arguments of a search against what it can use."""
     checks.count("iterations", iterations)
     checks.positive("learning_rate", learning_rate, below=1.0)
@@ -171,7 +171,7 @@ def check_run(who: str, run: Mapping[str, Any]) -> None:
         raise ValueError(f"{who} takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
 
 
-def _several(limits: Any) -> Sequence[Limit | str]:
+def several(limits: Any) -> Sequence[Limit | str]:
     """Limits as a list; a single text is nearly always meant as one of them."""
     if isinstance(limits, str | Limit):
         return [limits]

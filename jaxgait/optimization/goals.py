@@ -155,6 +155,13 @@ class Goal:
         sizes = self.sizes or (None,) * len(self.limits)
         return tuple(b for one, size in zip(self.limits, sizes, strict=True) for b in several(one, size))
 
+    def flat(self) -> Goal:
+        """The same limits with those on arrays written out, each beside its measure; to judge values, not to observe."""
+        first, *measures = self.measures
+        sizes = [1 if size is None else size for size in self.sizes or (None,) * len(measures)]
+        each = (m for m, size in zip(measures, sizes, strict=True) for _ in range(size))
+        return Goal((first, *each), self.bounds)
+
     def left(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
         """What is left of each limit in its own unit, of an array the least, by the limit's text; from `slack`."""
         units = slack * np.array([one.scale for one in self.bounds])

@@ -106,12 +106,11 @@ class Scenarios:
 
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
-        first, *measures = goal.measures
-        sizes = [1 if size is None else size for size in goal.sizes or (None,) * len(measures)]
-        each = [m for m, size in zip(measures, sizes, strict=True) for _ in range(size)]
+        goal = goal.flat()
         there = lambda x, at: LimitThere(x.what, x.value, x.at_least, x.element, at)
-        rows = [(m, there(x, at)) for m, x in zip(each, goal.bounds, strict=True) for at in self.names]
-        return RobustGoal((first, *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)
+        limits = zip(goal.measures[1:], goal.limits, strict=True)
+        rows = [(m, there(x, at)) for m, x in limits for at in self.names]
+        return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)
 
     def identity(self) -> dict[str, Any]:
         """What decides the values of a search, as plain data."""

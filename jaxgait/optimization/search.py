@@ -67,6 +67,19 @@ class Search:
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
         """
+        return self._summed_up(x, self._ended(x, progress))
+
+    def best(self, x: Float[np.ndarray, "starts n"], progress: bool | None = False) -> Row:
+        """The best evaluation that may be the result, and nothing around it; see `optimum`.
+
+        Raises:
+            jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
+        """
+        self._ended(x, progress)
+        return self._best()
+
+    def _ended(self, x: np.ndarray, progress: bool | None) -> list[Ended]:
+        """Where the searches from some points ended."""
         self._rows, self._strict = [[] for _ in x], False
         shown = None if progress is None else not progress
         with (
@@ -77,7 +90,7 @@ class Search:
             if not any(self._allowed(self._end(i, end)) for i, end in ended.items()):
                 self._strict = True
                 ended |= self._run(self._last_stable(ended))
-        return self._summed_up(x, [ended[i] for i in range(len(x))])
+        return [ended[i] for i in range(len(x))]
 
     def _run(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
         """Side by side, or one after the other where the library holds a lock while it searches."""
@@ -175,15 +188,14 @@ class Search:
         kept = not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
         return bool(found.fine) and kept and not found.multiplier >= self._stability
 
-    def _summed_up(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
-        sign, goal, space = self._settings.sign, self._settings.goal, self._space
-        best = max(
-            (row for rows in self._rows for row in rows if self._allowed(row)),
-            key=lambda row: sign * row.found.values[0],
-            default=None,
-        )
-        if best is None:
+    def _best(self) -> Row:
+        sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
+        if not rows:
             raise self._nothing()
+        return max(rows, key=lambda row: sign * row.found.values[0])
+
+    def _summed_up(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
+        sign, goal, space, best = self._settings.sign, self._settings.goal, self._space, self._best()
         ends = [self._end(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
         local = None

@@ -1,0 +1,213 @@
+"""The knee's trade-offs: rho against the error of the peak flexion against the room for k, found in three ways.
+
+Run `python -m experiments.knee.front --out DIR`: a table (front.md), pictures (front.png, front3.png) and the fronts
+(front*.nc). With two objectives the front is followed by gradients and sought by NSGA-II; with three, NSGA-II
+is held against a fine scan, which knows nothing of either.
+
+The third objective is the width of the good range of k: how far k may go down and up together before the walk no longer
+repeats every stride or loses more than 1e-3 of rho against the design. It is read off the scan: what ends the range is
+mostly a bifurcation, of which the curvature of rho at the design knows nothing.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import jax.numpy as jnp
+import numpy as np
+import tyro
+import xarray as xr
+from jax.scipy.ndimage import map_coordinates
+from jaxtyping import Array, Float
+from scipy.interpolate import CubicHermiteSpline
+
+from jaxgait import ensemble
+from jaxgait.analysis import extremes
+from jaxgait.ensembles import grid
+from jaxgait.measure import Measure
+from jaxgait.models.prosthesis.measures import COARSEST, MEASURES, SETTLED, curves
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.optimization import front
+from jaxgait.optimization.pareto import hypervolume, nondominated
+from jaxgait.parameters import with_parameters
+from jaxgait.plot.fronts import trade_offs
+from jaxgait.plot.style import save
+from jaxgait.run import Run
+
+K, C = (1.2e4, 3.6e4), (400.0, 2400.0)
+OVER = {"damper.k": K, "damper.c": C}
+STEEPNESS = 1e4
+"""Touch-down layer of 0.1 mm (1/m), for all ways alike."""
+RTOL = 1e-5
+STRIDES = 20
+SIZE = 41, 21
+"""Of the scan."""
+LOSS = 1e-3
+"""Of rho, that ends the good range of k."""
+ROUNDED = 0.05
+"""Below this error in deg the peak counts as met: the distance is rounded off there, to have a slope everywhere."""
+WORST = np.array([-0.98, 12.0, 0.0])
+"""Corner of the hypervolumes: rho (with its sign changed), error in deg, width in N/m (with its sign changed)."""
+
+
+def _error(run: Run) -> Float[Array, ""]:
+    measured = extremes.maximum(jnp.degrees(curves(run)[1][: run.sampling.samples]))
+    return jnp.hypot(MEASURES["peak_flexion"](run) - measured, ROUNDED) - ROUNDED
+
+
+ERROR = Measure("peak_flexion_error", _error, "deg", "distance of the peak flexion from the measured one", 1, COARSEST)
+
+
+def _repeating(measure: Measure) -> Measure:
+    """Of walks that repeat every stride; NaN, so that the run counts as failed, of others."""
+
+    def at(run: Run) -> Array:
+        return jnp.where(MEASURES["order"](run) == 1.0, measure(run), jnp.nan)
+
+    return Measure(measure.name, at, measure.unit, measure.long_name, SETTLED, COARSEST)
+
+
+RHO, ERROR_OF_WALKS = _repeating(MEASURES["rho"]), _repeating(ERROR)
+
+
+def width(table: Float[np.ndarray, "k c"]) -> Measure:
+    """The width of the good range of k in N/m, between the points of the scan linearly."""
+    size, bounds = np.array(SIZE) - 1, np.array([K, C])
+
+    def at(run: Run) -> Array:
+        damper = run.model.damper  # type: ignore[attr-defined]
+        position = (jnp.stack([damper.k, damper.c]) - bounds[:, 0]) / np.ptp(bounds, axis=1) * size
+        return map_coordinates(jnp.asarray(table), list(position), order=1, mode="nearest")
+
+    return Measure("width", at, "N/m", f"width of the range of k that costs at most {LOSS:g} of rho")
+
+
+def leg() -> Prosthesis:
+    """The reference knee with a touch-down soft enough for gradients."""
+    return with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
+
+
+def scanned() -> xr.Dataset:
+    """Over k and c rho, error and width k and c; NaN where the walk does not repeat every stride."""
+    members = grid({name: np.linspace(*bounds, n) for (name, bounds), n in zip(OVER.items(), SIZE, strict=True)})
+    walks = ensemble(leg(), members, strides=STRIDES, rtol=RTOL, observe=[RHO, ERROR_OF_WALKS], progress=False)
+    rho = walks.rho.values
+    widths = np.stack([widths_along(np.linspace(*K, SIZE[0]), column) for column in rho.T], axis=1)
+    return walks.assign(width=(walks.rho.dims, widths, {"units": "N/m", "long_name": "width of the good range of k"}))
+
+
+def widths_along(k: Float[np.ndarray, " n"], rho: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """For each k the width of the range around it in which rho is at most `LOSS` lower, 0 where there is no rho.
+
+    The range ends between points by linear interpolation, and half a step before a point without a rho.
+    """
+    step = k[1] - k[0]
+
+    def reach(i: int, way: int) -> float:
+        floor, n = rho[i] - LOSS, 0
+        while 0 <= i + (n + 1) * way < len(rho):
+            here, there = rho[i + n * way], rho[i + (n + 1) * way]
+            if not there >= floor:
+                return n + ((here - floor) / (here - there) if np.isfinite(there) else 0.5)
+            n += 1
+        return float(n)
+
+    return np.array([step * (reach(i, 1) + reach(i, -1)) if np.isfinite(x) else 0.0 for i, x in enumerate(rho)])
+
+
+def fronts(scan: xr.Dataset, points: int, population: int, generations: int) -> dict[str, dict[str, xr.Dataset]]:
+    """The front of rho and error by gradients and by NSGA-II, and with the width by NSGA-II and by the scan."""
+    own: dict[str, Any] = {"over": OVER, "rtol": RTOL, "strides": STRIDES, "progress": False}
+    evolved: dict[str, Any] = {**own, "method": "NSGA-II", "population": population, "generations": generations}
+    exact = _timed(front, leg(), maximize="rho", minimize=ERROR, points=points, starts=6, gradient="gait", **own)
+    many = _timed(front, leg(), maximize=RHO, minimize=ERROR_OF_WALKS, **evolved)
+    more = _timed(front, leg(), maximize=[RHO, width(scan.width.values)], minimize=ERROR_OF_WALKS, **evolved)
+    labels = {name: more.attrs[name] for name in ("objectives", "parameters", "senses")}
+    flat = scan.reset_coords(drop=True).stack(point=scan.rho.dims)
+    kept = flat.isel(point=nondominated(losses(flat))).reset_index("point").assign_attrs(labels, method="scan")
+    return {"rho, error": {"gradient": exact, "NSGA-II": many}, "rho, error, width": {"NSGA-II": more, "scan": kept}}
+
+
+def _timed(work: Callable[..., xr.Dataset], *given: Any, **options: Any) -> xr.Dataset:
+    """What is found, with the processor time in s that it took, compilation included."""
+    begin = time.process_time()
+    found = work(*given, **options)
+    return found.assign_attrs(seconds=time.process_time() - begin)
+
+
+def losses(found: xr.Dataset) -> Float[np.ndarray, "points objectives"]:
+    """Objectives, the smaller the better; the width only where it was asked for."""
+    columns = [-found.rho.values, found.peak_flexion_error.values]
+    return np.stack([*columns, *([-found.width.values] if "width" in found else [])], axis=1)
+
+
+def behind(found: xr.Dataset, other: xr.Dataset) -> float:
+    """How far every objective must improve for one front to reach all of another, as a share of that one's span.
+
+    The additive epsilon indicator (Zitzler et al. 2003).
+    """
+    own, theirs = losses(found), losses(other)
+    apart = (own[None] - theirs[:, None]) / np.ptp(theirs, axis=0)
+    return float(apart.max(axis=2).min(axis=1).max())
+
+
+def beside(exact: xr.Dataset, many: xr.Dataset) -> tuple[float, float]:
+    """Least and largest error of many designs above the exact front at the same rho, in deg.
+
+    Between its points the exact front is the cubic through them with their rates as slopes.
+    """
+    rho, error = exact.rho.values[:0:-1], exact.peak_flexion_error.values[:0:-1]  # without the end that has no rate
+    curve = CubicHermiteSpline(rho, error, exact.rate.values[:0:-1])
+    inside = (many.rho.values > rho[0]) & (many.rho.values < rho[-1])
+    above = many.peak_flexion_error.values[inside] - curve(many.rho.values[inside])
+    return float(above.min()), float(above.max())
+
+
+def table(found: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
+    """The figures in Markdown."""
+    exact, many = found["rho, error"].values()
+    lines = ["| rho | error / deg | k / (N/m) | c / (N s/m) | error saved per 1e-3 of rho / deg | slopes left |"]
+    lines += ["|---|---|---|---|---|---|"]
+    columns = ("rho", "peak_flexion_error", "damper.k", "damper.c", "rate", "slope")
+    for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in columns), strict=True):
+        lines.append(f"| {rho:.5f} | {error:.3f} | {k:.0f} | {c:.0f} | {1e-3 * rate:.3f} | {slope:.1e} |")
+    least, most = beside(exact, many)
+    lines += ["", f"NSGA-II's points lie {least:.4f} to {most:.4f} deg above this front at the same rho.", ""]
+    lines += ["| front | points | evaluations | hypervolume | behind the other / span | processor time / s |"]
+    lines += ["|---|---|---|---|---|---|"]
+    for title, pair in found.items():
+        (a, one), (b, two) = pair.items()
+        lines += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
+    return "\n".join(lines)
+
+
+def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> str:
+    volume = hypervolume(losses(own), WORST[: losses(own).shape[1]])
+    runs = own.sizes.get("evaluation", int(np.prod(SIZE)))
+    numbers = [f"{own.sizes['point']}", f"{runs}", f"{volume:.5g}", f"{behind(own, other):.3f}"]
+    return "| " + " | ".join([what, *numbers, f"{own.attrs['seconds']:.0f}"]) + " |"
+
+
+def main(
+    out: Annotated[pathlib.Path, tyro.conf.arg(help="folder for table, pictures and fronts")],
+    points: int = 13,
+    population: int = 32,
+    generations: int = 16,
+) -> None:
+    """Measures, draws and writes."""
+    found = fronts(_timed(scanned), points, population, generations)
+    out.mkdir(parents=True, exist_ok=True)
+    for file, pair in zip(("front", "front3"), found.values(), strict=True):
+        save(trade_offs(pair), out / f"{file}.png", dpi=110)
+        for name, one in pair.items():
+            one.to_netcdf(out / f"{file}_{name}.nc", engine="h5netcdf")
+    (out / "front.md").write_text(table(found) + "\n")
+    print(table(found))
+
+
+if __name__ == "__main__":
+    sys.exit(tyro.cli(main))

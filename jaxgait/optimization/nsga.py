@@ -1,0 +1,79 @@
+"""NSGA-II of the package pymoo; a population is one ensemble."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.tradeoff import Record
+
+__all__ = ["evolved"]
+
+FAILED = 1e6
+"""How far a failed run counts as beyond the limits: further than any that completed."""
+
+
+def evolved(
+    record: Record,
+    space: Space,
+    goal: Goal,
+    signs: Float[np.ndarray, " objectives"],
+    population: int,
+    generations: int,
+    seed: int,
+) -> None:
+    """Lets a population evolve towards the front; what was tried is in the record.
+
+    Args:
+        record: evaluates a population, each value in its unit.
+        space: the box.
+        goal: the objectives, all but the first as limits, then the limits.
+        signs: 1 for an objective to be made large, -1 for one to be made small.
+        population: members of a generation.
+        generations: how many.
+        seed: of the first population (Latin hypercube) and of pymoo.
+
+    Raises:
+        ModuleNotFoundError: without pymoo.
+    """
+    n, limits = len(space.names), len(goal.limits) - len(signs) + 1
+    problem = _pymoo("core.problem").Problem(n_var=n, n_obj=len(signs), n_ieq_constr=1 + limits, xl=0.0, xu=1.0)
+    first = qmc.LatinHypercube(n, rng=seed).random(population)
+    search = _pymoo("algorithms.moo.nsga2").NSGA2(pop_size=population, sampling=first)
+    search.setup(problem, termination=("n_gen", generations), seed=seed, verbose=False)
+    while search.has_next():
+        asked = search.ask()
+        x = asked.get("X")
+        found = record(np.arange(len(x)), x)
+        told = _pymoo("problems.static").StaticProblem(problem, **_judged(goal, signs, found))
+        _pymoo("core.evaluator").Evaluator().eval(told, asked)
+        search.tell(infills=asked)
+
+
+def _judged(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.ndarray]:
+    """Losses, and by how much each limit is exceeded; a failed run exceeds one of its own."""
+    fine, objectives = found.fine[:, None], len(signs)
+    exceeded = -goal.slack(found.values)[:, objectives - 1 :]
+    losses = np.where(fine, -signs * found.values[:, :objectives], 0.0)
+    failed = np.where(fine, -1.0, FAILED)
+    return {"F": losses, "G": np.concatenate([failed, np.where(fine, exceeded, 0.0)], axis=1)}
+
+
+def _pymoo(module: str) -> Any:
+    """A module of pymoo.
+
+    Raises:
+        ModuleNotFoundError: saying what to install, if it is missing.
+    """
+    try:
+        import pymoo
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError('NSGA-II needs pymoo: pip install "jaxgait[pareto]"', name="pymoo") from error
+    return importlib.import_module(f"{pymoo.__name__}.{module}")

@@ -1,0 +1,340 @@
+"""Trade-offs: designs of which none is better than another in everything (a Pareto front), found in two ways.
+
+| method | how | for |
+|---|---|---|
+| gradient | along the front from both its ends, with exact derivatives (`tradeoff`) | two objectives with gradients |
+| NSGA-II | populations of pymoo, each one ensemble (`nsga`) | two or more, noise, schemes without derivatives |
+
+The first gives few points that are exact, and the rate at which one objective is paid for with the other; the second
+many that are nearly so, wherever in the box they lie. Each checks the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+
+from jaxgait import checks
+from jaxgait.ensembles.members import INITIAL
+from jaxgait.measure import Measure
+from jaxgait.model import Model, as_model
+from jaxgait.optimization.design import check_run, check_search, several
+from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.methods import KEPT, Settings
+from jaxgait.optimization.nsga import evolved
+from jaxgait.optimization.space import Box, Space, Starts
+from jaxgait.optimization.tradeoff import Record, Tried, followed, rate
+from jaxgait.optimization.ways import way
+from jaxgait.outcome import NoResult, Outcome
+from jaxgait.parameters import parameter_info
+from jaxgait.run import Sampling
+
+__all__ = ["METHODS", "front", "hypervolume", "nondominated"]
+
+METHODS = ("gradient", "NSGA-II")
+BESIDE = 1e-6
+"""How much better in every objective, in spans of the front, another point must be to throw one off the front."""
+_STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
+
+
+def front(
+    model: Model,
+    *,
+    maximize: Sequence[Objective] | Objective = (),
+    minimize: Sequence[Objective] | Objective = (),
+    over: Box,
+    subject_to: Sequence[Limit | str] | Limit | str = (),
+    method: str = "gradient",
+    gradient: str = "auto",
+    initial: Mapping[str, Any] | None = None,
+    points: int = 11,
+    starts: Starts = 4,
+    iterations: int = 30,
+    tolerance: float = 1e-8,
+    stability: float = 1.0,
+    population: int = 48,
+    generations: int = 30,
+    seed: int = 0,
+    progress: bool | None = None,
+    **run: Any,
+) -> xr.Dataset:
+    """The best compromises between objectives that oppose each other: the Pareto front.
+
+        front(knee, maximize="rho", minimize=error, over={"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)})
+
+    Args:
+        model: the mechanism; its other parameters stay as they are.
+        maximize: measures, by name or as they are, or named functions from a `Run` to a scalar (JAX code); one or more.
+        minimize: the same, to be made small.
+        over: bounds (low, high) by dotted parameter name.
+        subject_to: limits that every point of the front keeps, as for `jaxgait.optimize`.
+        method: "gradient" (two objectives) or "NSGA-II" (two or more).
+        gradient: of the method "gradient", as for `jaxgait.optimize`.
+        initial: components of the initial state that differ from the model's own, by name.
+        points: of the method "gradient": how many along the front, both ends included.
+        starts: of the method "gradient": from how many points, or which, the ends of the front are searched.
+        iterations: of the method "gradient": at most so many steps for each point.
+        tolerance: of the method "gradient": relative change of an objective at which a search stops.
+        stability: modulus of the largest Floquet multiplier from which on a gait counts as failed.
+        population: of NSGA-II: members of a generation, which run as one ensemble.
+        generations: of NSGA-II.
+        seed: of the Sobol points, and of NSGA-II.
+        progress: show a progress bar; None: only on a terminal.
+        run: what `jaxgait.ensemble` takes: strides, duration, rtol, precision, ...
+
+    Returns:
+        Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
+        objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
+        the first that is given up (NaN at the first one's own optimum), and `slope`, how far the slopes of both, of
+        bounds and of limits are from balance (zero where a point is exact). Over `evaluation`
+        all that was tried, as `tried.NAME`, with `tried.status` and `tried.on_front`. A run that failed has a status
+        and is on no front.
+
+    Raises:
+        ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
+        TypeError: for anything but a model, and objectives that are no functions.
+        ValueError: for fewer than two objectives, two of one name, more than two with the method "gradient", impossible
+            counts and limits.
+        ModuleNotFoundError: without pymoo, for NSGA-II.
+        jaxgait.outcome.NoResult: if every trajectory failed, or none came within the limits.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization import front
+        >>> box = {"stiffness": (15.0, 40.0)}
+        >>> found = front(Bungee(), minimize="peak_rope_force", maximize="clearance", over=box, points=3, starts=1)
+        >>> [round(float(x), 1) for x in found.clearance]  # m, from the stiffest rope to the softest
+        [9.1, 0.0, -18.9]
+    """
+    space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, several(subject_to))
+    _names(goal, len(signs), space)
+    checks.one_of("method", method, METHODS)
+    check_search(iterations, 0.1, tolerance, stability, seed)
+    check_run("front", run)
+    Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
+    fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
+    if method == "gradient":
+        if len(signs) > 2:
+            raise ValueError(f"the method 'gradient' follows two objectives, got {len(signs)}: take method='NSGA-II'")
+        checks.count("points", points, least=2)
+        x = space.points(model, starts, seed)
+        evaluate = way(model, space, goal, gradient, run, fixed, x)
+        goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
+        settings = Settings(-1.0, goal, iterations, tolerance, 0.1, seed)
+        with record:
+            chosen = followed(model, space, record, signs, settings, x, points)
+    else:
+        checks.count("population", population, least=4)
+        checks.count("generations", generations)
+        x = np.full((1, len(over)), 0.5)
+        evaluate = way(model, space, goal, None, run, fixed, x)
+        goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
+        with record:
+            evolved(record, space, goal, signs, population, generations, seed)
+        chosen = list(record.rows)
+    return _labelled(model, space, goal, signs, record, chosen, method)
+
+
+def nondominated(losses: Float[np.ndarray, "members objectives"]) -> Bool[np.ndarray, " members"]:
+    """Which members no other one beats: none is at least as good in every objective and better in one.
+
+    Args:
+        losses: objectives, each in its own unit and the smaller the better; members with NaN are on no front.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.pareto import nondominated
+        >>> nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [1.0, 2.0], [2.0, np.nan]])).tolist()
+        [True, True, False, False]
+    """
+    kept = np.array(np.isfinite(losses).all(axis=1), bool)
+    for i in np.flatnonzero(kept):
+        if kept[i]:
+            worse = (losses[i] <= losses).all(axis=1) & (losses[i] < losses).any(axis=1)
+            kept[worse] = False
+    return kept
+
+
+def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Float[np.ndarray, " objectives"]) -> float:
+    """How much of the space of objectives a front dominates, up to a reference point (Zitzler and Thiele 1998).
+
+    Args:
+        losses: objectives, the smaller the better; those with NaN or beyond the reference count for nothing.
+        reference: a point that is worse than the front in everything.
+
+    Returns:
+        An area, a volume, ...: the product of the objectives' units.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.pareto import hypervolume
+        >>> hypervolume(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([2.0, 2.0]))
+        3.0
+    """
+    inside = losses[nondominated(losses)]
+    inside = inside[(inside < reference).all(axis=1)]
+    if not len(inside):
+        return 0.0
+    if losses.shape[1] == 1:
+        return float(reference[0] - inside.min())
+    inside = inside[np.argsort(inside[:, -1])]
+    levels = [*inside[:, -1], reference[-1]]
+    slabs = enumerate(itertools.pairwise(levels), start=1)
+    return sum((high - low) * hypervolume(inside[:i, :-1], reference[:-1]) for i, (low, high) in slabs if high > low)
+
+
+def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> tuple[Goal, np.ndarray]:
+    """Objectives and limits as one function to observe with, and 1 for those to be made large, -1 for the others.
+
+    Raises:
+        TypeError: for objectives that are no functions.
+        ValueError: for fewer than two of them.
+    """
+    great, small = _many("maximize", maximize), _many("minimize", minimize)
+    if len(great) + len(small) < 2:
+        raise ValueError("a front needs two objectives: give maximize and minimize, or two of one of them")
+    first, *others = great + small
+    goal = Goal.of(model, first, [*(Limit(one, 1.0) for one in others), *limits])
+    return goal, np.array([1.0] * len(great) + [-1.0] * len(small))
+
+
+def _judged(goal: Goal, evaluate: Evaluator, x: np.ndarray, objectives: int) -> Goal:
+    """The goal with limits on arrays written out, once it is known what a run gives.
+
+    Raises:
+        ValueError: for an objective that is an array.
+    """
+    sized = goal.sized(evaluate.shapes(x))
+    if any(size is not None for size in sized.sizes[: objectives - 1]):
+        raise ValueError("an objective must be one real number of a run, got an array")
+    return sized.flat()
+
+
+def _many(sense: str, objectives: Any) -> list[Objective]:
+    alone = isinstance(objectives, str | Measure) or callable(objectives)
+    if not alone and not isinstance(objectives, Sequence):
+        raise TypeError(f"{sense} must be measures, their names, or functions of a run, got {objectives!r}")
+    chosen = [objectives] if alone else list(cast(Sequence[Any], objectives))
+    for one in chosen:
+        if not (callable(one) or isinstance(one, str | Measure)):
+            raise TypeError(f"{sense} must be measures, their names, or functions of a run, got {one!r}")
+    return cast(list[Objective], chosen)
+
+
+def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
+    """Names of the objectives.
+
+    Raises:
+        ValueError: for a function without a name, and for two of one name.
+    """
+    names = [getattr(m, "name", None) or getattr(m, "__name__", "<lambda>") for m in goal.measures[:objectives]]
+    for name in names:
+        if name == "<lambda>":
+            raise ValueError("an objective of a front needs a name: write it with def, or as a jaxgait.Measure")
+        if names.count(name) > 1 or name in space.names:
+            raise ValueError(f"two things of a front are called {name}: give the objective another name")
+    return names
+
+
+# --- labelled ---------------------------------------------------------------------------------------------------------
+
+
+def _labelled(
+    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Tried], method: str
+) -> xr.Dataset:
+    """The front and all that was tried.
+
+    Raises:
+        jaxgait.outcome.NoResult: if nothing is on the front.
+    """
+    on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
+    if not on_front:
+        raise NoResult(_nothing(goal, len(signs), record.rows))
+    on_front.sort(key=lambda row: -signs[0] * row.found.values[0])
+    data = _columns(model, space, goal, len(signs), on_front, "", "point")
+    if method == "gradient":
+        data |= _exactness(goal, _names(goal, 2, space), signs, on_front)
+    everything = _columns(model, space, goal, len(signs), record.rows, "tried.", "evaluation")
+    status = np.array([row.found.status for row in record.rows], np.int32)
+    best = {row.x.tobytes() for row in on_front}
+    member = np.array([row.x.tobytes() in best and bool(row.found.fine) for row in record.rows], np.int8)
+    everything["tried.status"] = ("evaluation", status, _labels("1", _STATUS))
+    everything["tried.on_front"] = ("evaluation", member, _labels("1", "whether it is on the front (1) or not (0)"))
+    attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
+    attrs["objectives"] = ", ".join(_names(goal, len(signs), space))
+    attrs["parameters"] = ", ".join(space.names)
+    attrs["senses"] = ", ".join("max" if sign > 0 else "min" for sign in signs)
+    return xr.Dataset(data | everything, attrs=attrs)
+
+
+def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Tried]) -> list[Tried]:
+    """Those that may be results, each point once, and that none of them beats."""
+    allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
+    losses = np.array([-signs * row.found.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
+    return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
+
+
+def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Tried], tried: Sequence[Tried]) -> list[Tried]:
+    """Those that nothing tried beats in everything by more than rounding: a search may end beside the front."""
+    get = lambda some: np.array([-signs * row.found.values[: len(signs)] for row in some]).reshape(-1, len(signs))
+    everything, own = get([row for row in tried if _allowed(goal, len(signs), row)]), get(rows)
+    margin = BESIDE * np.ptp(own, axis=0) if rows else 0.0
+    return [row for row, loss in zip(rows, own, strict=True) if not (everything < loss - margin).all(axis=1).any()]
+
+
+def _allowed(goal: Goal, objectives: int, row: Tried) -> bool:
+    return bool(row.found.fine) and bool((_slack(goal, objectives, row) >= -KEPT).all())
+
+
+def _slack(goal: Goal, objectives: int, row: Tried) -> np.ndarray:
+    """What is left of the limits, without those that stand for objectives."""
+    return goal.slack(row.found.values)[objectives - 1 :]
+
+
+def _nothing(goal: Goal, objectives: int, rows: Sequence[Tried]) -> str:
+    if not any(row.found.fine for row in rows):
+        codes = sorted({Outcome(int(row.found.status)).name for row in rows if row.found.status})
+        return f"every trajectory failed ({', '.join(codes) or 'an objective is not finite'}): try other bounds"
+    nearest = max((row for row in rows if row.found.fine), key=lambda row: _slack(goal, objectives, row).min())
+    worst = objectives - 1 + int(np.argmin(_slack(goal, objectives, nearest)))
+    reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
+    return f"no point came within the limits: nearest to {goal.limits[worst]} was {reached}; loosen it, or the bounds"
+
+
+def _columns(
+    model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Tried], prefix: str, dim: str
+) -> dict[str, Any]:
+    """Parameters and objectives of some evaluations."""
+    x, data = space.physical(np.array([row.x for row in rows])), {}
+    for i, name in enumerate(space.names):
+        info = parameter_info(model, name)
+        data[prefix + name] = (dim, x[:, i], _labels(info.unit, info.doc))
+    for i, name in enumerate(_names(goal, objectives, space)):
+        measure = goal.measures[i]
+        labels = _labels(getattr(measure, "unit", ""), getattr(measure, "long_name", name))
+        data[prefix + name] = (dim, np.array([row.found.values[i] for row in rows]), labels)
+    return data
+
+
+def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Tried]) -> dict[str, Any]:
+    """Rates of exchange, and what is left of the slopes."""
+    span = np.abs(rows[-1].found.values[:2] - rows[0].found.values[:2])
+    found = np.full((len(rows), 2), np.nan)
+    if len(rows) > 1:
+        found = np.array([rate(goal, signs, span, row) for row in rows])
+        found[0, 0] = np.nan
+    units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
+    per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
+    gained = _labels(per, f"gain of {names[1]} per unit of {names[0]} that is given up")
+    left = _labels("1", "slopes that do not balance, in spans of the front per box")
+    return {"rate": ("point", found[:, 0], gained), "slope": ("point", found[:, 1], left)}
+
+
+def _labels(unit: str, long_name: str) -> dict[str, str]:
+    return {"units": unit, "long_name": long_name}

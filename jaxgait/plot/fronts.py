@@ -1,0 +1,99 @@
+"""Pictures of Pareto fronts: several over each other, the ideal corner, and what the designs on them are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from jaxgait.plot.style import GREY, RED, axis_label, style
+
+__all__ = ["trade_offs"]
+
+_MARKS = ("o", "D", "^", "s", "v", "P")
+
+
+def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
+    """The first two objectives of one front, or of several by name, once for each further objective and parameter.
+
+    That one is shown by colour. A front of the method "gradient", whose points are few and exact, is joined by a line.
+    The star is the ideal corner: the best of each objective, which no design reaches at once.
+
+    Args:
+        fronts: results of `jaxgait.optimization.front` for the same objectives.
+
+    Raises:
+        ValueError: for no fronts, and for fronts of different objectives or parameters.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization import front
+        >>> from jaxgait.plot.fronts import trade_offs
+        >>> goals = {"minimize": "peak_rope_force", "maximize": "clearance"}
+        >>> found = front(Bungee(), over={"stiffness": (15.0, 40.0)}, points=3, starts=1, **goals)
+        >>> len(trade_offs(found).axes)  # the front over its two objectives, and the bar of its colours
+        2
+    """
+    named = {str(fronts.attrs.get("method")): fronts} if isinstance(fronts, xr.Dataset) else dict(fronts)
+    (x, y, *others), parameters = _common(named)
+    shown, n = [*others, *parameters], len(others) + len(parameters)
+    with style():
+        figure, axes = plt.subplots(1, n, figsize=(4.6 * n + 0.4, 3.8), squeeze=False, sharex=True, sharey=True)
+        for ax, colour in zip(axes[0], shown, strict=True):
+            _panel(figure, ax, named, x, y, colour)
+        axes[0, 0].legend()
+    return figure
+
+
+def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y: str, colour: str) -> None:
+    """All fronts, their points by the colour of one more number."""
+    every = np.concatenate([found[colour].values for found in named.values()])
+    norm = Normalize(every.min(), every.max())
+    for mark, (name, found) in zip(_MARKS * len(named), named.items(), strict=False):
+        exact = found.attrs.get("method") == "gradient"
+        look: dict[str, Any] = (
+            {"s": 42, "edgecolors": "black", "linewidths": 0.8, "zorder": 4} if exact else {"s": 16, "zorder": 3}
+        )
+        if exact:
+            ax.plot(found[x], found[y], "-", color=GREY, lw=1, zorder=2)
+        ax.scatter(found[x], found[y], c=found[colour], norm=norm, marker=mark, label=name, **look)
+    ax.plot(*_ideal(named, x, y), "*", color=RED, ms=13, zorder=5, label="ideal corner")
+    one = next(iter(named.values()))
+    ax.set(xlabel=axis_label(one[x]), ylabel=axis_label(one[y]))
+    label = (
+        axis_label(one[colour]) if colour in _objectives(one) else axis_label(colour, one[colour].attrs.get("units"))
+    )
+    figure.colorbar(ScalarMappable(norm), ax=ax, label=label)
+
+
+def _ideal(named: Mapping[str, xr.Dataset], x: str, y: str) -> list[float]:
+    """The best value of two objectives over all fronts."""
+    one = next(iter(named.values()))
+    senses = dict(zip(_objectives(one), one.attrs["senses"].split(", "), strict=True))
+    every = lambda name: np.concatenate([found[name].values for found in named.values()])
+    return [float(every(name).max() if senses[name] == "max" else every(name).min()) for name in (x, y)]
+
+
+def _objectives(found: xr.Dataset) -> list[str]:
+    return str(found.attrs["objectives"]).split(", ")
+
+
+def _common(named: Mapping[str, xr.Dataset]) -> tuple[list[str], Sequence[str]]:
+    """Names of objectives and parameters, the same of all fronts.
+
+    Raises:
+        ValueError: for no fronts, and for different ones.
+    """
+    kinds = {(str(f.attrs["objectives"]), str(f.attrs["parameters"])) for f in named.values()}
+    if len(kinds) != 1:
+        what = "; ".join(f"{objectives} over {parameters}" for objectives, parameters in sorted(kinds)) or "none"
+        raise ValueError(f"give fronts of the same objectives over the same parameters, got {what}")
+    objectives, parameters = kinds.pop()
+    return objectives.split(", "), parameters.split(", ")

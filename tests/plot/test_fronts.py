@@ -1,0 +1,43 @@
+"""Pictures of fronts: what is drawn, and fronts that do not belong together."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxgait.plot.fronts import trade_offs
+
+
+def made(method, count, objectives=("speed", "cost")):
+    """A front of two parameters along which everything grows."""
+    along = np.linspace(0.0, 1.0, count)
+    labels = {"units": "m", "long_name": "length"}
+    data = {name: ("point", along * (1 + i), labels) for i, name in enumerate([*objectives, "leg.a", "leg.b"])}
+    senses = ", ".join(["max", "min", "min"][: len(objectives)])
+    attrs = {"method": method, "objectives": ", ".join(objectives), "parameters": "leg.a, leg.b", "senses": senses}
+    return xr.Dataset(data, attrs=attrs)
+
+
+def test_both_ways_and_the_ideal_corner_are_drawn_once_for_each_parameter():
+    figure = trade_offs({"exact": made("gradient", 5), "evolved": made("NSGA-II", 9)})
+    first, second, *bars = figure.axes
+    for ax, bar, name in zip((first, second), bars, ("leg.a (m)", "leg.b (m)"), strict=True):
+        assert [len(points.get_offsets()) for points in ax.collections] == [5, 9]
+        line, star = ax.lines
+        assert len(line.get_xdata()) == 5 and (star.get_xdata()[0], star.get_ydata()[0]) == (1.0, 0.0)
+        assert bar.get_ylabel() == name and ax.get_xlabel() == "length (m)"
+    assert [text.get_text() for text in first.get_legend().get_texts()] == ["exact", "evolved", "ideal corner"]
+    plt.close(figure)
+
+
+def test_a_third_objective_has_a_panel_of_its_own():
+    figure = trade_offs(made("NSGA-II", 4, ("speed", "cost", "mass")))
+    assert len(figure.axes) == 6 and figure.axes[3].get_ylabel() == "length (m)"
+    plt.close(figure)
+
+
+def test_fronts_that_do_not_belong_together_are_named():
+    with pytest.raises(ValueError, match=r"speed, cost over leg.a, leg.b; speed, mass over leg.a, leg.b"):
+        trade_offs({"a": made("gradient", 3), "b": made("gradient", 3, ("speed", "mass"))})
+    with pytest.raises(ValueError, match="got none"):
+        trade_offs({})
