@@ -25,7 +25,7 @@ from jaxgait.precision import float64_default
 
 M = TypeVar("M")
 T = TypeVar("T")
-_AXIS = "--over wants name=low:high:count or name=a,b,c"
+_AXIS = "wants name=low:high:count or name=a,b,c"
 _BOX = "--over wants name=low:high"
 
 
@@ -105,14 +105,14 @@ def starting(model: Model, values: Mapping[str, Any]) -> Any:
     return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
-def axes(texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Axes of a grid from texts such as "damper.k=1e4:4e4:31" or "mass=50,60,80".
+def axes(texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
+    """Axes of a grid from texts such as "damper.k=1e4:4e4:31" or "mass=50,60,80", given to an option.
 
     Raises:
         ParameterError: for anything else, and for names given twice.
         MemoryError: for an axis that does not fit in memory.
     """
-    return _each(texts, "--over", _AXIS, _axis)
+    return _each(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(name, span, option))
 
 
 def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -124,7 +124,7 @@ def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     return _each(texts, "--over", _BOX, _bounds)
 
 
-def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str]) -> None:
+def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
     """Checks whether a parameter, or a component of the initial state, is both fixed and varied.
 
     Raises:
@@ -134,7 +134,7 @@ def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str]) -
     options |= {INITIAL + text.partition("=")[0]: "--initial" for text in started}
     both = sorted(options.keys() & {text.partition("=")[0] for text in varied})
     if both:
-        raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to --over: fix it or vary it")
+        raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to {option}: fix it or vary it")
 
 
 def names(texts: Sequence[str]) -> tuple[str, ...]:
@@ -263,12 +263,12 @@ def _with_choice(module: Any, name: str, path: Sequence[str], text: str) -> Any:
     return dataclasses.replace(module, **{first: inner})
 
 
-def _axis(name: str, span: str) -> np.ndarray:
+def _axis(name: str, span: str, option: str) -> np.ndarray:
     if ":" not in span:
         return np.array([number(v, name) for v in span.split(",")])
     parts = span.split(":")
     if len(parts) != 3:
-        raise ParameterError(f"{_AXIS}, got {name}={span!r}")
+        raise ParameterError(f"{option} {_AXIS}, got {name}={span!r}")
     low, high = number(parts[0], name), number(parts[1], name)
     steps = _count(f"the count of {name}", parts[2])
     if low == high or steps == 1:

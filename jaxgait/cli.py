@@ -229,6 +229,10 @@ class Optimize(Found, Steps, Span, Mechanism):
     """Measure to make as small as possible."""
     subject_to: tuple[str, ...] = ()
     """Limits that are met, as "measure>=value" or "measure<=value", in the measure's unit."""
+    across: tuple[str, ...] = ()
+    """Scenarios in which each design is judged, as name=a,b,c or name=low:high:count; limits hold in all of them."""
+    robust: Literal["mean", "worst"] | None = None
+    """What the objective is over the scenarios: their mean (unless said otherwise), or the worst of them."""
     method: OptimizeMethod = "auto"
     """SLSQP if auto; L-BFGS-B and trust-constr as well for smooth objectives, adam for noisy ones, COBYQA, Nelder-Mead
     and CMA-ES (needs the package cma) without gradient."""
@@ -253,7 +257,10 @@ class Optimize(Found, Steps, Span, Mechanism):
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
         search = optimizing.search(request, typed.box(self.over), self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
+        across = typed.axes(self.across, "--across") if self.across else None
+        typed.apart(self.set, self.initial, self.across, "--across")
         wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
+        wanted |= {"across": across, "robust": self.robust}
         return optimizing.optimized(search, wanted | effort, self.json, self.report)
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Differences
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
+from jaxgait.optimization.ways import way
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs
 from jaxgait.plot.style import save
@@ -85,7 +86,10 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     fixed = {f"initial.{name}": value for name, value in (arguments.get("initial") or {}).items()}
     first = found.history.isel(start=slice(0, CHECKED), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
-    checked = Differences(model, space, goal, run, fixed)(np.arange(len(points)), points).slopes[:, 0]
+    judged = (arguments.get(name) for name in ("across", "robust", "weights"))
+    scenarios = Scenarios.of(model, *judged, 1.0 if "maximize" in arguments else -1.0, [])
+    whole = way(model, space, goal, "differences", run, fixed, points, scenarios)
+    checked = whole(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
     worst = f"largest disagreement: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no run there"
@@ -126,7 +130,7 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
     parts = [f"<h1>{html.escape(title)}</h1>", *(f"<p>{html.escape(text)}</p>" for text in paragraphs)]
-    parts += [_parameters(model, arguments, found), _limits(found), *figures, _starts(found)]
+    parts += [_parameters(model, arguments, found), _limits(found), _scenarios(found), *figures, _starts(found)]
     return _HEAD.format(title=html.escape(title)) + "\n".join(parts) + f"<p>Machine: {machine()}.</p></body></html>\n"
 
 
@@ -161,6 +165,18 @@ def _limits(found: Optimum) -> str:
     if not found.limits:
         return ""
     return _table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
+
+
+def _scenarios(found: Optimum) -> str:
+    """A table of the scenarios: the objective, what is limited, and how much each counts."""
+    if found.scenarios is None:
+        return ""
+    columns = [column for name, column in found.scenarios.data_vars.items() if name != "weight"]
+    texts = [[f"{x:.7g}" for x in column.values.ravel()] for column in columns]
+    counts = [f"{x:.3g}" if np.isfinite(x) else "not known" for x in found.scenarios.weight.values.ravel()]
+    head = ["scenario", *(column.attrs["long_name"] for column in columns), found.scenarios.weight.attrs["long_name"]]
+    rows = [list(row) for row in zip(found.scenarios.scenario.values.ravel(), *texts, counts, strict=True)]
+    return "<h2>Scenarios</h2>" + _table(head, rows)
 
 
 def _starts(found: Optimum) -> str:

@@ -6,6 +6,9 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+import xarray as xr
+
 from jaxgait import arguments as typed
 from jaxgait import registry
 from jaxgait.commands import mechanism
@@ -94,10 +97,20 @@ def description(found: Optimum) -> Iterator[str]:
     yield f"best objective {found.objective:.6f} at {best}"
     yield f"  by {found.method}; gradient: {found.gradient}"
     yield from (f"  limit {text}: {left:.4g} left" for text, left in found.limits.items())
+    if found.scenarios is not None:
+        yield from _scenarios(found.scenarios)
     if found.local is not None:
         yield from _local(found.local, units)
     for i, why in enumerate(found.why_stopped):
         yield f"  start {i}: {why}"
+
+
+def _scenarios(each: xr.Dataset) -> Iterator[str]:
+    """Objective and what counts of it, scenario by scenario."""
+    columns = (each.scenario, each.objective, each.weight)
+    for name, value, weight in zip(*(column.values.ravel() for column in columns), strict=True):
+        counts = "" if np.isnan(weight) else f", weight {weight:.3g}"
+        yield f"  {name}: objective {value:.6f}{counts}"
 
 
 def _local(local: Local, units: Mapping[str, str]) -> Iterator[str]:

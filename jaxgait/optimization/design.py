@@ -13,6 +13,9 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
+from jaxtyping import Float
+
 from jaxgait import checks
 from jaxgait.ensembles import ensemble
 from jaxgait.ensembles.members import INITIAL, Members
@@ -39,7 +42,7 @@ def optimize(
     over: Box,
     across: Members | Mapping[str, Any] | None = None,
     robust: str | None = None,
-    weights: Sequence[float] | None = None,
+    weights: Sequence[float] | Float[np.ndarray, " scenarios"] | None = None,
     subject_to: Sequence[Limit | str] | Limit | str = (),
     method: str = "auto",
     gradient: str = "auto",

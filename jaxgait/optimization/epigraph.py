@@ -105,7 +105,7 @@ class _Epigraph:
         beyond = Limit("objective beyond t", 0.0, self._settings.sign > 0.0)
         return Goal(measures, self._goal.limits + self._goal.scenarios.size * (beyond,))
 
-    def _answer(self, points: Float[np.ndarray, "1 n+1"]) -> Evaluated:
+    def _answer(self, points: Float[np.ndarray, "1 raised"]) -> Evaluated:
         """t, what is limited, and how far each objective is from t in units of the range of t."""
         found, n, width = self._found(points[0, :-1]), points.shape[1] - 1, self._width
         values, slopes, count = found.values[0], found.slopes[0], len(self._goal.limits)

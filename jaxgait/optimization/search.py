@@ -222,7 +222,9 @@ class Search:
         if not isinstance(goal, RobustGoal):
             return None
         shares = goal.scenarios.weights
-        if goal.worst:
+        if goal.worst and self._method in GRADIENT_FREE:
+            shares = np.full(len(shares), np.nan)  # without slopes it is not known what balances
+        elif goal.worst:
             shares = worst_balance(self._space, goal, self._settings.sign, row.x, found.values, found.slopes)[2]
         return goal.table(found.values, shares)
 

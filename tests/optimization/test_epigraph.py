@@ -1,0 +1,58 @@
+"""The worst case: minimax problems with known answers, whose runs are formulas."""
+
+import numpy as np
+import pytest
+
+from jaxgait.models.bungee import Bungee
+from jaxgait.optimization import optimize
+from jaxgait.outcome import NoResult
+from tests.optimization.minimax import CENTRES, MIDDLE, searched
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_kink_is_found_from_everywhere_with_the_share_of_each_scenario(sign):
+    """The shares are the barycentric coordinates of the circle's centre."""
+    found = searched(sign)
+    best = np.array([found.best["mass"], found.best["stiffness"]]) - 1.0
+    np.testing.assert_allclose(best, MIDDLE, atol=1e-5)
+    np.testing.assert_allclose(found.ends.objective, -sign * 0.180556, atol=1e-6)
+    np.testing.assert_allclose(found.scenarios.weight.values @ CENTRES, best, atol=1e-5)
+    np.testing.assert_allclose(found.scenarios.objective, found.objective, atol=1e-7)
+    assert all("converged" in why for why in found.why_stopped) and found.ends.evaluations.max() <= 15
+
+
+def test_limits_hold_in_the_scenario_where_they_are_hardest_to_keep():
+    found = searched(limited=True)
+    left = found.limits
+    assert list(left) == [f"right >= 0.7 at ground = {depth}" for depth in (40, 50, 60)]
+    assert -1e-8 <= left["right >= 0.7 at ground = 40"] < 1e-6 and left["right >= 0.7 at ground = 50"] > 0.07
+    assert found.best["mass"] == pytest.approx(1.69, abs=1e-6)
+    assert found.scenarios.limited_0.values == pytest.approx([0.7, 0.78, 0.73], abs=1e-5)
+
+
+@pytest.mark.parametrize(("method", "within"), [("COBYQA", 1e-6), ("adam", 1e-3), ("Nelder-Mead", 1e-4)])
+def test_other_methods_come_near(method, within):
+    found = searched(method=method)
+    assert found.objective == pytest.approx(-0.180556, abs=within)
+    assert np.isfinite(found.scenarios.weight.values).all() == (method == "adam")
+
+
+def test_a_design_that_fails_in_one_scenario_is_never_the_result():
+    """It fails in the second one right of 0.45: the optimum is on that edge."""
+    found = searched(edge=0.45)
+    assert found.best["mass"] - 1.0 <= 0.45 and found.objective == pytest.approx(-0.2050, abs=2e-3)
+    assert "the run at its start failed" in found.why_stopped[1]
+    with pytest.raises(NoResult, match="every trajectory of every start failed"):
+        searched(edge=-1.0)
+
+
+def test_a_method_that_kinks_would_stop_is_named():
+    with pytest.raises(ValueError, match="L-BFGS-B wants a smooth objective, and a worst case has kinks: take SLSQP"):
+        optimize(
+            Bungee(),
+            minimize="peak_rope_force",
+            over={"stiffness": (15.0, 60.0)},
+            across={"mass": [60.0, 90.0]},
+            robust="worst",
+            method="L-BFGS-B",
+        )

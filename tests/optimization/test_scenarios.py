@@ -1,0 +1,119 @@
+"""Robust designs: a rope for jumpers of several masses, an oscillator with several dampers, impossible requests."""
+
+import numpy as np
+import pytest
+
+from jaxgait import product, with_parameters
+from jaxgait.ensembles import grid, zipped
+from jaxgait.models.bungee import Bungee
+from jaxgait.optimization import optimize
+from jaxgait.optimization.evaluate import Program
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.scenarios import Scenarios
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.ways import way
+from tests.optimization.oscillator import Oscillator, amplitude
+
+MASSES = {"mass": [60.0, 75.0, 90.0]}
+JUST_SAFE = 37.06389392
+"""Stiffness in N/m at which a jumper of 90 kg just clears the ground: `bungee.measures.critical_value`."""
+ROPE = {"minimize": "peak_rope_force", "over": {"stiffness": (15.0, 60.0)}, "subject_to": "clearance >= 0"}
+DAMPERS = [0.4, 0.8, 1.2]
+SWINGS = {
+    "maximize": "excursion",
+    "over": {"k": (1.2, 2.5)},
+    "subject_to": ["excursion <= 1.6"],
+    "starts": 2,
+    "across": {"c": DAMPERS},
+    "progress": False,
+}
+QUICK = {"duration": 12.0, "starts": 1, "progress": False}
+
+
+def test_the_heaviest_governs_the_worst_case():
+    found = optimize(Bungee(), **ROPE, across=MASSES, robust="worst", **QUICK)
+    assert found.best["stiffness"] == pytest.approx(JUST_SAFE, rel=1e-6)
+    assert found.scenarios.weight.sel(mass=90.0) == pytest.approx(1.0)
+    assert found.objective == pytest.approx(float(found.scenarios.objective.max()))
+    assert -1e-7 < found.limits["clearance >= 0 at mass = 90"] < 1e-5 < found.limits["clearance >= 0 at mass = 75"]
+    assert found.model.mass == 70.0 and found.local is None
+    assert found.gradient == "through the whole run; worst of 3 scenarios"
+
+
+def test_the_expected_value_is_that_of_the_single_jumps_whatever_their_order():
+    weights = np.array([1.0, 2.0, 5.0])
+    found = optimize(Bungee(), **ROPE, across=MASSES, weights=weights, **QUICK)
+    rope = with_parameters(Bungee(), found.best)
+    goal = Goal.of(rope, ROPE["minimize"], [ROPE["subject_to"]])
+    single = Program(rope, goal, ("stiffness",), {"duration": 12.0}, {})
+    alone = single({"stiffness": np.full(3, rope.stiffness), "mass": np.array(MASSES["mass"])})
+    np.testing.assert_allclose(found.scenarios.objective, alone["objective"], rtol=1e-9)
+    np.testing.assert_allclose(found.scenarios.limited_0, alone["limited_0"], atol=1e-7)
+    assert found.objective == pytest.approx(float(alone["objective"] @ (weights / 8.0)), rel=1e-9)
+    assert found.local.active == ("clearance >= 0 at mass = 90",)
+    other = zipped({"mass": [90.0, 60.0, 75.0]})
+    again = optimize(Bungee(), **ROPE, across=other, weights=[5.0, 1.0, 2.0], robust="mean", **QUICK)
+    assert again.best["stiffness"] == pytest.approx(found.best["stiffness"], rel=1e-9)
+    assert again.scenarios.scenario.values.tolist() == ["mass = 90", "mass = 60", "mass = 75"]
+
+
+@pytest.mark.parametrize("worst", [True, False])
+def test_slopes_over_all_scenarios_are_those_of_differences(worst):
+    model, step = Oscillator(), 1e-3
+    space, goal = Space(model, SWINGS["over"]), Goal.of(model, SWINGS["maximize"], SWINGS["subject_to"])
+    scenarios = Scenarios.of(model, SWINGS["across"], "worst" if worst else "mean", None, 1.0, ["k"])
+    x = np.array([[0.3], [0.3 - step], [0.3 + step]])
+    found = way(model, space, goal, "gait", {}, {}, x, scenarios)(np.arange(3), x)
+    assert found.values.shape == (3, 7) and found.slopes.shape == (3, 7, 1) and found.fine.all()
+    each = [amplitude(1.59, c) for c in DAMPERS]
+    assert found.values[0] == pytest.approx([min(each) if worst else np.mean(each), *each, *each], rel=1e-6)
+    differences = (found.values[2] - found.values[1]) / (2.0 * step)
+    np.testing.assert_allclose(found.slopes[0, :, 0], differences, rtol=1e-4)
+
+
+def test_gaits_are_solved_for_in_every_scenario_and_a_search_is_continued(tmp_path):
+    """The mean amplitude over three dampers, at the least stiffness at which the least damped keeps a limit."""
+    file = tmp_path / "search.jsonl"
+    found = optimize(Oscillator(), **SWINGS, checkpoint=file)
+    k = 1.0 + np.sqrt(1.6**-2 - DAMPERS[0] ** 2)
+    assert "periodic gait" in found.gradient and found.best["k"] == pytest.approx(k, rel=1e-6)
+    np.testing.assert_allclose(found.scenarios.objective, [amplitude(k, c) for c in DAMPERS], rtol=1e-6)
+    slopes = [-(k - 1.0) * amplitude(k, c) ** 3 for c in DAMPERS]
+    gain = found.local.multipliers["excursion <= 1.6 at c = 0.4"]
+    assert gain == pytest.approx(np.mean(slopes) / slopes[0], rel=1e-4)
+    assert found.history.multiplier.values[0, 0] == pytest.approx(np.exp(-0.4 * np.pi), rel=1e-5)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:3]))
+    again = optimize(Oscillator(), **SWINGS, checkpoint=file)
+    assert again.best == found.best and again.history.equals(found.history)
+    with pytest.raises(ValueError, match="checkpoint of another search: limits, scenarios"):
+        optimize(Oscillator(), **SWINGS | {"across": {"c": [0.4, 0.8, 1.3]}}, checkpoint=file)
+
+
+def test_scenarios_have_names():
+    model = Bungee()
+    named = lambda members: Scenarios.of(model, members, None, None, 1.0, []).names
+    both = product(grid({"mass": [60.0, 90.0]}), zipped({"ground": [40.0, 50.0], "linear_drag": [1.0, 2.0]}))
+    assert named(both)[1] == "mass = 60, ground = 50, linear_drag = 2"
+    assert named({"mass": [60.0, 60.0]}) == ["scenario 0", "scenario 1"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"across": {"stiffness": [20.0]}}, "'stiffness' is in `across` and is searched for or fixed too"),
+        ({"across": {"initial.v": [0.0]}, "initial": {"v": 1.0}}, "'initial.v' is in `across` and is searched for"),
+        ({"across": {"mas": [60.0]}}, "mass"),
+        ({"across": {"mass": [-60.0]}}, "positive"),
+        ({"across": {}}, "an ensemble needs at least one parameter"),
+        ({"across": MASSES, "robust": "median"}, "robust must be 'mean' or 'worst'"),
+        ({"robust": "worst"}, "robust needs scenarios: give across="),
+        ({"weights": [1.0]}, "weights needs scenarios: give across="),
+        ({"across": MASSES, "weights": [1.0, 2.0]}, "weights must be 3 positive numbers, one a scenario"),
+        ({"across": MASSES, "weights": [1.0, 0.0, 2.0]}, "weights must be 3 positive numbers"),
+        ({"across": MASSES, "weights": [1.0, 1.0, 2.0], "robust": "worst"}, "weights belong to robust='mean'"),
+    ],
+)
+def test_impossible_requests_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        optimize(Bungee(), **ROPE, **changes)
