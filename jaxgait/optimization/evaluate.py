@@ -66,6 +66,11 @@ class Evaluator(Protocol):
         """Values and derivatives at points of the unit box, asked for by the searches `who`."""
         ...
 
+
+@runtime_checkable
+class Runs(Evaluator, Protocol):
+    """The same from runs of a model, of which it can be told beforehand what they give."""
+
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Of what the goal observes of one run, by name, before anything runs."""
         ...

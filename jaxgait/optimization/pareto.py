@@ -24,7 +24,7 @@ from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import check_run, check_search, several
-from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.evaluate import Runs
 from jaxgait.optimization.goals import Goal, Limit, Objective
 from jaxgait.optimization.methods import KEPT, Settings
 from jaxgait.optimization.nsga import evolved
@@ -204,7 +204,7 @@ def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> 
     return goal, np.array([1.0] * len(great) + [-1.0] * len(small))
 
 
-def _judged(goal: Goal, evaluate: Evaluator, x: np.ndarray, objectives: int) -> Goal:
+def _judged(goal: Goal, evaluate: Runs, x: np.ndarray, objectives: int) -> Goal:
     """The goal with limits on arrays written out, once it is known what a run gives.
 
     Raises:

@@ -21,7 +21,7 @@ from jaxgait import checks
 from jaxgait.checks import shown
 from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
@@ -175,7 +175,7 @@ class Robust:
     the objective of each scenario. The multiplier is the largest.
     """
 
-    def __init__(self, runs: Evaluator, scenarios: Scenarios):
+    def __init__(self, runs: Runs, scenarios: Scenarios):
         """`runs` takes search i in scenario s for the search i * size + s."""
         self._runs, self._scenarios = runs, scenarios
         self.name = f"{runs.name}; {'worst' if scenarios.worst else 'mean'} of {scenarios.size} scenarios"

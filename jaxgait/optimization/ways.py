@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Differences, Evaluated, Evaluator, Transient, nothing_beside
+from jaxgait.optimization.evaluate import Differences, Evaluated, Runs, Transient, nothing_beside
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
@@ -52,7 +52,7 @@ def way(
     fixed: Mapping[str, Any],
     starts: Float[np.ndarray, "starts n"],
     scenarios: Scenarios | None = None,
-) -> Evaluator:
+) -> Runs:
     """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
 
     Args:

@@ -38,6 +38,9 @@ class Distances:
         status = np.where(failed, Outcome.MAX_STEPS, Outcome.COMPLETED)
         return Evaluated(np.where(failed[:, None], np.nan, values), slopes, status, np.full(len(x), np.nan))
 
+    def shapes(self, x):
+        return dict.fromkeys(("objective", "limited_0")[: 1 + self.limited], ())
+
 
 def searched(sign=1.0, method="SLSQP", limited=False, edge=2.0, starts=((0.3, 0.3), (0.7, 0.6), (0.05, 0.9))):
     model, nothing = Bungee(), lambda run: 0.0

@@ -8,7 +8,7 @@ from jaxgait.ensembles import grid, zipped
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Program
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import Goal, at_least
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
@@ -117,3 +117,17 @@ def test_scenarios_have_names():
 def test_impossible_requests_are_named(changes, message):
     with pytest.raises(ValueError, match=message):
         optimize(Bungee(), **ROPE, **changes)
+
+
+def test_every_element_of_a_limited_array_is_limited_in_every_scenario():
+    goal = Goal((lambda run: 0.0, lambda run: [0.0, 0.0]), (at_least("right", 0.5),), (2,))
+    there = Scenarios.of(Bungee(), {"ground": [40.0, 50.0]}, "mean", None, 1.0, []).goal(goal)
+    assert list(map(str, there.limits)) == [
+        "right[0] >= 0.5 at ground = 40",
+        "right[0] >= 0.5 at ground = 50",
+        "right[1] >= 0.5 at ground = 40",
+        "right[1] >= 0.5 at ground = 50",
+    ]
+    values = np.array([1.0, 0.6, 0.7, 0.8, 0.2, 3.0, 4.0])
+    np.testing.assert_allclose(there.slack(values), [0.2, 0.4, 0.6, -0.6], rtol=1e-12)
+    np.testing.assert_array_equal(there.each(values), [3.0, 4.0])
