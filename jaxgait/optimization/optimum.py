@@ -180,7 +180,9 @@ def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes:
     names += [f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0]
     widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
     elements = np.zeros(len(names), bool)
-    elements[: near.sum()] = [one.element is not None for one, is_near in zip(goal.bounds, near, strict=True) if is_near]
+    elements[: near.sum()] = [
+        one.element is not None for one, is_near in zip(goal.bounds, near, strict=True) if is_near
+    ]
     return Normals(names, np.concatenate([normals, low, high]), widths, elements)
 
 
