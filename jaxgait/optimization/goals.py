@@ -156,7 +156,7 @@ class Goal:
         return tuple(b for one, size in zip(self.limits, sizes, strict=True) for b in several(one, size))
 
     def flat(self) -> Goal:
-        """The same limits with those on arrays written out, each beside its measure; to judge values, not to observe."""
+        """The same with limits on arrays written out, each beside its measure; to judge values, not to observe."""
         first, *measures = self.measures
         sizes = [1 if size is None else size for size in self.sizes or (None,) * len(measures)]
         each = (m for m, size in zip(measures, sizes, strict=True) for _ in range(size))
