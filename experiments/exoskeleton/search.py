@@ -5,28 +5,34 @@ from __future__ import annotations
 import pathlib
 
 import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
+from jaxgait import precision
 from jaxgait.models.exoskeleton import pictures
-from jaxgait.models.exoskeleton.design import CLEARANCE, NAMES, START, UNITS, least_work, margins, with_gait
-from jaxgait.models.exoskeleton.measures import histories
+from jaxgait.models.exoskeleton.design import CLEARANCE, example, least_work
+from jaxgait.models.exoskeleton.measures import histories, step_figures
+from jaxgait.models.exoskeleton.model import Exoskeleton
+from jaxgait.parameters import parameter_info
 from jaxgait.plot.style import GREEN, GREY, axis_label, save, style
 from jaxgait.report import Report
 
 
 def add(report: Report, out: pathlib.Path) -> None:
     """Runs the optimisation and reports what it gains."""
-    best, before, after, iterations = least_work()
+    found, start = least_work(), example()
+    with precision.use("float64"):
+        figures = jax.jit(step_figures)
+        before, after = (figures(precision.cast(exo)) for exo in (start, found.model))
     gain = 1 - float(after.work_per_metre / before.work_per_metre)
     for id, what, step in (("before", "our example", before), ("after", "optimised gait", after)):
         report.figure(f"cost_{id}", f"positive work per metre, {what}", "J/m", float(step.work_per_metre))
     report.figure("work_saved", "work saved by the optimised gait", "1", gain)
     report.figure(
-        "worst_margin", "smallest margin of its constraints", "1", float(margins(after, float(before.speed)).min())
+        "worst_margin", "smallest margin of its constraints, each in its own unit", "SI", min(found.limits.values())
     )
-    rows = [f"| {n} | {u} | {a:.4f} | {b:.4f} |" for n, u, a, b in zip(NAMES, UNITS, START, best, strict=True)]
+    infos = {name: parameter_info(start, name) for name in found.best}
+    rows = [f"| {i.doc} | {i.unit} | {float(i.value):.4f} | {found.best[n]:.4f} |" for n, i in infos.items()]
     rows += [
         f"| {what} | {unit} | {float(a):.4f} | {float(b):.4f} |"
         for what, unit, a, b in (
@@ -39,21 +45,24 @@ def add(report: Report, out: pathlib.Path) -> None:
     ]
     report.section(
         "A better gait",
-        f"SLSQP with gradients by forward mode, {iterations} iterations from four starts: least positive work of all "
-        "actuators per metre, at no less than the example's speed, foot above the ground and "
+        f"SLSQP with gradients by forward mode, {int(found.ends.evaluations.sum())} evaluations from "
+        f"{found.ends.sizes['start']} starts: least positive work of all actuators per metre, at no less than the "
+        "example's speed, foot above the ground and "
         f"{CLEARANCE * 100:g} cm above it in the middle half of the step, knees never overstretched, friction at most "
         f"0.6, steps that join. It saves {gain:.0%} of the work, by longer and slower steps with a low foot."
         "\n\n| | unit | example | optimised |\n|---|---|---|---|\n" + "\n".join(rows),
     )
-    report.picture(_picture(best, out / "better_gait.png"), "Postures in one step: our example and the optimised gait.")
+    assert isinstance(found.model, Exoskeleton)
+    picture = _picture(start, found.model, out / "better_gait.png")
+    report.picture(picture, "Postures in one step: our example and the optimised gait.")
 
 
-def _picture(best: np.ndarray, path: pathlib.Path) -> pathlib.Path:
+def _picture(start: Exoskeleton, best: Exoskeleton, path: pathlib.Path) -> pathlib.Path:
     """Postures of one step, side by side, with the path of the swing foot."""
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
-        for ax, p, title in zip(axes, (START, best), ("our example", "optimised"), strict=True):
-            data = histories(jax.device_get(with_gait(jnp.asarray(p))), strides=0.5, samples=200)
+        for ax, exo, title in zip(axes, (start, best), ("our example", "optimised"), strict=True):
+            data = histories(exo, strides=0.5, samples=200)
             last = data.sizes["time"] - 1
             for i in np.linspace(0, last, 7).round().astype(int):
                 pictures.draw_posture(ax, data, int(i), alpha=0.25 + 0.75 * i / last)

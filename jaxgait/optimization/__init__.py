@@ -1,6 +1,5 @@
 """Search for design parameters: methods of libraries, many starts side by side, limits, three ways to a gradient."""
 
-from jaxgait.optimization.constrained import constrained_search as constrained_search
 from jaxgait.optimization.design import Optimum as Optimum
 from jaxgait.optimization.design import optimize as optimize
 from jaxgait.optimization.goals import at_least as at_least

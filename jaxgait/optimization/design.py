@@ -23,11 +23,13 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
 from jaxgait.optimization.goals import Goal, Limit, Objective, as_observable
-from jaxgait.optimization.methods import GRADIENT_FREE, LIMITED, METHODS, Settings
+from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, Settings
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Space, Starts
+from jaxgait.optimization.stages import Stages, through_stages
+from jaxgait.optimization.trust import doubt
 from jaxgait.optimization.ways import way
 from jaxgait.run import Sampling
 
@@ -53,6 +55,7 @@ def optimize(
     tolerance: float = 1e-6,
     stability: float = 1.0,
     seed: int = 0,
+    continue_in: Stages | None = None,
     checkpoint: pathlib.Path | str | None = None,
     progress: bool | None = None,
     **run: Any,
@@ -73,7 +76,9 @@ def optimize(
         weights: of the mean, one positive number a scenario; all alike if None.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
             their value. Of a limited array, every element keeps the limit.
-        method: see `jaxgait.optimization.methods`; "auto" is SLSQP.
+        method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is held against
+            differences of runs at the starts: where it means nothing (see `jaxgait.optimization.trust`), "auto" is
+            COBYQA, without gradients, and the result says so.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the whole run;
             "differences": central ones of whole runs. "auto" takes the gait where the model is driven, all measures
             are content with one stride, and the gait is found from at least one start; otherwise the run. The result
@@ -87,6 +92,9 @@ def optimize(
             on it. It may be exceeded on the way. If all starts end where it is, they continue from their best
             stable gaits and no longer exceed it.
         seed: of the Sobol points.
+        continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search goes on
+            from the optimum at each value to the next. The result is that at the last one; `Optimum.stages` has all,
+            and `Optimum.moved` says how far the optimum moved.
         checkpoint: a file to which every evaluation is added; the same call on an existing file takes them from there
             and continues.
         progress: show a progress bar; None: only on a terminal.
@@ -109,6 +117,15 @@ def optimize(
         >>> {name: round(value, 2) for name, value in found.best.items()}  # the softest rope that is safe
         {'stiffness': 26.31}
     """
+    if continue_in is not None:
+        request: dict[str, Any] = {"maximize": maximize, "minimize": minimize, "over": over, "subject_to": subject_to}
+        request |= {"across": across, "robust": robust, "weights": weights}
+        request |= {"method": method, "gradient": gradient, "initial": initial, "iterations": iterations}
+        request |= {"learning_rate": learning_rate, "tolerance": tolerance, "stability": stability, "seed": seed}
+        stage = lambda model, starts, file: optimize(
+            model, **request, starts=starts, checkpoint=file, progress=progress, **run
+        )
+        return through_stages(stage, as_model(model), continue_in, list(over), starts, checkpoint)
     space = Space(as_model(model), over)
     if (maximize is None) == (minimize is None):
         raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
@@ -123,6 +140,10 @@ def optimize(
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
     evaluate = way(model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x, scenarios)
+    if method == gradient == "auto" and (why := doubt(evaluate, x)):
+        chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
+        evaluate = way(model, space, goal, None, run, fixed, x, scenarios)
+        evaluate.name += f", since the gradient {name} means nothing here: {why}"
     goal = goal.sized(evaluate.shapes(x))
     judged = goal if scenarios is None else scenarios.goal(goal)
     settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)

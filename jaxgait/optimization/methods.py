@@ -33,6 +33,7 @@ from jaxgait.optimization.together import Ask
 __all__ = [
     "EDGE",
     "FAILED",
+    "FALLBACK",
     "GRADIENT_FREE",
     "KEPT",
     "LIMITED",
@@ -319,6 +320,8 @@ _tolerance = lambda settings, at, n: at.tolerance
 EDGE = "runs fail, or gaits lose their stability, further along the slope"
 FAILED = "the run at its start failed"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
+FALLBACK = "COBYQA"
+"""Where gradients mean nothing."""
 LIMITED = ("SLSQP", "trust-constr", "COBYQA", "CMA-ES")
 SERIAL = ("COBYQA",)
 """Methods that hold a lock of their library while they wait for an answer: their starts cannot go side by side."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 
 from jaxgait.model import Model
@@ -82,6 +82,16 @@ class Optimum:
     """None for a worst case (which has kinks), and where the slopes around the best point are not known."""
     scenarios: xr.Dataset | None = None
     """Objective, what is limited and weight in each scenario at the best point; None without scenarios."""
+    stages: xr.Dataset | None = None
+    """With `continue_in`: over `stage`, its values, the optimum, the objective there and the evaluations it took."""
+
+    @property
+    def moved(self) -> dict[str, float]:
+        """How far the optimum moved from the first stage to the last, and the objective, by name; in their units."""
+        if self.stages is None:
+            return {}
+        names = (*self.best, "objective")
+        return {name: float(self.stages[name][-1] - self.stages[name][0]) for name in names}
 
     def to_json(self, path: pathlib.Path | str) -> None:
         """Writes what `as_dict` returns to a file."""
@@ -93,6 +103,8 @@ class Optimum:
         record: dict[str, Any] = {"start": self.start, "best": self.best, "objective": self.objective}
         record |= {"history": columns, "why_stopped": self.why_stopped, "method": self.method}
         record |= {"gradient": self.gradient, "limits": self.limits}
+        if self.stages is not None:
+            record["stages"] = {str(k): plain(v.values) for k, v in self.stages.data_vars.items()}
         record["ends"] = {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}
         record["local"] = None if self.local is None else _record(self.local)
         return record | {"scenarios": None if self.scenarios is None else _each(self.scenarios)}
@@ -135,13 +147,14 @@ def balance(
 
     Returns:
         Norm of what is left, in units of the objective per box, and the multipliers: gain of objective per unit by
-        which a bound or a limit is loosened, by "name = value" or the text of the limit.
+        which a bound or a limit is loosened, by "name = value" or the text of the limit; of arrays those that hold.
     """
     pushing, normals = sign * slopes[0], holding(space, goal, x, values, slopes)
     if not normals.names:
         return float(np.linalg.norm(pushing)), {}
     forces, left = nnls(normals.slopes.T, -pushing)
-    return float(left), dict(zip(normals.names, (forces / normals.widths).tolist(), strict=True))
+    told = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
+    return float(left), {name: force for name, force, element in told if force > 0.0 or not element}
 
 
 class Normals(NamedTuple):
@@ -152,6 +165,8 @@ class Normals(NamedTuple):
     """Derivatives of what is left of them by the unit box, in the units of measures."""
     widths: Float[np.ndarray, " held"]
     """Widths of the box in the units of the parameters for bounds, one for limits."""
+    elements: Bool[np.ndarray, " held"]
+    """Which of them are elements of an array."""
 
 
 def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
@@ -164,7 +179,11 @@ def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes:
     names += [f"{n} = {space.low[i]:g}" for i, n in enumerate(space.names) if x[i] <= 0.0]
     names += [f"{n} = {space.high[i]:g}" for i, n in enumerate(space.names) if x[i] >= 1.0]
     widths = np.concatenate([np.ones(near.sum()), space.width[x <= 0.0], space.width[x >= 1.0]])
-    return Normals(names, np.concatenate([normals, low, high]), widths)
+    elements = np.zeros(len(names), bool)
+    elements[: near.sum()] = [
+        one.element is not None for one, is_near in zip(goal.bounds, near, strict=True) if is_near
+    ]
+    return Normals(names, np.concatenate([normals, low, high]), widths, elements)
 
 
 def around(

@@ -8,9 +8,9 @@ EXPERIMENTS = ("exoskeleton",)
 __getattr__ = lazy(
     __name__,
     model="Exoskeleton five_links",
-    design="least_work with_gait",
+    design="least_work",
     formulations="Chain",
-    walking="WalkingGait",
+    walking="JoinedGait WalkingGait",
     measures="histories step_figures",
     pictures="actuator_curves ground_reaction kinogram",
 )

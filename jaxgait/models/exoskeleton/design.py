@@ -1,116 +1,133 @@
 """The free numbers of the exoskeleton's gait chosen by optimisation: least positive work per metre at the same speed.
 
 The paper leaves j, f, T and eps to "the synthesis of an anthropomorphic periodic gait". Periodicity (steps join without
-a jump) is built into the parametrisation by `joined_amplitudes`; what remains are six numbers and inequalities.
+a jump) is built into `JoinedGait`; what remain are six numbers and limits, most of which hold all along a step. The
+motion is given: nothing is integrated.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.measure import Measure
 from jaxgait.models.exoskeleton.measures import Step, step_figures
 from jaxgait.models.exoskeleton.model import Exoskeleton, five_links
-from jaxgait.models.exoskeleton.walking import joined_amplitudes
-from jaxgait.optimization.constrained import constrained_search
-from jaxgait.parameters import with_parameters
+from jaxgait.models.exoskeleton.walking import JoinedGait
+from jaxgait.optimization import Optimum, at_least, at_most, optimize
+from jaxgait.parameters import get_parameter
 from jaxgait.precision import float64_default
+from jaxgait.run import Run
 
-__all__ = ["CLEARANCE", "HIGH", "LOW", "NAMES", "START", "UNITS", "BetterGait", "least_work", "margins", "with_gait"]
+__all__ = ["BOUNDS", "CLEARANCE", "FRICTION", "LIFT", "example", "least_work"]
 
-NAMES = ("amplitude A", "f_1", "f_2 = f_3", "f_4", "stride time T", "stretch eps")
-UNITS = ("rad", "rad", "rad", "rad", "s", "1")
-START = np.array([0.28, np.pi / 2, 0.3, 0.45, 1.8, 0.03])
-"""Our example."""
-LOW = np.array([0.10, 1.0, 0.05, 0.15, 0.8, -0.10])
-HIGH = np.array([0.45, 2.1, 0.80, 1.40, 3.0, 0.10])
-FEASIBLE = 1e-8
-"""By how much a margin may be missed."""
+BOUNDS = {
+    "gait.swing": (0.10, 0.45),
+    "gait.stance_shank": (1.0, 2.1),
+    "gait.thighs": (0.05, 0.80),
+    "gait.swing_shank": (0.15, 1.40),
+    "gait.stride_time": (0.8, 3.0),
+    "gait.stretch": (-0.10, 0.10),
+}
+"""Of the search, in rad, s, and of the stretch no dimension."""
 ROUNDING = 1.5
 """Power in W over which the search rounds the kink of positive work, so that its steps do not stall there."""
 CLEARANCE = 0.01
 """Height in m that the swing foot keeps in the middle half of the step."""
-
-
-class BetterGait(NamedTuple):
-    """What the search found."""
-
-    numbers: np.ndarray
-    """The six numbers, in `UNITS`."""
-    before: Step
-    after: Step
-    iterations: int
-    """Of all starts."""
+FRICTION = 0.6
+"""Largest ratio of horizontal to vertical ground reaction."""
+LIFT = 100.0
+"""Least vertical ground reaction in N."""
+SPREAD = 0.25
+"""Further starts differ from the first by so much of the box at most."""
 
 
 @float64_default
-def with_gait(p: Float[Array, " six"]) -> Exoskeleton:
-    """The exoskeleton of five links with the gait of six numbers: `NAMES`, in `UNITS` (rad, s, no dimension)."""
-    phase = jnp.stack([p[1], p[2], p[2], p[3], 0.0 * p[3]])
-    changes = {
-        "gait.amplitude": joined_amplitudes(p[0], phase),
-        "gait.phase": phase,
-        "gait.stride_time": p[4],
-        "gait.stretch": p[5],
-    }
-    return with_parameters(five_links(mode="gait"), changes)
+def example() -> Exoskeleton:
+    """The exoskeleton of five links with our example of a gait, by its six free numbers."""
+    return five_links(mode="gait", gait=JoinedGait())
 
 
-@float64_default
-def margins(step: Step, speed: float) -> Float[Array, " margins"]:
-    """What must not be negative of a step, scaled to order one, for no less than a speed in m/s.
-
-    Ten times the height of the foot in m and, in the middle half of the step, above `CLEARANCE`; knee flexion in rad;
-    what is left of a friction of 0.6 and of a vertical reaction of 100 N (in 500 N); speed in m/s.
-    """
-    n = step.foot.shape[0]
-    return jnp.concatenate(
-        [
-            10 * step.foot[:, 2],
-            10 * (step.foot[n // 4 : n - n // 4, 2] - CLEARANCE),
-            step.flexion.reshape(-1),
-            jnp.stack([0.6 - step.friction, step.lift / 500.0 - 0.2, step.speed - speed]),
-        ]
-    )
+def _step(run: Run) -> Step:
+    """Figures of the prescribed step, at the middles between the samples of a run of one step."""
+    return step_figures(run.model, samples=run.sampling.intervals, rounding=ROUNDING)  # type: ignore[arg-type]
 
 
-def least_work(starts: int = 4, *, steps: int = 80, samples: int = 200) -> BetterGait:
-    """Searches the gait of least positive work of all actuators per metre, no slower than our example.
+def _of_step(name: str, read: Callable[[Step], Array], unit: str, long_name: str, *dims: str) -> Measure:
+    return Measure(name, lambda run: read(run.once(_step)), unit, long_name, dims=dims)
+
+
+def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
+    """Heights in m of the foot in the middle half of a step."""
+    n = foot.shape[0]
+    return foot[n // 4 : n - n // 4, 2]
+
+
+WORK = _of_step("work_per_metre", lambda step: step.work_per_metre, "J/m", "positive work over the step length")
+SPEED = _of_step("speed", lambda step: step.speed, "m/s", "mean speed")
+FOOT = _of_step("foot_height", lambda step: step.foot[:, 2], "m", "height of the swing foot", "sample")
+MIDDLE = _of_step("mid_swing_height", lambda step: _middle(step.foot), "m", "the same in the middle half", "middle")
+FLEXION = _of_step("knee_flexion", lambda step: step.flexion, "rad", "knee flexion, both legs", "sample", "leg")
+FRICTION_NEEDED = _of_step("friction", lambda step: step.friction, "1", "largest ratio of the ground reactions")
+LEAST_LIFT = _of_step("lift", lambda step: step.lift, "N", "smallest vertical ground reaction")
+
+
+def least_work(
+    exo: Exoskeleton | None = None,
+    over: Mapping[str, tuple[float, float]] = BOUNDS,
+    *,
+    starts: int = 4,
+    iterations: int = 80,
+    samples: int = 200,
+) -> Optimum:
+    """Searches the gait of least positive work of all actuators per metre, no slower than the one it starts from.
+
+    The swing foot stays above the ground, and `CLEARANCE` above it in mid-swing; no knee is overstretched; friction of
+    `FRICTION` is enough, and the foot keeps pressing on the ground with `LIFT`.
 
     Args:
-        starts: the example and gaits around it.
-        steps: of each search, at most.
+        exo: where the search begins, with a `JoinedGait`; `example()` if None.
+        over: parameters and their bounds, in the units of the parameters.
+        starts: the gait itself, and gaits around it.
+        iterations: of each search, at most.
         samples: of a step; a search at fewer than those by which it is judged misses the margins between them.
 
     Raises:
-        RuntimeError: no search ended within its limits.
+        jaxgait.outcome.NoResult: no search ended within its limits.
     """
+    exo = example() if exo is None else exo
     with precision.use("float64"):
-        figures = jax.jit(lambda p: step_figures(with_gait(p), samples=samples))
-        before = figures(jnp.asarray(START))
-        speed = float(before.speed)
-
-        def values(p: jax.Array) -> jax.Array:
-            step = step_figures(with_gait(p), samples=samples, rounding=ROUNDING)
-            return jnp.concatenate([step.work_per_metre[None] / 100.0, margins(step, speed)])
-
-        box = list(zip(LOW, HIGH, strict=True))
-        runs = [constrained_search(values, p, box, steps=steps, tolerance=1e-7) for p in _starts(starts)]
-        allowed = [run for run in runs if run.end.slack.min() > -FEASIBLE]
-        if not allowed:
-            raise RuntimeError("no search ended within its limits: allow more steps or more starts")
-        best = min(allowed, key=lambda run: run.end.objective).end.x
-        return BetterGait(best, before, figures(jnp.asarray(best)), sum(run.steps for run in runs))
-
-
-def _starts(count: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    around = [
-        np.clip(START + 0.25 * rng.uniform(-1, 1, START.size) * (HIGH - LOW), LOW, HIGH) for _ in range(count - 1)
+        speed = float(jax.jit(lambda model: step_figures(model, samples=samples).speed)(precision.cast(exo)))
+    limits = [
+        at_least(FOOT, 0.0),
+        at_least(MIDDLE, CLEARANCE),
+        at_least(FLEXION, 0.0),
+        at_most(FRICTION_NEEDED, FRICTION),
+        at_least(LEAST_LIFT, LIFT),
+        at_least(SPEED, speed),
     ]
-    return [START, *around]
+    return optimize(
+        exo,
+        minimize=WORK,
+        over=over,
+        subject_to=limits,
+        starts=_starts(exo, over, starts),
+        iterations=iterations,
+        tolerance=1e-7,
+        gradient="run",
+        scheme="Prescribed",
+        samples=samples,
+        progress=False,
+    )
+
+
+def _starts(exo: Exoskeleton, over: Mapping[str, tuple[float, float]], count: int) -> list[dict[str, float]]:
+    """The gait itself, and others around it, in the parameters' units."""
+    own = np.array([float(get_parameter(exo, name)) for name in over])
+    (low, high), rng = np.array(list(over.values())).T, np.random.default_rng(0)
+    around = [own + SPREAD * rng.uniform(-1.0, 1.0, own.size) * (high - low) for _ in range(count - 1)]
+    return [dict(zip(over, np.clip(x, low, high).tolist(), strict=True)) for x in (own, *around)]

@@ -44,7 +44,7 @@ from jaxtyping import Array, Bool, Float
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.exoskeleton.formulations import Chain, Link, Planar, Spatial, dynamics, vectors
 from jaxgait.models.exoskeleton.formulations.tree import Real, mass_table
-from jaxgait.models.exoskeleton.walking import WalkingGait
+from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
@@ -127,7 +127,7 @@ class Exoskeleton(Model):
     shortest: Scalar = parameter(
         0.2, unit="1", doc="relative length at which a link counts as collapsed", bounds="positive", source=_CHOSEN
     )
-    gait: WalkingGait = eqx.field(default_factory=WalkingGait)
+    gait: WalkingGait | JoinedGait = eqx.field(default_factory=WalkingGait)
     parent: tuple[int, ...] = eqx.field(static=True, default=_PARENT)
     sign: tuple[int, ...] = eqx.field(static=True, default=_SIGN)
     exchange: tuple[int, ...] = eqx.field(static=True, default=(4, 3, 2, 1, 5))
@@ -162,7 +162,7 @@ class Exoskeleton(Model):
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
 
     @classmethod
-    def from_links(cls, links: Sequence[Link], gait: WalkingGait, **fields: Any) -> Exoskeleton:
+    def from_links(cls, links: Sequence[Link], gait: WalkingGait | JoinedGait, **fields: Any) -> Exoskeleton:
         """An exoskeleton from a table of links (parent, masses, fractions, sign, length).
 
         Args:
@@ -309,10 +309,14 @@ class Exoskeleton(Model):
     def _accelerations(self, force: Array) -> Array:
         return vectors.accelerations(vectors.factorise(self.chain), force, self.gravity)
 
+    def state_at(self, t: Scalar) -> ExoskeletonState:
+        """On the prescribed motion at time `t` in s, with one foot as the base."""
+        x, v, _ = vectors.motion(*self.motion(t))
+        return ExoskeletonState(x, v)
+
     def initial_state(self) -> ExoskeletonState:
         """On the prescribed motion at t = 0."""
-        x, v, _ = vectors.motion(*self.motion(0.0))
-        return ExoskeletonState(x, v)
+        return self.state_at(0.0)
 
     def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
         """Rates of the link vectors and their accelerations under the actuators."""

@@ -15,7 +15,7 @@ chosen so that consecutive steps join (`joined_amplitudes`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -106,8 +106,47 @@ class WalkingGait(eqx.Module):
             shape = np.shape(getattr(self, name))
             if not shape or shape[-1] != n:
                 raise ParameterError(f"gait.{name} must have one entry per link ({n}), got the shape {shape}")
-        if (np.abs(np.asarray(self.stretch)) >= 1).any():
-            raise ParameterError(f"gait.stretch must lie in (-1, 1) so that lengths stay positive, got {self.stretch}")
+        _check_stretch(self.stretch)
+
+
+@float64_default
+class JoinedGait(eqx.Module):
+    """The analytical gait of five links by the six numbers that remain where consecutive steps join without a jump.
+
+    The defaults are our five-link example.
+    """
+
+    swing: Scalar = parameter(_SWING, unit="rad", doc="amplitude of all elevations at the exchange", source=_OURS)
+    stance_shank: Scalar = parameter(np.pi / 2, unit="rad", doc="phase angle of the stance shank", source=_OURS)
+    thighs: Scalar = parameter(0.3, unit="rad", doc="phase angle of both thighs", source=_OURS)
+    swing_shank: Scalar = parameter(0.45, unit="rad", doc="phase angle of the swing shank", source=_OURS)
+    stride_time: Scalar = parameter(1.8, unit="s", doc="stride time, two steps", bounds="positive", source=_OURS)
+    stretch: Scalar = parameter(0.03, unit="1", doc="relative change of the links' lengths", source=_OURS)
+
+    def by_link(self) -> WalkingGait:
+        """The same gait with the numbers of each link: the amplitudes are those of `joined_amplitudes`."""
+        angles = (self.stance_shank, self.thighs, self.thighs, self.swing_shank, 0.0)
+        phase = jnp.stack([jnp.asarray(angle, dtype=float) for angle in angles])
+        return WalkingGait(joined_amplitudes(self.swing, phase), phase, self.stride_time, self.stretch)
+
+    def coordinates(self, t: Scalar, rest_lengths: Float[Real, " n"]) -> Spatial:
+        """Angles (rad) and lengths (m) of the links at time `t` in s."""
+        return self.by_link().coordinates(t, rest_lengths)
+
+    def validate(self, n: int) -> None:
+        """Rejects a gait that does not fit `n` links.
+
+        Raises:
+            ParameterError: naming what does not fit.
+        """
+        if n != len(FIVE_ROLES):
+            raise ParameterError(f"a JoinedGait is one of {len(FIVE_ROLES)} links, the exoskeleton has {n}")
+        _check_stretch(self.stretch)
+
+
+def _check_stretch(stretch: Any) -> None:
+    if (np.abs(np.asarray(stretch)) >= 1).any():
+        raise ParameterError(f"gait.stretch must lie in (-1, 1) so that lengths stay positive, got {stretch}")
 
 
 def _numbers(role: Role) -> tuple[float, float, float, float]:

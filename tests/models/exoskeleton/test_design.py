@@ -1,24 +1,46 @@
 """A better gait of the exoskeleton: less work at no less speed, within its limits."""
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.design import START, least_work, margins, with_gait
+from jaxgait import precision
+from jaxgait.models.exoskeleton.design import BOUNDS, FOOT, MIDDLE, example, least_work
 from jaxgait.models.exoskeleton.measures import step_figures
+from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
+from jaxgait.parameters import ParameterError, get_parameter
+from jaxgait.run import Run, Sampling
+from jaxgait.solve.prescribed import Prescribed
 
 
-def test_the_example_keeps_to_the_ground_and_to_its_own_speed():
-    step = jax.jit(lambda p: step_figures(with_gait(p), samples=60))(jnp.asarray(START))
-    left = margins(step, float(step.speed))
-    assert float(left[-1]) == 0.0 and float(margins(step, float(step.speed) + 0.1)[-1]) == pytest.approx(-0.1)
-    assert left.shape == (
-        step.foot.shape[0] + step.foot.shape[0] - 2 * (step.foot.shape[0] // 4) + step.flexion.size + 3,
-    )
+def test_the_example_is_the_gait_of_the_five_links_by_six_numbers():
+    ours, theirs = JoinedGait().by_link(), WalkingGait()
+    np.testing.assert_allclose(ours.amplitude, theirs.amplitude, rtol=1e-14)
+    np.testing.assert_allclose(ours.phase, theirs.phase, rtol=1e-14)
+    assert all(low < float(get_parameter(example(), name)) < high for name, (low, high) in BOUNDS.items())
+    with pytest.raises(ParameterError, match="a JoinedGait is one of 5 links, the exoskeleton has 4"):
+        JoinedGait().validate(4)
+
+
+def test_a_prescribed_step_is_read_at_the_middles_between_its_samples():
+    @jax.jit
+    def both(exo):
+        sampling = Sampling(None, 20)
+        run = Run(exo, Prescribed().run(exo, sampling), sampling)
+        return run.trajectory, FOOT(run), MIDDLE(run)
+
+    trajectory, foot, middle = both(precision.cast(example()))
+    assert trajectory.status == 0 and float(trajectory.ts[-1]) == 0.9
+    np.testing.assert_array_equal(middle, foot[5:15])
+    assert foot.shape == (20,) and 0.0 < foot.min() < foot.max() < 0.1
 
 
 @pytest.mark.slow
 def test_a_search_saves_work():
-    found = least_work(1)
-    assert float(found.after.work_per_metre) < 0.9 * float(found.before.work_per_metre)
-    assert float(margins(found.after, float(found.before.speed)).min()) > -1e-8
+    found = least_work(starts=1)
+    with precision.use("float64"):
+        figures = jax.jit(step_figures)
+        before, after = (figures(precision.cast(exo)) for exo in (example(), found.model))
+    assert float(after.work_per_metre) < 0.72 * float(before.work_per_metre)
+    assert float(after.speed) > float(before.speed) - 1e-8 and float(after.flexion.min()) > -1e-8
+    assert min(found.limits.values()) > -1e-8 and "converged" in found.why_stopped[0]

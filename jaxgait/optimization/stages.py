@@ -1,0 +1,87 @@
+"""A search that goes on from optimum to optimum while a smoothing parameter moves to its true value.
+
+The bias of a smoothed law shows in where the optimum lies, not only in the objective; each search but the first begins
+where the one before ended, near its own optimum.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.model import Model
+from jaxgait.optimization.optimum import Optimum
+from jaxgait.optimization.space import Starts, real
+from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+
+__all__ = ["Stages", "through_stages"]
+
+Stages = Mapping[str, Sequence[float]]
+"""Values, one after the other, by dotted parameter name, each in the parameter's unit; as many of each."""
+Search = Callable[[Model, Starts, pathlib.Path | None], Optimum]
+
+
+def through_stages(
+    search: Search, model: Model, stages: Stages, over: Sequence[str], starts: Starts, checkpoint: Any
+) -> Optimum:
+    """Searches at the first values of some parameters, then from each optimum on at the next values.
+
+    Args:
+        search: from a model, starts and a checkpoint to its optimum.
+        model: the mechanism.
+        stages: the values; the last ones are those that count.
+        over: names of the parameters that are searched over.
+        starts: of the first search.
+        checkpoint: a file; those of the later stages have their number behind its name.
+
+    Returns:
+        The optimum at the last values, with all of them in `Optimum.stages`.
+
+    Raises:
+        ParameterError: for values that are no such stages.
+    """
+    values = _checked(model, stages, over)
+    found: list[Optimum] = []
+    for number in range(len(next(iter(values.values())))):
+        begin: Starts = [found[-1].best] if found else starts
+        changed = with_parameters(model, {name: column[number] for name, column in values.items()})
+        changed.validate()
+        file = None if checkpoint is None else _numbered(pathlib.Path(checkpoint), number)
+        found.append(search(changed, begin, file))
+    return dataclasses.replace(found[-1], stages=_labelled(model, values, found))
+
+
+def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, list[float]]:
+    if not (isinstance(stages, Mapping) and stages):
+        raise ParameterError(f"continue_in must be a dict of values by parameter, got {stages!r}")
+    for name, column in stages.items():
+        parameter_info(model, name)
+        if name in over:
+            raise ParameterError(f"{name} is searched over: continue_in takes another parameter")
+        if isinstance(column, str) or np.ndim(column) != 1 or len(column) < 2:
+            raise ParameterError(f"continue_in needs at least two values of {name}, got {column!r}")
+    if len({len(column) for column in stages.values()}) > 1:
+        raise ParameterError("continue_in needs as many values of each parameter")
+    return {name: [real(x, f"a value of {name}") for x in column] for name, column in stages.items()}
+
+
+def _numbered(path: pathlib.Path, number: int) -> pathlib.Path:
+    return path if number == 0 else path.with_name(f"{path.name}.{number}")
+
+
+def _labelled(model: Model, values: Mapping[str, list[float]], found: Sequence[Optimum]) -> xr.Dataset:
+    """What was found over `stage`."""
+    columns = {**values, **{name: [one.best[name] for one in found] for name in found[0].best}}
+    data: dict[str, Any] = {}
+    for name, column in columns.items():
+        info = parameter_info(model, name)
+        data[name] = ("stage", np.array(column), {"units": info.unit, "long_name": info.doc})
+    data["objective"] = ("stage", np.array([one.objective for one in found]), {"long_name": "objective at the optimum"})
+    evaluations = np.array([int(one.ends.evaluations.sum()) for one in found])
+    data["evaluations"] = ("stage", evaluations, {"units": "1", "long_name": "runs that were evaluated"})
+    return xr.Dataset(data)

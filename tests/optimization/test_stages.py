@@ -1,0 +1,50 @@
+"""A search that goes on in a smoothing parameter: the optimum at each stage is that of a closed formula."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxgait.models.bungee import Bungee
+from jaxgait.optimization import optimize
+
+REQUEST = {
+    "minimize": lambda run: (run.model.stiffness - 20.0 - 2.0 * run.model.linear_drag) ** 2 + run.model.linear_drag,
+    "over": {"stiffness": (15.0, 60.0)},
+    "starts": [{"stiffness": 50.0}],
+    "gradient": "run",
+    "duration": 0.5,
+    "samples": 2,
+    "progress": False,
+}
+
+
+def test_each_stage_goes_on_from_the_optimum_before(tmp_path):
+    file = tmp_path / "search.jsonl"
+    found = optimize(Bungee(), continue_in={"linear_drag": [4.0, 2.0, 1.0]}, checkpoint=file, **REQUEST)
+    np.testing.assert_allclose(found.stages.stiffness, [28.0, 24.0, 22.0], atol=1e-3)
+    np.testing.assert_allclose(found.stages.objective, [4.0, 2.0, 1.0], atol=1e-5)
+    assert found.stages.stiffness.attrs["units"] == "N/m" and (found.stages.evaluations > 0).all()
+    assert found.start == {"stiffness": [float(found.stages.stiffness[1])]}
+    assert float(found.model.linear_drag) == 1.0 and found.best["stiffness"] == float(found.stages.stiffness[2])
+    assert found.moved == pytest.approx({"stiffness": -6.0, "objective": -3.0}, abs=2e-3)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [f"search.jsonl{end}" for end in ("", ".1", ".2")]
+    found.to_json(tmp_path / "found.json")
+    assert json.loads((tmp_path / "found.json").read_text())["stages"]["linear_drag"] == [4.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ({}, "continue_in must be a dict of values by parameter"),
+        ({"linear_drag": [1.0]}, "continue_in needs at least two values of linear_drag"),
+        ({"linear_drag": [1.0, np.nan]}, "a value of linear_drag must be a finite number, got nan"),
+        ({"linear_drg": [1.0, 2.0]}, "linear_drag"),
+        ({"linear_drag": [2.0, 1.0], "mass": [1.0, 2.0, 3.0]}, "as many values of each parameter"),
+        ({"stiffness": [20.0, 30.0]}, "stiffness is searched over: continue_in takes another parameter"),
+        ({"linear_drag": [1.0, -1.0]}, "linear_drag .* must be nonnegative"),
+    ],
+)
+def test_impossible_stages_are_named(stages, message):
+    with pytest.raises(ValueError, match=message):
+        optimize(Bungee(), continue_in=stages, **REQUEST)
