@@ -23,8 +23,8 @@ from jaxgait.report import labels
 
 __all__ = ["Fit", "summed_up"]
 
-ON_A_BOUND = 1e-6
-"""Distance from a wall of the unit box below which a parameter lies on it: the search keeps inside."""
+ON_A_BOUND = 1e-3
+"""Distance from a wall of the unit box below which a parameter lies on it: the search only comes near."""
 TOO_FAR = 1e-3
 """Chance of so large a chi-square below which the model is said not to reach the data."""
 ALIKE = 0.5
