@@ -80,7 +80,7 @@ def _blackjax() -> Any:
         ModuleNotFoundError: saying how to get it.
     """
     try:
-        import blackjax
+        import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError('sampling needs blackjax: pip install "jaxgait[bayes]"', name="blackjax") from error
     return blackjax
@@ -120,7 +120,9 @@ def _starts(found: Fit, chains: int, seed: int) -> Float[Array, "chains n"]:
 def _labelled(found: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, rhat: np.ndarray) -> xr.Dataset:
     space = found.problem.space
     values, over = space.physical(x), ("chain", "draw")
-    columns = {name: (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)}
+    columns: dict[str, Any] = {
+        name: (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)
+    }
     columns["divergent"] = (over, divergent, labels("", "whether the step failed"))
     columns["rhat"] = ("parameter", rhat, labels("1", "potential scale reduction"))
     columns["ess"] = ("parameter", ess, labels("1", "effective sample size"))
