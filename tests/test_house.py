@@ -158,6 +158,7 @@ COVERED = {
     "optimization/ways.py": "optimization/test_search.py",
     "native/stored.py": "native/test_disk.py",
     "native/surroundings.py": "native/test_identity.py",
+    "plot/fits.py": "calibration/test_calibration.py",
     "outcome.py": "ensembles/test_ensemble.py",
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",
