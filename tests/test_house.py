@@ -72,14 +72,15 @@ def test_every_dependency_is_used():
     """What nothing imports (nor names as xarray's engine or a store's library) is not a dependency."""
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
+    ours = ("store", "film", "explore", "pareto", "bayes")
     declared = [
         set(re.findall(r"[a-z]\w+", line.replace("-", "_")))
-        for line in [*project["dependencies"], *extras["store"], *extras["film"], *extras["explore"], *extras["pareto"]]
+        for line in [*project["dependencies"], *(x for name in ours for x in extras[name])]
     ]
     source = "\n".join(path.read_text() for path in ROOT.rglob("*.py"))
     named = r"^\s*(?:import|from) (\w+)|(?:engine=|store_library\()\"(\w+)"
     used = {name for pair in re.findall(named, source, flags=re.MULTILINE) for name in pair}
-    wanted = {"store", "film", "explore", "pareto", "docs", "dev"}
+    wanted = {*ours, "docs", "dev"}
     assert not [names for names in declared if not names & used] and set(extras) == wanted
 
 
@@ -157,6 +158,7 @@ COVERED = {
     "optimization/ways.py": "optimization/test_search.py",
     "native/stored.py": "native/test_disk.py",
     "native/surroundings.py": "native/test_identity.py",
+    "plot/fits.py": "calibration/test_calibration.py",
     "outcome.py": "ensembles/test_ensemble.py",
     "scheme.py": "solve/test_schemes.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",

@@ -7,3 +7,4 @@ from jaxgait.calibration.measured import over_phase as over_phase
 from jaxgait.calibration.measured import over_time as over_time
 from jaxgait.calibration.profile import Profile as Profile
 from jaxgait.calibration.profile import profile as profile
+from jaxgait.calibration.sampling import sample as sample

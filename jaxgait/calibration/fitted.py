@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import stats
 
-from jaxgait.calibration.laplace import Laplace, laplace, open_directions
+from jaxgait.calibration.laplace import RANK, Laplace, laplace, open_directions
 from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.model import Model
 from jaxgait.optimization.optimum import plain
@@ -23,10 +23,12 @@ from jaxgait.report import labels
 
 __all__ = ["Fit", "summed_up"]
 
-ON_A_BOUND = 1e-6
-"""Distance from a wall of the unit box below which a parameter lies on it: the search keeps inside."""
+ON_A_BOUND = 1e-3
+"""Distance from a wall of the unit box below which a parameter lies on it: the search only comes near."""
 TOO_FAR = 1e-3
 """Chance of so large a chi-square below which the model is said not to reach the data."""
+UNFINISHED = 0.1
+"""Fall of chi-square ahead from which on a fit is no minimum: at 1, it is a standard error away."""
 ALIKE = 0.5
 """Correlation of neighbouring residuals above which they are said not to be noise."""
 INTERPOLATION = 0.1
@@ -190,7 +192,7 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         local.singular_values,
         local.directions,
         open_directions(local, space.names),
-        _remarks(problem, found, degrees, estimated),
+        _remarks(problem, found, free, degrees, estimated),
         _active(problem, best.x),
         [end.why for end in ended],
         _ends(problem, x, ended),
@@ -230,14 +232,26 @@ def _curves(problem: Problem, found: Residuals, local: Laplace, estimated_from: 
     )
 
 
-def _remarks(problem: Problem, found: Residuals, degrees: int, estimated: bool) -> tuple[str, ...]:
+def _fall(found: Residuals, free: Bool[np.ndarray, " n"]) -> float:
+    """By how much chi-square would fall at the bottom of the parabola: zero at a minimum. No dimension."""
+    slopes = found.slopes[:, free]
+    step = np.linalg.lstsq(slopes, -found.values, rcond=RANK)[0]
+    return float(np.sum((slopes @ step) ** 2))
+
+
+def _remarks(
+    problem: Problem, found: Residuals, free: Bool[np.ndarray, " n"], degrees: int, estimated: bool
+) -> tuple[str, ...]:
     """What stands against the result."""
+    fall = _fall(found, free)
     r = found.values
     together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
     apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0
     far = not estimated and degrees > 0 and stats.chi2.sf(found.squares, degrees) < TOO_FAR
     seen = estimated or found.squares > degrees  # below the noise, no pattern matters
     sentences = {
+        f"this is no minimum: chi-square would fall by about {fall:.2g} further on (why_stopped says what keeps the "
+        "search from it), and the standard errors do not hold": fall > UNFINISHED,
         f"chi-square per degree of freedom is {float(found.squares) / max(degrees, 1):.3g}: the model does not reach "
         "the data within the noise, and the standard errors leave that out": far,
         f"neighbouring residuals are correlated ({together:.2f}): what is left is not independent noise, and the "

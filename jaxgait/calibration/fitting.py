@@ -37,6 +37,7 @@ def fit(
     starts: Starts = 4,
     iterations: int = 50,
     tolerance: float = 1e-8,
+    stability: float = 1.0,
     seed: int = 0,
     **run: Any,
 ) -> Fit:
@@ -60,6 +61,8 @@ def fit(
         starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
         iterations: evaluations of each start, at most.
         tolerance: relative change of the sum of squares and of the parameters at which a start stops.
+        stability: modulus of the largest Floquet multiplier from which on a gait counts as failed, since no walk stays
+            on it; infinity takes all gaits.
         seed: of the Sobol points.
         run: what `jaxgait.ensemble` takes: strides, duration, samples, rtol, ...; more `samples` make the
             interpolation between them finer.
@@ -84,13 +87,15 @@ def fit(
     space, curve = Space(as_model(model), over), measured_curve(measured)
     checks.count("iterations", iterations)
     checks.positive("tolerance", tolerance, below=1.0)
+    if not (isinstance(stability, int | float) and stability > 0.0):
+        raise ValueError(f"stability must be a positive number (infinity takes all gaits), got {stability!r}")
     check_run("fit", run)
     x, sigma = space.points(model, starts, checks.count("seed", seed, least=0)), _noise(noise, curve)
     goal, scale = observed(model, output, curve)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     evaluate = way(model, space, goal, _way(gradient, curve), run, fixed, x)
     read = reading(model, space, _sampling(model, curve, evaluate, run), curve, scale)
-    problem = Problem(model, space, evaluate, read, curve, sigma)
+    problem = Problem(model, space, evaluate, read, curve, sigma, float(stability))
     return solved(problem, x, Settings(iterations, tolerance), estimated=noise is None)
 
 

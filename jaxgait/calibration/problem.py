@@ -20,6 +20,7 @@ from jaxgait.calibration.curve import Reading
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluator
+from jaxgait.optimization.search import UNSTABLE
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 
@@ -78,18 +79,21 @@ class Problem:
     measured: MeasuredCurve
     noise: Float[np.ndarray, " points"]
     """Standard deviation of each measured value, in the unit of the curve."""
+    stability: float = np.inf
+    """Modulus of the largest Floquet multiplier from which on a gait counts as failed."""
 
     def __call__(self, who: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
         """Residuals at points of the unit box (no dimension), asked for by the searches `who`."""
         found = self.evaluate(np.asarray(who), x)
-        simulated = found.values @ self.reading.matrix.T
+        lost = np.greater_equal(found.multiplier, self.stability)  # False where there is no gait
+        simulated = np.where(lost[:, None], np.nan, found.values @ self.reading.matrix.T)
         slopes = np.einsum("ps,bsn->bpn", self.reading.matrix, found.slopes)
         return Residuals(
             (simulated - self.measured.values) / self.noise,
             slopes / self.noise[:, None],
             simulated,
             found.values @ self.reading.coarse.T,
-            found.status,
+            np.where(lost, UNSTABLE, found.status),
             found.multiplier,
         )
 
@@ -206,6 +210,13 @@ class _Asked:
         return Ended(*self.best, why, self.evaluations, self.failed)
 
 
+def _failure(model: Model, found: Residuals) -> str:
+    """What was wrong with a run, in words."""
+    if found.status == UNSTABLE and np.isfinite(found.multiplier):
+        return f"its gait is not stable (largest multiplier {float(found.multiplier):.3g})"
+    return outcome.sentence(model, int(found.status)) if found.status else "its curve is not finite"
+
+
 def search(
     ask: AskFrom,
     x: Float[np.ndarray, " n"],
@@ -228,8 +239,7 @@ def search(
     begin = np.clip(x[free], INSIDE, 1.0 - INSIDE)
     first = asked.found(begin)
     if not first.fine:
-        ended = outcome.sentence(model, int(first.status)) if int(first.status) else "its curve is not finite"
-        return asked.ended(f"the run at the start failed: {ended}")
+        return asked.ended(f"the run at the start failed: {_failure(model, first)}")
     if not free.any():
         return asked.ended("nothing to fit")
     t = max(settings.tolerance, 1e-15)

@@ -8,9 +8,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
+from jaxgait import precision
+from jaxgait.ensembles.batch import run_member
 from jaxgait.ensembles.driver import make_plan
 from jaxgait.ensembles.members import constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan
@@ -20,6 +23,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
+from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
 __all__ = ["Beside", "Differences", "Evaluated", "Evaluator", "Program", "Transient", "nothing_beside"]
@@ -101,6 +105,12 @@ class Program:
         """Of one member's results by name, before anything runs; columns as of a call."""
         return {name: found.shape for name, found in self._plan_of(columns).results.items()}
 
+    def traced(self, values: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+        """One run as JAX code (see `jaxgait.ensembles.batch.run_member`), in a program of one's own."""
+        plan = self._plan_of({name: np.full(1, float(get_parameter(self._model, name))) for name in values})
+        fixed = {name: jnp.asarray(value, float) for name, value in self._fixed.items()}
+        return run_member(precision.cast(plan.model), fixed | dict(values), plan.job)
+
     def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
         """Checked once, with the first members: the bounds hold for all."""
         if self._plan is None:
@@ -155,6 +165,14 @@ class Transient:
     ):
         self._program = Program(model, goal, tuple(space.names), options, fixed)
         self._space, self._goal, self._beside = space, goal, beside
+
+    def traced(self, x: Float[Array, " n"]) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
+        """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code."""
+        theta = jnp.asarray(self._space.low) + x * jnp.asarray(self._space.width)
+        found = self._program.traced(dict(zip(self._space.names, theta, strict=True)))
+        slopes = [found["gradient"][name].reshape(-1, x.size) for name in self._goal.names]
+        values = [found["observed"][name].ravel() for name in self._goal.names]
+        return jnp.concatenate(values), jnp.concatenate(slopes) * jnp.asarray(self._space.width)
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""

@@ -1,6 +1,7 @@
 """Fits to curves: known answers in closed form, truth recovered from noisy jumps, what the data leave open."""
 
 import json
+import sys
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,7 +11,7 @@ import xarray as xr
 from scipy import stats
 
 from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
-from jaxgait.calibration import over_phase, over_time, profile
+from jaxgait.calibration import over_phase, over_time, profile, sample
 from jaxgait.calibration.curve import Reading
 from jaxgait.calibration.fitting import solved
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
@@ -29,6 +30,8 @@ class Known:
 
     name = "in closed form"
 
+    multiplier = staticmethod(lambda theta: np.nan)
+
     def __init__(self, space, curve, slopes, fails=lambda theta: False):
         self._space, self._curve, self._slopes, self._fails = space, curve, slopes, fails
 
@@ -37,7 +40,10 @@ class Known:
         lost = np.array([self._fails(t) for t in theta])
         values = np.stack([self._curve(t) for t in theta]) * np.where(lost, np.nan, 1.0)[:, None]
         slopes = np.stack([self._slopes(t) for t in theta]) * self._space.width
-        return Evaluated(values, slopes, np.where(lost, 3, 0), np.full(len(x), np.nan))
+        return Evaluated(values, slopes, np.where(lost, 3, 0), np.array([*map(self.multiplier, theta)]))
+
+    def shapes(self, x):
+        return {"curve": (len(T),)}
 
 
 T = np.linspace(0.0, 1.0, 21)
@@ -140,6 +146,17 @@ def test_failed_runs_are_rejected_steps():
         found(toy(line, line_slopes, NOISY, fails=lambda theta: True))
 
 
+def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
+    problem = toy(line, line_slopes, NOISY)
+    problem.evaluate.multiplier = lambda theta: 1.5 if theta[0] > 3.5 else 0.5
+    assert "not stable (largest multiplier 1.5)" in found(problem).remarks[0]
+    held = found(replace(problem, stability=1.0))
+    assert held.best["stiffness"] < 3.5 and "runs failed" in held.why_stopped[0]
+    assert held.remarks[0].startswith("this is no minimum: chi-square would fall by about")
+    with pytest.raises(NoResult, match="its gait is not stable"):
+        found(replace(problem, stability=1.0), start=(0.9, 0.5))
+
+
 def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
     got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 3.0), "mass": (1.0, 5.0)}))
     assert got.active == ("stiffness = 3",) and np.isnan(got.standard_error["stiffness"])
@@ -209,6 +226,28 @@ def test_a_fit_is_written_and_drawn(jump, tmp_path):
     plt.close("all")
 
 
+@pytest.mark.slow
+def test_samples_agree_with_the_parabola():
+    """Of a jump with little noise the curve is nearly linear; 400 draws, of which some 100 are independent."""
+    pytest.importorskip("blackjax")
+    time, box = np.arange(41) / 5, {name: JUMP[name] for name in ("stiffness", "rope_length")}
+    run = {"over": box, "output": "height", "noise": NOISE, "starts": 1, "duration": 8.0, "samples": 40}
+    problem = fit(Bungee(), over_time(time, np.ones(41), unit="m"), iterations=1, **run).problem
+    height = problem.at(np.array([0.44, 0.4])).simulated + NOISE * np.random.default_rng(0).normal(size=41)
+    got = fit(Bungee(), over_time(time, height, unit="m"), **run)
+    draws = sample(got, draws=200, warmup=200, chains=2)
+    assert (draws.rhat < 1.1).all() and (draws.ess > 50).all() and not draws.divergent.any()
+    for name, error in got.standard_error.items():
+        assert float(abs(draws[name].mean() - got.best[name])) < 4.0 * error / np.sqrt(50.0)
+        assert float(draws[name].std()) == pytest.approx(error, rel=0.3)
+
+
+def test_sampling_without_its_library_says_how_to_get_it(jump, monkeypatch):
+    monkeypatch.setitem(sys.modules, "blackjax", None)
+    with pytest.raises(ModuleNotFoundError, match=r"jaxgait\[bayes\]"):
+        sample(jump)
+
+
 # --- what is told, and what is wrong --------------------------------------------------------------------------------
 
 
@@ -259,6 +298,7 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
         ({"noise": [1.0, 2.0]}, "one for each of the 3 points"),
         ({"gradient": "gait"}, "a gait has phases and no time"),
         ({"durations": 8.0}, "fit takes no durations: did you mean duration"),
+        ({"stability": 0.0}, "stability must be a positive number"),
         ({"iterations": 0}, "iterations must be a whole number"),
     ],
 )

@@ -1,0 +1,129 @@
+"""Samples of the parameters given the data, by the No-U-Turn sampler of blackjax: uncertainty without a parabola.
+
+The prior is uniform in the box of the fit, the noise independent and normal with the standard deviations of the fit
+(if they were estimated, as if they were known). Chains move in the logits of the unit box, through whole runs, whose
+derivatives go forward with the solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+
+from jaxgait import checks, precision
+from jaxgait.calibration.fitted import ON_A_BOUND, Fit
+from jaxgait.optimization.evaluate import Transient
+from jaxgait.report import labels
+
+__all__ = ["sample"]
+
+WIDEST = 4.0
+"""Chains begin within so many logits of the middle of the box."""
+LOWEST = -1e30
+"""Logarithm of the density where a run fails: not infinite, whose differences are not numbers."""
+
+
+def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, seed: int = 0) -> xr.Dataset:
+    """Draws from the distribution of the parameters given the data.
+
+    Args:
+        found: a fit through the whole run (`gradient="run"`).
+        draws: of each chain.
+        warmup: steps before, in which step length and scales are tuned.
+        chains: how many; they begin around the best fit, scattered by its standard errors.
+        seed: of starts and chains.
+
+    Returns:
+        The parameters over (`chain`, `draw`) in their units; over `parameter` `rhat` (1 where the chains agree) and
+        `ess`, the number of independent draws that these are worth; `divergent`, the steps that failed.
+
+    Raises:
+        ModuleNotFoundError: without blackjax.
+        ValueError: for impossible counts, and a fit that was not made through the run.
+    """
+    for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
+        checks.count(name, value, least=least)
+    blackjax = _blackjax()
+    if not isinstance(found.problem.evaluate, Transient):
+        raise ValueError(f"sample goes through whole runs, and this fit went {found.gradient}: fit with gradient='run'")
+    with precision.use("float64"):
+        density = _log_density(found)
+        starts, keys = _starts(found, chains, seed), jax.random.split(jax.random.key(seed), chains)
+
+        def chain(key: Array, u: Array) -> tuple[Array, Array]:
+            tuning, drawing = jax.random.split(key)
+            tuned, _ = blackjax.window_adaptation(blackjax.nuts, density).run(tuning, u, num_steps=warmup)
+            step = blackjax.nuts(density, **tuned.parameters).step
+
+            def one(state: Any, key: Array) -> tuple[Any, tuple[Array, Array]]:
+                state, info = step(key, state)
+                return state, (state.position, info.is_divergent)
+
+            return jax.lax.scan(one, tuned.state, jax.random.split(drawing, draws))[1]
+
+        positions, divergent = jax.jit(jax.vmap(chain))(keys, starts)
+        x = jax.nn.sigmoid(positions)
+        worth = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
+    return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.asarray, worth))
+
+
+def _blackjax() -> Any:
+    """The library.
+
+    Raises:
+        ModuleNotFoundError: saying how to get it.
+    """
+    try:
+        import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError('sampling needs blackjax: pip install "jaxgait[bayes]"', name="blackjax") from error
+    return blackjax
+
+
+def _log_density(found: Fit) -> Callable[[Array], Array]:
+    """Logarithm of the density over the logits, up to a constant, with its gradient carried along the solve."""
+    problem, evaluate = found.problem, found.problem.evaluate
+    assert isinstance(evaluate, Transient)
+    matrix, data, noise = map(jnp.asarray, (problem.reading.matrix, problem.measured.values, problem.noise))
+
+    def both(u: Array) -> tuple[Array, Array]:
+        x = jax.nn.sigmoid(u)
+        values, slopes = evaluate.traced(x)
+        residual = (matrix @ values - data) / noise
+        whole = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
+        slope = -(residual / noise) @ matrix @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
+        fine = jnp.isfinite(whole) & jnp.isfinite(slope).all()
+        return jnp.where(fine, whole, LOWEST), jnp.where(fine, slope, 0.0)
+
+    density = jax.custom_vjp(lambda u: both(u)[0])
+    density.defvjp(both, lambda slope, weight: (weight * slope,))
+    return density
+
+
+def _starts(found: Fit, chains: int, seed: int) -> Float[Array, "chains n"]:
+    """Logits around the best fit."""
+    space, best = found.problem.space, np.array(list(found.best.values()))
+    x = (best - space.low) / space.width
+    errors = np.nan_to_num(np.array(list(found.standard_error.values())) / space.width, posinf=1.0)
+    scattered = x + errors * np.random.default_rng(seed).normal(size=(chains, len(x)))
+    inside = np.clip(scattered, np.minimum(0.5 * x, 0.01), 1.0 - np.minimum(0.5 * (1.0 - x), 0.01))
+    inside = np.clip(inside, ON_A_BOUND, 1.0 - ON_A_BOUND)
+    return jnp.clip(jnp.log(inside) - jnp.log1p(-inside), -WIDEST, WIDEST)
+
+
+def _labelled(found: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, rhat: np.ndarray) -> xr.Dataset:
+    space = found.problem.space
+    values, over = space.physical(x), ("chain", "draw")
+    columns: dict[str, Any] = {
+        name: (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)
+    }
+    columns["divergent"] = (over, divergent, labels("", "whether the step failed"))
+    columns["rhat"] = ("parameter", rhat, labels("1", "potential scale reduction"))
+    columns["ess"] = ("parameter", ess, labels("1", "effective sample size"))
+    return xr.Dataset(columns, {"parameter": space.names})
