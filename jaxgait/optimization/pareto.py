@@ -56,7 +56,7 @@ def front(
     points: int = 11,
     starts: Starts = 4,
     iterations: int = 30,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-6,
     stability: float = 1.0,
     population: int = 48,
     generations: int = 30,

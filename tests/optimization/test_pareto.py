@@ -52,7 +52,7 @@ def front_of(monkeypatch):
     def solved(values, multiplier=lambda x: np.nan, **options):
         count = 3 if "subject_to" in options else 2
         monkeypatch.setattr(pareto, "way", lambda *given: Function(values, count, multiplier))
-        goals = {"minimize": "power", "maximize": "excursion", "over": UNIT_BOX, "progress": False}
+        goals = {"minimize": "power", "maximize": "excursion", "over": UNIT_BOX, "tolerance": 1e-8, "progress": False}
         return front(Oscillator(), **{**goals, **options})
 
     return solved
