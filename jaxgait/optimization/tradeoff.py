@@ -135,7 +135,7 @@ def followed(
     if unit is None:
         return [min(ends, key=lambda row: tuple(-signs * row.found.values[:2]))]
     ties = [_lane(settings, [_tied(unit, which)], end, which) for which, end in enumerate(ends)]
-    loss = lambda row, which: unit.mixed(row.found).values[1 - which]
+    loss = lambda row, which, unit=unit: unit.mixed(row.found).values[1 - which]
     for which, (other,) in enumerate(_side_by_side(record, ties)):
         if other is not None and loss(ends[which], which) - loss(other, which) > WORTH:
             ends[which] = other
