@@ -44,7 +44,7 @@ STEEPNESS = 1e4
 """Touch-down layer of 0.1 mm (1/m), for all ways alike."""
 RTOL = 1e-5
 STRIDES = 20
-SIZE = 41, 21
+SIZE = 41, 11
 """Of the scan."""
 LOSS = 1e-3
 """Of rho, that ends the good range of k."""
@@ -123,7 +123,7 @@ def fronts(scan: xr.Dataset, points: int, population: int, generations: int) -> 
     """The front of rho and error by gradients and by NSGA-II, and with the width by NSGA-II and by the scan."""
     own: dict[str, Any] = {"over": OVER, "rtol": RTOL, "strides": STRIDES, "progress": False}
     evolved: dict[str, Any] = {**own, "method": "NSGA-II", "population": population, "generations": generations}
-    exact = _timed(front, leg(), maximize="rho", minimize=ERROR, points=points, starts=6, gradient="gait", **own)
+    exact = _timed(front, leg(), maximize="rho", minimize=ERROR, points=points, starts=4, gradient="gait", **own)
     many = _timed(front, leg(), maximize=RHO, minimize=ERROR_OF_WALKS, **evolved)
     more = _timed(front, leg(), maximize=[RHO, width(scan.width.values)], minimize=ERROR_OF_WALKS, **evolved)
     labels = {name: more.attrs[name] for name in ("objectives", "parameters", "senses")}
@@ -194,9 +194,9 @@ def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> str:
 
 def main(
     out: Annotated[pathlib.Path, tyro.conf.arg(help="folder for table, pictures and fronts")],
-    points: int = 13,
-    population: int = 32,
-    generations: int = 16,
+    points: int = 9,
+    population: int = 24,
+    generations: int = 12,
 ) -> None:
     """Measures, draws and writes."""
     found = fronts(_timed(scanned), points, population, generations)

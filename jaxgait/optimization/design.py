@@ -196,7 +196,11 @@ def check_run(who: str, run: Mapping[str, Any]) -> None:
 
 
 def several(limits: Any) -> Sequence[Limit | str]:
-    """Limits as a list; a single text is nearly always meant as one of them."""
+    """Limits as a list; a single text is nearly always meant as one of them.
+
+    Raises:
+        ValueError: for anything else.
+    """
     if isinstance(limits, str | Limit):
         return [limits]
     if not isinstance(limits, Sequence):

@@ -56,7 +56,7 @@ def front(
     points: int = 11,
     starts: Starts = 4,
     iterations: int = 30,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-6,
     stability: float = 1.0,
     population: int = 48,
     generations: int = 30,
@@ -103,14 +103,6 @@ def front(
             counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
         jaxgait.outcome.NoResult: if every trajectory failed, or none came within the limits.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization import front
-        >>> box = {"stiffness": (15.0, 40.0)}
-        >>> found = front(Bungee(), minimize="peak_rope_force", maximize="clearance", over=box, points=3, starts=1)
-        >>> [round(float(x), 1) for x in found.clearance]  # m, from the stiffest rope to the softest
-        [9.1, 0.0, -18.9]
     """
     space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, several(subject_to))
     _names(goal, len(signs), space)

@@ -10,6 +10,7 @@ first; the better point of the two is kept.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -24,7 +25,6 @@ from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import KEPT, METHODS, Settings
-from jaxgait.optimization.optimum import ACTIVE
 from jaxgait.optimization.search import UNSTABLE, Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
@@ -32,10 +32,14 @@ from jaxgait.outcome import Outcome
 
 __all__ = ["Record", "Tried", "followed", "rate"]
 
-TIE = 1e-6
+TIE = 1e-4
 """How much worse than its optimum an objective may be, in spans of the front, where others are the same but for it."""
-WORTH = 0.01
+WORTH = 0.1
 """What the other objective must gain by that, in spans: many designs are then as good, and this one is the front's."""
+STILL, STEPS = 1e-4, 5
+"""A search whose last points, so many, lie within this fraction of the box, has settled."""
+NEAR = 1e-3
+"""A limit with less slack than this, relative to its value, can hold a point."""
 FIRM = 1e3
 """Weight of the condition that the objectives' weights add up to one, against slopes of order one."""
 ALIKE = 1e-9
@@ -126,37 +130,33 @@ def followed(
     Raises:
         jaxgait.outcome.NoResult: if an end is not found.
     """
-    count = len(settings.goal.measures)
-    alone = lambda which: Mixed(record.lenient, np.eye(count)[np.r_[which, 2:count]], np.zeros(count - 1))
-    search = lambda mixed, begin, which: _found(model, space, record, mixed, settings, begin, float(signs[which]))
-    ends = [search(alone(which), x, which) for which in (0, 1)]
+    ends = [_end(model, space, record, settings, x, which, float(signs[which])) for which in (0, 1)]
     unit = _normalised(record, signs, ends)
     if unit is None:
         return [min(ends, key=lambda row: tuple(-signs * row.found.values[:2]))]
-    for which in (0, 1):
-        begin = np.vstack([ends[which].x, x])
-        other = _found(model, space, record, _tied(unit, which), settings, begin, -1.0)
-        gain = unit.mixed(ends[which].found).values - unit.mixed(other.found).values
-        ends[which] = other if gain[1 - which] > WORTH else ends[which]
+    ties = [_lane(settings, [_tied(unit, which)], end, which) for which, end in enumerate(ends)]
+    loss = lambda row, which, unit=unit: unit.mixed(row.found).values[1 - which]
+    for which, (other,) in enumerate(_side_by_side(record, ties)):
+        if other is not None and loss(ends[which], which) - loss(other, which) > WORTH:
+            ends[which] = other
     unit = _normalised(record, signs, ends)
     assert unit is not None
     between = np.linspace(0.0, 1.0, points)[1:-1]
-    lanes = [_lane(space, unit, settings, end.x, between, k) for k, end in enumerate(ends)]
-    forth, back = together(lanes, lambda asking, questions: _answers(record, asking, questions))
+    normals = [[_beyond(unit, which, along) for along in between] for which in (0, 1)]
+    lanes = [_lane(settings, mixed, end, which) for which, (mixed, end) in enumerate(zip(normals, ends, strict=True))]
+    forth, back = _side_by_side(record, lanes)
     found = [_better(unit, pair) for pair in zip(forth, reversed(back), strict=True)]
     return [ends[0], *(row for row in found if row is not None), ends[1]]
 
 
-def _found(
-    model: Model, space: Space, record: Record, mixed: Mixed, settings: Settings, x: np.ndarray, sign: float
+def _end(
+    model: Model, space: Space, record: Record, settings: Settings, x: np.ndarray, which: int, sign: float
 ) -> Tried:
-    """The best point of one search for the first of some mixtures; of the others, the first ones are at most 1."""
-    limits = settings.goal.limits[1:]
-    sides = (Limit("side", 1.0, at_least=False),) * (len(mixed.weights) - 1 - len(limits))
-    measures = tuple(settings.goal.measures[int(np.argmax(np.abs(row)))] for row in mixed.weights)
-    own = replace(settings, sign=sign, goal=Goal(measures, (*sides, *limits)))
-    lenient = replace(mixed, evaluate=record.lenient)
-    best = Search(model, space, lenient, "SLSQP", own, record.stability, None).best(x)
+    """The optimum of one objective alone, within the limits; the search may cross gaits that are not stable."""
+    goal, columns = settings.goal, np.r_[which, 2 : len(settings.goal.measures)]
+    own = replace(settings, sign=sign, goal=Goal(tuple(goal.measures[i] for i in columns), goal.limits[1:]))
+    alone = Mixed(record.lenient, np.eye(len(goal.measures))[columns], np.zeros(len(columns)))
+    best = Search(model, space, alone, "SLSQP", own, record.stability, None).best(x)
     return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.found.fine)
 
 
@@ -176,7 +176,7 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Tried]) -> Mix
 
 
 def _tied(unit: Mixed, which: int) -> Mixed:
-    """The other objective, and one that may not be worse than at its optimum: 1 with a millionth of the span lost."""
+    """The other objective, and one that may not be worse than at its optimum: 1 with `TIE` of the span lost."""
     count = len(unit.shift)
     weights = unit.weights[np.r_[1 - which, which, 2:count]]
     return replace(
@@ -184,25 +184,28 @@ def _tied(unit: Mixed, which: int) -> Mixed:
     )
 
 
-def _lane(
-    space: Space, unit: Mixed, settings: Settings, x: np.ndarray, between: np.ndarray, first: int
-) -> Callable[[Ask], list[Tried | None]]:
-    """One sweep from the end at which the objective `first` is best: the best evaluation at each normal."""
-    others = len(settings.goal.limits) - 1
-    goal = Goal((), (Limit("side of the normal", 1.0, at_least=False), *settings.goal.limits[1:]))
+def _lane(settings: Settings, problems: Sequence[Mixed], begin: Tried, who: int) -> Callable[[Ask], list[Tried | None]]:
+    """One sweep: for each problem, from where the last one ended, the best evaluation within the limits.
+
+    The first of a problem's mixtures is to be made small, the second may not exceed 1.
+    """
+    goal = Goal((), (Limit("side", 1.0, at_least=False), *settings.goal.limits[1:]))
     own = replace(settings, sign=-1.0, goal=goal)
 
     def sweep(ask: Ask) -> list[Tried | None]:
-        found, at = [], x
-        for along in between:
-            mixed, rows = _beyond(unit, first, along, others), list[Tried]()
+        found, at = [], begin.x
+        for mixed in problems:
+            rows = list[Tried]()
 
             def asked(points: np.ndarray, mixed: Mixed = mixed, rows: list[Tried] = rows) -> Evaluated:
                 raw = ask(points)
-                rows += [Tried(first, p, Evaluated(*(part[i] for part in raw))) for i, p in enumerate(points)]
+                rows += [Tried(who, p, Evaluated(*(part[i] for part in raw))) for i, p in enumerate(points)]
+                if _settled(goal, mixed, rows):
+                    raise _Settled
                 return mixed.mixed(raw)
 
-            METHODS["SLSQP"](asked, at, own)
+            with contextlib.suppress(_Settled):
+                METHODS["SLSQP"](asked, at, own)
             found.append(_best(goal, mixed, rows))
             at = at if found[-1] is None else found[-1].x
         return found
@@ -210,9 +213,27 @@ def _lane(
     return sweep
 
 
-def _beyond(unit: Mixed, first: int, along: float, limits: int) -> Mixed:
-    """The other objective, and how far a point is beyond the normal at a fraction of the way (1: on it)."""
-    other = 1 - first
+class _Settled(Exception):
+    """The search no longer moves."""
+
+
+def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Tried]) -> bool:
+    """Whether the last points are one but for rounding, and one of them a result.
+
+    Where two limits hold a point, a library only steps through the noise of an adaptive solver: its own tolerance on
+    limits is finer.
+    """
+    last = rows[-STEPS:]
+    still = len(last) == STEPS and bool(np.ptp([row.x for row in last], axis=0).max() < STILL)
+    return still and _best(goal, mixed, last) is not None
+
+
+def _beyond(unit: Mixed, first: int, along: float) -> Mixed:
+    """The other objective, and how far a point is beyond the normal at a fraction of the way (1: on it).
+
+    From the end at which the objective `first` is best.
+    """
+    other, limits = 1 - first, len(unit.shift) - 2
     to = np.zeros((2 + limits, 2 + limits))
     to[0, other] = to[1, first] = 1.0
     to[1, other] = -1.0
@@ -231,6 +252,11 @@ def _better(unit: Mixed, pair: Sequence[Tried | None]) -> Tried | None:
     """Of what two sweeps found at one normal, the nearer one to the ideal corner."""
     there = [row for row in pair if row is not None]
     return min(there, key=lambda row: unit.mixed(row.found).values[:2].sum(), default=None)
+
+
+def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Tried | None]]]) -> list[list[Tried | None]]:
+    """What sweeps find whose questions are answered in one batch."""
+    return together(lanes, lambda asking, questions: _answers(record, asking, questions))
 
 
 def _answers(record: Record, asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
@@ -260,7 +286,7 @@ def rate(
         second has no weight), and the norm of what does not balance, in spans of the front per box.
     """
     falls = -signs[:, None] * row.found.slopes[:2] / span[:, None]
-    near = np.flatnonzero(goal.slack(row.found.values)[1:] < ACTIVE)
+    near = np.flatnonzero(goal.slack(row.found.values)[1:] < NEAR)
     held = -goal.slack_slopes(row.found.slopes)[1:][near]
     walls = np.concatenate([-np.eye(len(row.x))[row.x <= 0.0], np.eye(len(row.x))[row.x >= 1.0]])
     size = max(float(np.linalg.norm(falls)), 1.0)

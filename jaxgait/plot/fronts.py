@@ -31,15 +31,6 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
 
     Raises:
         ValueError: for no fronts, and for fronts of different objectives or parameters.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization import front
-        >>> from jaxgait.plot.fronts import trade_offs
-        >>> goals = {"minimize": "peak_rope_force", "maximize": "clearance"}
-        >>> found = front(Bungee(), over={"stiffness": (15.0, 40.0)}, points=3, starts=1, **goals)
-        >>> len(trade_offs(found).axes)  # the front over its two objectives, and the bar of its colours
-        2
     """
     named = {str(fronts.attrs.get("method")): fronts} if isinstance(fronts, xr.Dataset) else dict(fronts)
     (x, y, *others), parameters = _common(named)

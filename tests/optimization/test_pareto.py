@@ -52,7 +52,7 @@ def front_of(monkeypatch):
     def solved(values, multiplier=lambda x: np.nan, **options):
         count = 3 if "subject_to" in options else 2
         monkeypatch.setattr(pareto, "way", lambda *given: Function(values, count, multiplier))
-        goals = {"minimize": "power", "maximize": "excursion", "over": UNIT_BOX, "progress": False}
+        goals = {"minimize": "power", "maximize": "excursion", "over": UNIT_BOX, "tolerance": 1e-8, "progress": False}
         return front(Oscillator(), **{**goals, **options})
 
     return solved
@@ -71,7 +71,7 @@ def swapped():
 
 @pytest.mark.parametrize("function", [squares, bells])
 def test_points_lie_evenly_on_the_front_and_their_rates_are_its_slope(front_of, swapped, function):
-    found = front_of(swapped(function), points=9)
+    found = front_of(swapped(function), points=6, starts=2)
     x = np.stack([found.k, found.c], axis=1)
     along = (x - B) @ (A - B) / APART**2
     np.testing.assert_allclose(x, B + along[:, None] * (A - B), atol=2e-5)
@@ -86,15 +86,17 @@ def test_points_lie_evenly_on_the_front_and_their_rates_are_its_slope(front_of, 
 
 
 def test_the_two_ways_agree(front_of, swapped):
-    """No point of the one is beyond the other's front; populations come within 2 % of its hypervolume."""
-    exact = front_of(swapped(squares), points=21)
-    many = front_of(swapped(squares), method="NSGA-II", population=32, generations=25)
+    """No member of a population is beyond the front, and both come near to its hypervolume, known in closed form."""
+    exact = front_of(swapped(squares), points=13, starts=2)
+    many = front_of(swapped(squares), method="NSGA-II", population=24, generations=20)
     a, b = losses(many).T
     beyond = APART - np.sqrt(np.maximum(a, 0.0)) - np.sqrt(b)
     assert beyond.max() < 1e-9 and np.abs(beyond).max() < 0.05 * APART
-    reference = 1.1 * np.full(2, APART**2)
-    assert hypervolume(losses(many), reference) == pytest.approx(hypervolume(losses(exact), reference), rel=0.02)
-    assert many.sizes["evaluation"] == 32 * 25 and many["tried.on_front"].sum() == many.sizes["point"]
+    whole = (1.1**2 - 1.0 / 6.0) * APART**4  # the integral of (APART - sqrt(a))^2, taken from the box
+    for found, missing in ((exact, 0.04), (many, 0.02)):
+        volume = hypervolume(losses(found), 1.1 * np.full(2, APART**2))
+        assert (1.0 - missing) * whole < volume < whole
+    assert many.sizes["evaluation"] == 24 * 20 and many["tried.on_front"].sum() == many.sizes["point"]
 
 
 @pytest.mark.parametrize("method", pareto.METHODS)
@@ -102,7 +104,7 @@ def test_failed_and_beaten_members_are_never_on_it(front_of, swapped, method):
     """Runs fail in a band across the front, and gaits are not stable in another."""
     failing = lambda x: np.full(3, np.nan) if 0.45 < x[0] < 0.5 else swapped(squares)(x)
     multiplier = lambda x: 1.2 if 0.55 < x[0] < 0.6 else 0.5
-    found = front_of(failing, multiplier, method=method, points=15, population=16, generations=12)
+    found = front_of(failing, multiplier, method=method, points=11, starts=3, population=16, generations=12)
     k, tried, status = found.k.values, found["tried.k"].values, found["tried.status"].values
     assert found.sizes["point"] > 5 and not ((k > 0.45) & (k < 0.5)).any() and not ((k > 0.55) & (k < 0.6)).any()
     assert (status[(tried > 0.45) & (tried < 0.5)] == Outcome.NOT_CONVERGED).all()
@@ -115,7 +117,9 @@ def test_failed_and_beaten_members_are_never_on_it(front_of, swapped, method):
 @pytest.mark.parametrize("method", pareto.METHODS)
 def test_limits_are_kept_along_it(front_of, swapped, method):
     limits = ["late <= 0.5"]
-    found = front_of(swapped(squares), subject_to=limits, method=method, points=7, population=24, generations=20)
+    found = front_of(
+        swapped(squares), subject_to=limits, method=method, points=5, starts=2, population=16, generations=16
+    )
     assert found.c.max() <= 0.5 + 1e-8 and found.k.max() > 0.68
 
 
