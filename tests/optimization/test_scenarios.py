@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from jaxgait import product, with_parameters
-from jaxgait.ensembles import grid, zipped
+from jaxgait import ensemble, product, with_parameters
+from jaxgait.ensembles import grid, single_strides, zipped
 from jaxgait.models.bungee import Bungee
+from jaxgait.models.prosthesis import Prosthesis
+from jaxgait.motion.drive import at_cadence, reference_gait
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Program
 from jaxgait.optimization.goals import Goal
@@ -117,3 +119,18 @@ def test_scenarios_have_names():
 def test_impossible_requests_are_named(changes, message):
     with pytest.raises(ValueError, match=message):
         optimize(Bungee(), **ROPE, **changes)
+
+
+@pytest.mark.slow
+def test_a_knee_is_judged_on_single_strides():
+    """The gaits of two strides are those that walks driven by them settle into."""
+    soft = lambda leg: with_parameters(leg, {"ground.steepness": 1e4})
+    drives = [reference_gait(), at_cadence(reference_gait(), 1.02)]
+    leg, strides = single_strides(Prosthesis(), drives, then=soft)
+    box, start = {"damper.k": (1.6e4, 2.4e4)}, [{"damper.k": 2.0e4}]
+    request = {"over": box, "starts": start, "iterations": 2, "rtol": 1e-6, "progress": False}
+    found = optimize(leg, maximize="rho", across=strides, robust="worst", **request)
+    walks = ensemble(found.model, strides, strides=15, rtol=1e-6, observe=["rho"], progress=False)
+    np.testing.assert_allclose(found.scenarios.objective, walks.rho, atol=2e-5)
+    assert found.scenarios.dims == {"stride": 2} and "periodic gait" in found.gradient
+    assert found.objective == pytest.approx(float(walks.rho.min()), abs=2e-5)
