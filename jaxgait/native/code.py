@@ -7,7 +7,7 @@ read and written at positions known only at run time, which are memory (`Read`, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -126,21 +126,27 @@ class Code:
         return Known({v: Value(Kind.LANE, dtype) for v, dtype in enumerate(self.dtypes)}, self.constants)
 
 
+def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Statements, and those that they hold."""
+    for s in statements:
+        yield s
+        yield from everything(inside(s))
+
+
 def count(statements: Sequence[Statement]) -> int:
     """Operations, a product and sum as two; those inside of loops once."""
-    own = sum(1 + (s.name == "multiply_add") for s in statements if isinstance(s, Operation))
-    return own + sum(isinstance(s, Read | Write) for s in statements) + sum(count(inside(s)) for s in statements)
+    own = lambda s: 1 + (s.name == "multiply_add") if isinstance(s, Operation) else isinstance(s, Read | Write)
+    return sum(map(own, everything(statements)))
 
 
 def loops(statements: Sequence[Statement]) -> int:
     """Loops, those inside of others too."""
-    return sum(isinstance(s, Loop) + loops(inside(s)) for s in statements)
+    return sum(isinstance(s, Loop) for s in everything(statements))
 
 
 def alike(statements: Sequence[Statement]) -> int:
     """Parts for which the same is done in a loop, at most; none: 0."""
-    own = (s.parts for s in statements if isinstance(s, Alike))
-    return max([0, *own, *(alike(inside(s)) for s in statements)])
+    return max((s.parts for s in everything(statements) if isinstance(s, Alike)), default=0)
 
 
 def lasting(loop: Loop) -> dict[tuple[int, ...], tuple[int, ...]]:

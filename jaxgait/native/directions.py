@@ -12,11 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jaxgait.native.code import Alike, Code, Loop, Read, Statement, Write, used, with_used
+import numpy as np
+
+from jaxgait.native.code import Alike, Code, Loop, Read, Statement, Write, everything, used, with_used
 from jaxgait.native.instructions import Operation
 
 FEW = 8
 """Directions up to which each is written out: a loop over so few takes longer."""
+
+Values = tuple[int, ...]
+"""A value of each part."""
 
 
 class Different(Exception):
@@ -119,7 +124,7 @@ class _Parts:
         """The bits of those operands whose parts nowhere meet."""
         every = (1 << self._n) - 1
         kept = {k for k in range(operands) if not self._shared >> (k * self._n) & every}
-        sets = {*self._of, *self._of_memory}
+        sets = {*self._of}  # (memory may hold what belongs to several parts, as long as nobody reads it)
         for bits in sets:
             kept -= {k for k in kept if (part := bits >> (k * self._n) & every) & (part - 1)}
         for bits in sets:
@@ -143,8 +148,19 @@ class _Rewriting:
 
     def __init__(self, code: Code, parts: _Parts, n: int) -> None:
         self._code, self._parts, self._n = code, parts, n
+        self._check_writes(code.statements)
         self._uses = Counter(v for s in code.statements for v in used(s))
         self._uses.update(v for held in code.results if not isinstance(held, int) for v in held)
+
+    def _check_writes(self, statements: Sequence[Statement]) -> None:
+        """Memory must not be written by parts and by what belongs to none, whose order would change.
+
+        Raises:
+            Different: if some is.
+        """
+        written = {(s.memory, self._part(s) is None) for s in everything(statements) if isinstance(s, Write)}
+        if len({memory for memory, _ in written}) < len(written):
+            raise Different
 
     def block(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
         """The statements of a block anew."""
@@ -168,9 +184,7 @@ class _Rewriting:
         return self._parts.of(s.value) if isinstance(s, Write) else None
 
     def _has_parts(self, s: Loop) -> bool:
-        inner = (*s.condition, *s.body)
-        deeper = (self._has_parts(x) for x in inner if isinstance(x, Loop))
-        return any(self._part(x) is not None for x in inner) or any(deeper)
+        return any(self._part(x) is not None for x in everything([s]))
 
     def _joined(self, apart: Sequence[tuple[int, Statement]]) -> list[Statement]:
         """What belongs to parts, as a loop over them: the first one's statements, with what is others' in others."""
@@ -178,7 +192,7 @@ class _Rewriting:
             return []
         copies = [[s for part, s in apart if part == k] for k in range(self._n)]
         _check_order(apart)
-        columns, made = _compared(copies)
+        columns, made = _compared(copies, self._code.dtypes)
         inner = {column: self._new(column[0]) for line in columns for column in line if column is not None}
         body = [
             with_used(s, [v if column is None else inner[column] for v, column in zip(used(s), line, strict=True)])
@@ -195,7 +209,9 @@ class _Rewriting:
         return len(self._code.dtypes) - 1
 
 
-def _compared(copies: Sequence[Sequence[Statement]]) -> tuple[list[list[tuple[int, ...] | None]], list[tuple[int, ...]]]:
+def _compared(
+    copies: Sequence[Sequence[Statement]], dtypes: Sequence[np.dtype]
+) -> tuple[list[list[Values | None]], list[Values]]:
     """What copies of statements use of one another's kind, and what they make.
 
     Returns:
@@ -207,30 +223,30 @@ def _compared(copies: Sequence[Sequence[Statement]]) -> tuple[list[list[tuple[in
     """
     if len({len(copy) for copy in copies}) > 1:
         raise Different
-    made: dict[int, tuple[int, ...]] = {}
+    made: dict[int, Values] = {}
     columns = []
     for statements in zip(*copies, strict=True):
-        if any(_kind(s) != _kind(statements[0]) for s in statements):
+        if any(_kind(s, dtypes) != _kind(statements[0], dtypes) for s in statements):
             raise Different
-        columns.append([_column(values, made) for values in zip(*map(used, statements), strict=True)])
+        columns.append([_column(values, made, dtypes) for values in zip(*map(used, statements), strict=True)])
         outputs = tuple(s.output for s in statements if isinstance(s, Operation | Read))
         made.update(dict.fromkeys(outputs, outputs))
     return columns, list(dict.fromkeys(made.values()))
 
 
-def _column(values: tuple[int, ...], made: Mapping[int, tuple[int, ...]]) -> tuple[int, ...] | None:
+def _column(values: Values, made: Mapping[int, Values], dtypes: Sequence[np.dtype]) -> Values | None:
     """What copies use in the same position; None where it is the same value, or one that each of them makes."""
     if all(v == values[0] for v in values) or made.get(values[0]) == values:
         return None
-    if any(v in made for v in values):
+    if any(v in made for v in values) or len({dtypes[v] for v in values}) > 1:
         raise Different
     return values
 
 
-def _kind(s: Statement) -> tuple[Any, ...]:
+def _kind(s: Statement, dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
     """What a statement does, whatever the values are that it does it with."""
     if isinstance(s, Operation):
-        return s.name, s.params
+        return s.name, s.params, dtypes[s.output]
     if isinstance(s, Read | Write):
         return type(s), s.memory, isinstance(s, Write) and s.where is None
     raise Different

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from jaxgait.native.code import Alike, Code, Loop, Memory, Read, Statement, Write, inside, lasting
+from jaxgait.native.code import Alike, Code, Loop, Memory, Read, Statement, Write, everything, lasting
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Scope, Writer
 from jaxgait.native.kernel import REGISTER
@@ -268,15 +268,15 @@ class Emitter:
         for i, memory in enumerate(self.code.memories):
             if memory.own:
                 self.w.line(f"%own{i} = alloca [{self.width * memory.size} x {Cells.cell(memory.dtype)}], align 64")
-        self._tables(self.code.statements)
+        self._tables()
 
-    def _tables(self, statements: Sequence[Statement]) -> None:
+    def _tables(self) -> None:
         """Room for what all parts have and make."""
-        for s in statements:
-            self._tables(inside(s))
-            for inner, _ in (*s.inputs, *s.outputs) if isinstance(s, Alike) else ():
-                cell = Cells.cell(self.code.dtypes[inner])
-                self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
+        for s in everything(self.code.statements):
+            if isinstance(s, Alike):
+                for inner, _ in (*s.inputs, *s.outputs):
+                    cell = Cells.cell(self.code.dtypes[inner])
+                    self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
 
     def own_rows(self, i: int) -> list[str]:
         """Where each member's part of an array begins that is the code's own; of others nothing."""

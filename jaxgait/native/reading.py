@@ -82,13 +82,14 @@ def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] =
         Unsupported: for operations that structured code cannot express.
     """
     shapes = [aval.shape for aval in avals]
-    several = directions.lengths(shapes)[:1]
-    for parts in (1, *several):  # (arrays of tangents may be too large for registers, each by itself not)
-        try:
-            return _read(loop, avals, Reader(assured, registers, MUCH if several else LONGEST, parts))
-        except Unsupported as reason:
-            first = reason if parts == 1 else first
-    raise first
+    several = directions.lengths(shapes)
+    try:
+        return _read(loop, avals, Reader(assured, registers, MUCH if several else LONGEST))
+    except Unsupported:
+        if several:  # arrays of tangents may be too large for registers, and each tangent not
+            with contextlib.suppress(Unsupported):
+                return _read(loop, avals, Reader(assured, registers, MUCH, several[0]))
+        raise
 
 
 def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader) -> Code:

@@ -30,7 +30,7 @@ def both(function, *args):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(directions, "FEW", 1000)
         assert LOOPED not in explain(function, *(x[0] for x in args))
-        return found, jax.jit(native(jax.vmap(looped(lambda *x: function(*x)))))(*args)
+        return found, jax.jit(native(jax.vmap(looped(function))))(*args)
 
 
 def same_bits(function, *args):
@@ -87,7 +87,7 @@ def test_the_same_bits_as_written_out(function):
 def test_one_member_and_branches():
     function = lambda x: jax.lax.while_loop(
         lambda c: c[1] < 5,
-        lambda c: (jax.lax.cond(c[0] > 1.0, lambda y: jnp.sqrt(y), lambda y: y * x + 1.0, c[0]), c[1] + 1),
+        lambda c: (jax.lax.cond(c[0] > 1.0, jnp.sqrt, lambda y: y * x + 1.0, c[0]), c[1] + 1),
         (x, 0),
     )[0]
     same_bits(along(function, 10), jnp.array([0.7]))
