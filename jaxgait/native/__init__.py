@@ -31,6 +31,7 @@ every member is a thread of such a kernel.
     arrays      what happens to arrays on the way
     integers    division of integers on the way
     linear      linear systems on the way
+    directions  what is done alike for many directions of derivatives, as a loop over them
     fusing      products and sums as one operation
     loops       such code in LLVM's language, for vectors of members or for one
     scans       loops over arrays on the way

@@ -6,6 +6,8 @@ read and written at positions known only at run time, which are memory (`Read`, 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,7 +46,47 @@ class Loop(NamedTuple):
     """Members that take part; None: all that are at work."""
 
 
-Statement = Operation | Read | Write | Loop
+class Alike(NamedTuple):
+    """Does the same for each of several parts, such as directions of derivatives, one after the other."""
+
+    parts: int
+    inputs: tuple[tuple[int, tuple[int, ...]], ...]
+    """Of each the value by which the body knows it, and its values for all parts."""
+    body: tuple[Statement, ...]
+    outputs: tuple[tuple[int, tuple[int, ...]], ...]
+    """Of each the value that the body makes, and the values for all parts that come of it."""
+
+
+Statement = Operation | Read | Write | Loop | Alike
+
+
+def used(s: Statement) -> list[int]:
+    """Values that a statement uses; of one that holds others, theirs too."""
+    if isinstance(s, Operation):
+        return list(s.inputs)
+    if isinstance(s, Read):
+        return [s.index]
+    if isinstance(s, Write):
+        return [s.index, s.value, *([] if s.where is None else [s.where])]
+    if isinstance(s, Alike):
+        return [*(v for _, outer in s.inputs for v in outer), *(v for inner in s.body for v in used(inner))]
+    own = [*s.initial, s.going, *s.following, *([] if s.where is None else [s.where])]
+    return [*own, *(v for inner in (*s.condition, *s.body) for v in used(inner))]
+
+
+def with_used(s: Statement, values: Sequence[int]) -> Statement:
+    """A statement that holds no others, using other values, in the order of `used`."""
+    if isinstance(s, Operation):
+        return s._replace(inputs=tuple(values))
+    if isinstance(s, Read):
+        return s._replace(index=values[0])
+    assert isinstance(s, Write)
+    return s._replace(index=values[0], value=values[1], where=None if s.where is None else values[2])
+
+
+def inside(s: Statement) -> tuple[Statement, ...]:
+    """The statements that a statement holds."""
+    return (*s.condition, *s.body) if isinstance(s, Loop) else s.body if isinstance(s, Alike) else ()
 
 
 @dataclass
@@ -84,12 +126,43 @@ class Code:
         return Known({v: Value(Kind.LANE, dtype) for v, dtype in enumerate(self.dtypes)}, self.constants)
 
 
-def count(statements: list[Statement] | tuple[Statement, ...]) -> int:
-    """Operations, those inside of loops once."""
-    inner = sum(count(s.condition) + count(s.body) for s in statements if isinstance(s, Loop))
-    return sum(not isinstance(s, Loop) for s in statements) + inner
+def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Statements, and those that they hold."""
+    for s in statements:
+        yield s
+        yield from everything(inside(s))
 
 
-def loops(statements: list[Statement] | tuple[Statement, ...]) -> int:
+def count(statements: Sequence[Statement]) -> int:
+    """Operations, a product and sum as two; those inside of loops once."""
+    own = lambda s: 1 + (s.name == "multiply_add") if isinstance(s, Operation) else isinstance(s, Read | Write)
+    return sum(map(own, everything(statements)))
+
+
+def loops(statements: Sequence[Statement]) -> int:
     """Loops, those inside of others too."""
-    return sum(1 + loops(s.condition) + loops(s.body) for s in statements if isinstance(s, Loop))
+    return sum(isinstance(s, Loop) for s in everything(statements))
+
+
+def alike(statements: Sequence[Statement]) -> int:
+    """Parts for which the same is done in a loop, at most; none: 0."""
+    return max((s.parts for s in everything(statements) if isinstance(s, Alike)), default=0)
+
+
+def lasting(loop: Loop) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Values of parts that nothing in a loop but its loop over parts uses and makes anew.
+
+    Returns:
+        What they are in the next round, and what they are in this one.
+    """
+    uses = Counter(v for s in (*loop.condition, *loop.body) for v in used(s))
+    uses.update([*loop.following, loop.going])
+    following = dict(zip(loop.carried, loop.following, strict=True))
+    found = {}
+    for s in loop.body:
+        outputs = {outer for _, outer in s.outputs} if isinstance(s, Alike) else set()
+        for _, outer in s.inputs if isinstance(s, Alike) else ():
+            after = tuple(following.get(v, -1) for v in outer)
+            if after in outputs and all(uses[v] == 1 for v in (*outer, *after)):
+                found[after] = outer
+    return found

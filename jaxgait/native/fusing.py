@@ -6,9 +6,9 @@ Left to LLVM, the choice depends on what else stands in the same block of machin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from jaxgait.native.code import Code, Loop, Read, Statement, Write
+from jaxgait.native.code import Code, Loop, Statement, used
 from jaxgait.native.instructions import Operation
 
 SIGNS = {"add": (False, False), "add_any": (False, False), "sub": (False, True)}
@@ -17,22 +17,9 @@ SIGNS = {"add": (False, False), "add_any": (False, False), "sub": (False, True)}
 
 def fused(code: Code) -> tuple[Statement, ...]:
     """The code's statements, with a product that is used once as part of the sum that uses it, in the same block."""
-    uses = Counter(v for s in code.statements for v in _used(s))
+    uses = Counter(v for s in code.statements for v in used(s))
     uses.update(v for held in code.results if not isinstance(held, int) for v in held)
     return _block(code.statements, uses, code)
-
-
-def _used(s: Statement) -> Iterator[int]:
-    """Values that a statement uses."""
-    if isinstance(s, Operation):
-        yield from s.inputs
-    elif isinstance(s, Read):
-        yield s.index
-    elif isinstance(s, Write):
-        yield from (s.index, s.value, *([] if s.where is None else [s.where]))
-    else:
-        yield from (*s.initial, s.going, *s.following, *([] if s.where is None else [s.where]))
-        yield from (v for inner in (*s.condition, *s.body) for v in _used(inner))
 
 
 def _block(statements: Sequence[Statement], uses: Counter[int], code: Code) -> tuple[Statement, ...]:

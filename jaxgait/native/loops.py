@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
-from jaxgait.native.fusing import fused
+from jaxgait.native.code import Alike, Code, Loop, Memory, Read, Statement, Write, everything, lasting
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Scope, Writer
 from jaxgait.native.kernel import REGISTER
@@ -25,6 +24,10 @@ class Emitter:
         """Where each member's part of each memory begins."""
         self.active: str | None = None
         """Which members are at work; None: all."""
+        self._lasting: dict[tuple[int, ...], tuple[int, ...]] = {}
+        """Values of parts that stay in their tables; see `jaxgait.native.code.lasting`."""
+        self._stored: set[int] = set()
+        """Tables that are filled."""
         self._labels = itertools.count()
 
     def statements(self, statements: Sequence[Statement]) -> None:
@@ -36,6 +39,8 @@ class Emitter:
                 self._write(s)
             elif isinstance(s, Loop):
                 self._loop(s)
+            elif isinstance(s, Alike):
+                self._alike(s)
             else:
                 self.scope.compute(s)
 
@@ -99,16 +104,19 @@ class Emitter:
 
     def _loop(self, s: Loop) -> None:
         n = next(self._labels)
-        dtypes = [self.scope.type(self.code.dtypes[v]) for v in s.carried]
+        tables = self._settle(s)
+        still = {v for _, outer in tables for v in outer}
+        moving = [(c, v, f) for c, v, f in zip(s.carried, s.initial, s.following, strict=True) if c not in still]
+        dtypes = [self.scope.type(self.code.dtypes[c]) for c, _, _ in moving]
         mask, entry = self.scope.type(bool), self.masked(s.where) or self._all()
-        initial, outer = [self.scope.get(v) for v in s.initial], self.active
+        initial, outer = [self.scope.get(v) for _, v, _ in moving], self.active
         before = self.w.block
         self.w.line(f"br label %loop{n}")
         self.w.label(f"loop{n}")
         start = len(self.w.lines)
-        names = [f"%c{n}.{i}" for i in range(len(s.carried))]
+        names = [f"%c{n}.{i}" for i in range(len(moving))]
         self.w.lines += [""] * (len(names) + 1)  # the carried values, known at the end
-        self.scope.names.update(zip(s.carried, names, strict=True))
+        self.scope.names.update({c: name for (c, _, _), name in zip(moving, names, strict=True)})
         self.active = f"%m{n}"
         self.statements(s.condition)
         now = self.w.emit(f"and {mask} %m{n}, {self.scope.get(s.going)}")
@@ -117,8 +125,8 @@ class Emitter:
         self.active = now if self.width > 1 else None  # (one member by itself is at work wherever it comes to)
         self.statements(s.body)
         following = [
-            self._following(now, t, self.scope.get(v), old) if v != c else old
-            for t, v, c, old in zip(dtypes, s.following, s.carried, names, strict=True)
+            self._following(now, t, self.scope.get(f), old) if f != c else old
+            for t, (c, _, f), old in zip(dtypes, moving, names, strict=True)
         ]
         for i, (t, name, a, b) in enumerate(zip(dtypes, names, initial, following, strict=True)):
             self.w.lines[start + i] = f"  {name} = phi {t} [ {a}, %{before} ], [ {b}, %{self.w.block} ]"
@@ -126,6 +134,79 @@ class Emitter:
         self.w.line(f"br label %loop{n}")
         self.w.label(f"end{n}")
         self.active = outer
+        for table in tables:
+            self._taken(*table)
+
+    def _settle(self, s: Loop) -> list[tuple[int, tuple[int, ...]]]:
+        """Stores values of parts before a loop that do not change in it, or change in their tables only.
+
+        Returns:
+            Of the latter, which are carried values of the loop, each table and the values of all parts.
+        """
+        found, initial = lasting(s), dict(zip(s.carried, s.initial, strict=True))
+        changing = {*found.values()}
+        self._lasting |= found
+        inputs = [pair for x in s.body if isinstance(x, Alike) for pair in x.inputs]
+        for inner, outer in inputs:
+            before = [initial.get(v, v) for v in outer] if outer in changing else list(outer)
+            if all(v in self.scope.names or v in self.code.constants for v in before):
+                for i, v in enumerate(before):
+                    self._put(inner, str(i), self.scope.get(v))
+                self._stored.add(inner)
+        return [(inner, outer) for inner, outer in inputs if outer in changing]
+
+    def _alike(self, s: Alike) -> None:
+        """A loop over parts, whose values are in tables."""
+        n = next(self._labels)
+        for inner, outer in s.inputs:
+            self._filled(inner, outer)
+        before = self.w.block
+        self.w.line(f"br label %parts{n}")
+        self.w.label(f"parts{n}")
+        start = len(self.w.lines)
+        self.w.lines.append("")  # which part, known at the end
+        self.scope.names.update({inner: self._got(inner, f"%p{n}") for inner, _ in s.inputs})
+        self.statements(s.body)
+        of = {outer: inner for inner, outer in s.inputs}
+        for inner, outer in s.outputs:
+            old = of.get(self._lasting.get(outer, ()))
+            self._give(inner, f"%p{n}", old)
+        self.w.line(f"%p{n}.next = add i64 %p{n}, 1")
+        self.w.lines[start] = f"  %p{n} = phi i64 [ 0, %{before} ], [ %p{n}.next, %{self.w.block} ]"
+        self.w.line(f"%p{n}.more = icmp slt i64 %p{n}.next, {s.parts}")
+        self.w.line(f"br i1 %p{n}.more, label %parts{n}, label %whole{n}")
+        self.w.label(f"whole{n}")
+        for inner, outer in s.outputs:
+            if outer not in self._lasting:
+                self._taken(inner, outer)
+
+    def _filled(self, table: int, outer: tuple[int, ...]) -> None:
+        """Stores the values of all parts, if they are not stored yet."""
+        if table not in self._stored:
+            for i, v in enumerate(outer):
+                self._put(table, str(i), self.scope.get(v))
+
+    def _taken(self, table: int, outer: tuple[int, ...]) -> None:
+        """Loads the values of all parts."""
+        self.scope.names.update({v: self._got(table, str(i)) for i, v in enumerate(outer)})
+
+    def _give(self, inner: int, part: str, old: int | None) -> None:
+        """Stores what a part makes: for the next round in place of an old value, where members are at work."""
+        x = self.scope.get(inner)
+        if old is None:
+            self._put(inner, part, x)
+            return
+        type, active = self.scope.type(self.code.dtypes[old]), self.active
+        self._put(old, part, x if active is None else self._following(active, type, x, self.scope.get(old)))
+
+    def _put(self, table: int, part: str, x: str) -> None:
+        Cells(self.scope).store(x, f"%table{table}", self.code.dtypes[table], self._row_of(part))
+
+    def _got(self, table: int, part: str) -> str:
+        return Cells(self.scope).load(f"%table{table}", self.code.dtypes[table], self._row_of(part))
+
+    def _row_of(self, part: str) -> str:
+        return self.w.emit(f"mul i64 {part}, {self.width}")
 
     def _following(self, now: str, type: str, new: str, old: str) -> str:
         """A carried value after a round: that of a member that is done stays."""
@@ -187,6 +268,15 @@ class Emitter:
         for i, memory in enumerate(self.code.memories):
             if memory.own:
                 self.w.line(f"%own{i} = alloca [{self.width * memory.size} x {Cells.cell(memory.dtype)}], align 64")
+        self._tables()
+
+    def _tables(self) -> None:
+        """Room for what all parts have and make."""
+        for s in everything(self.code.statements):
+            if isinstance(s, Alike):
+                for inner, _ in (*s.inputs, *s.outputs):
+                    cell = Cells.cell(self.code.dtypes[inner])
+                    self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
 
     def own_rows(self, i: int) -> list[str]:
         """Where each member's part of an array begins that is the code's own; of others nothing."""
@@ -224,7 +314,7 @@ class Emitter:
         """All that the members from one on do; arguments as of `operands`."""
         self.operands(begin, shared, sizes)
         self.memories(begin, shared)
-        self.statements(fused(self.code))
+        self.statements(self.code.statements)
         self.results(begin)
 
     def results(self, begin: str) -> None:

@@ -23,7 +23,7 @@ from jax.interpreters import batching, mlir
 
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
-from jaxgait.native.code import Code, count, loops
+from jaxgait.native.code import Code, alike, count, loops
 from jaxgait.native.identity import made_of
 from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
 from jaxgait.native.reading import Unsupported, read_loop
@@ -197,8 +197,9 @@ def _described(loop: Seen, gpu: str | None) -> str:
         return f"left to XLA: {loop.code}"
     code = loop.code.vectors
     arrays = f", {len(code.memories)} arrays in memory" if code.memories else ""
+    parts = f", {n} directions one after the other" if (n := alike(code.statements)) else ""
     taken = "" if gpu is None else f"; on {gpu} {_taken(loop.code.threads, loop.sizes, gpu)}"
-    return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{taken}"
+    return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{parts}{taken}"
 
 
 def _taken(code: Code, sizes: tuple[int, ...], gpu: str) -> str:

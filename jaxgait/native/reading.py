@@ -14,11 +14,12 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native import arrays, integers, scans
+from jaxgait.native import arrays, directions, integers, scans
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.checks import passed
-from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
+from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write, count
 from jaxgait.native.expansions import EXPANSIONS, expanded
+from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, supports
 from jaxgait.native.primitives import Branches, Call, Scan, While, read
 
@@ -29,7 +30,10 @@ OWN = 16_384
 """Bytes of a member's arrays that are made in a loop."""
 
 LONGEST = 40_000
-"""Values up to which a program is read: LLVM takes longer than in proportion (28 000 operations: 9 s)."""
+"""Values up to which a program becomes a kernel: LLVM takes longer than in proportion (28 000 operations: 9 s)."""
+
+MUCH = 4 * LONGEST
+"""Values up to which a program is read that may do the same for many directions."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
     *("nondifferentiable", "nondifferentiable_backward", "pvary"),
@@ -47,6 +51,10 @@ INLINED = frozenset(["maybe_set", "vprim"])
 
 class Unsupported(Exception):
     """The program holds what structured code cannot express; the message says what."""
+
+
+def _too_long() -> Unsupported:
+    return Unsupported(f"more than {LONGEST} values")
 
 
 class Place(NamedTuple):
@@ -73,13 +81,28 @@ def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] =
     Raises:
         Unsupported: for operations that structured code cannot express.
     """
-    reader = Reader(assured, registers)
+    shapes = [aval.shape for aval in avals]
+    several = directions.lengths(shapes)
+    try:
+        return _read(loop, avals, Reader(assured, registers, MUCH if several else LONGEST))
+    except Unsupported:
+        if several:  # arrays of tangents may be too large for registers, and each tangent not
+            with contextlib.suppress(Unsupported):
+                return _read(loop, avals, Reader(assured, registers, MUCH, several[0]))
+        raise
+
+
+def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader) -> Code:
     found = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _whole(reader, loop, avals)
     for i, x in enumerate(found):
         reader.code.results.append(x.memory if isinstance(x, Place) else tuple(x.ravel().tolist()))
         if isinstance(x, Place) and reader.code.memories[x.memory].result != i:
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
+    reader.code.statements = list(fused(reader.code))
+    directions.joined(reader.code, [aval.shape for aval in avals])
+    if count(reader.code.statements) > LONGEST:
+        raise _too_long()
     return reader.code
 
 
@@ -118,8 +141,8 @@ def _same_type(equation: Any) -> bool:
 class Reader:
     """Writes down what a program does with numbers."""
 
-    def __init__(self, assured: Sequence[str] = (), registers: int = SMALL) -> None:
-        self.code, self._registers = Code(), registers
+    def __init__(self, assured: Sequence[str] = (), registers: int = SMALL, longest: int = LONGEST, parts: int = 1):
+        self.code, self._registers, self._longest, self._parts = Code(), registers, longest, parts
         self.statements: list[Statement] = []
         self._assured = assured
         self._known: list[dict[Any, int]] = [{}]
@@ -137,8 +160,8 @@ class Reader:
         """A new value."""
         if _name(np.dtype(dtype)) not in TYPES:
             raise Unsupported(f"values of type {dtype}")
-        if len(self.code.dtypes) >= LONGEST:
-            raise Unsupported(f"more than {LONGEST} values")
+        if len(self.code.dtypes) >= self._longest:
+            raise _too_long()
         self.code.dtypes.append(np.dtype(dtype))
         return len(self.code.dtypes) - 1
 
@@ -150,7 +173,8 @@ class Reader:
         """An operand: its numbers, or memory that may become a result."""
         if str(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
-        if math.prod(aval.shape) <= self._registers and not in_memory:
+        parts = self._parts if aval.shape[:1] == (self._parts,) else 1
+        if math.prod(aval.shape) <= self._registers * parts and not in_memory:
             found = self.cells(aval)
             self.code.operands.append(tuple(found.ravel().tolist()))
             return found

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from jaxgait.native import loops
 from jaxgait.native.code import Code, Loop
-from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Writer
 from jaxgait.native.lanes import Lanes
@@ -57,7 +56,7 @@ class _Refilling(Emitter):
     ) -> None:
         super().__init__(code, width, writer)
         self.count, self.shared, self.sizes = members, shared, sizes
-        (loop,) = fused(code)
+        (loop,) = code.statements
         assert isinstance(loop, Loop)
         self.loop = loop
         self.where = {v: (i, k) for i, o in enumerate(code.operands) if not isinstance(o, int) for k, v in enumerate(o)}

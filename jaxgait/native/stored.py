@@ -84,30 +84,28 @@ def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] 
         assured: see `native`.
         options: keyword arguments, likewise.
     """
-    name = _name(function, (args, options), assured)
-    found = _recalled(name, (args, options))
-    return found if isinstance(found, Program) else _traced(function, (args, options), assured, name)
+    given = (args, options)
+    return _program(function, given, assured) or _traced(function, given, assured, None)
 
 
 def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
-    """The same, but None for a function that decides by the value of an argument.
-
-    Args:
-        function: see `native`.
-        args: arguments, or their shapes.
-        assured: see `native`.
-        options: keyword arguments, likewise.
-    """
-    name = _name(function, (args, options), assured)
-    found = _recalled(name, (args, options))
-    if found is not None:
-        return found if isinstance(found, Program) else None
+    """The same, but None for a function that decides by the value of an argument; arguments as of `program_of`."""
+    given = (args, options)
     try:
-        return _traced(function, (args, options), assured, name)
+        return _program(function, given, assured)
     except jax.errors.ConcretizationTypeError:
-        if name is not None:
+        if (name := _name(function, given, assured)) is not None:
             disk.store(name, pickle.dumps(BY_VALUE))
         return None
+
+
+def _program(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> Program | None:
+    """The program of a function, from disk or traced; None if an earlier process has found that it has none."""
+    name = _name(function, given, assured)
+    found = _recalled(name, given)
+    if isinstance(found, str):
+        return None
+    return found or _traced(function, given, assured, name)
 
 
 BY_VALUE = "decides by the value of an argument"

@@ -1,0 +1,128 @@
+"""Derivatives along many directions: in a loop over them, with the same bits as written out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.native import directions, explain, looped, native
+
+MEMBERS = 11
+LOOPED = "directions one after the other"
+
+
+@pytest.fixture(autouse=True)
+def worthwhile(monkeypatch):
+    """Every loop becomes a kernel, however short."""
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+
+
+def along(function, count):
+    """Value and derivatives along many directions of a function of one number."""
+    slopes = jnp.linspace(-1.0, 2.0, count)
+    return lambda x: jax.vmap(lambda d: jax.jvp(function, (x,), (d,)), out_axes=(None, 0))(slopes)
+
+
+def both(function, *args):
+    """Results with a loop over directions, and with all of them written out."""
+    assert LOOPED in explain(function, *(x[0] for x in args))
+    found = jax.jit(native(jax.vmap(looped(function))))(*args)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(directions, "FEW", 1000)
+        assert LOOPED not in explain(function, *(x[0] for x in args))
+        return found, jax.jit(native(jax.vmap(looped(function))))(*args)
+
+
+def same_bits(function, *args):
+    for x, y in zip(*map(jax.tree.leaves, both(function, *args)), strict=True):
+        assert x.shape == y.shape and np.isfinite(x).any()
+        np.testing.assert_array_equal(x, y)
+
+
+def swing(length):
+    """A pendulum's motion, for as many steps as its length asks for."""
+
+    def step(c):
+        t, x, v = c
+        middle = v - 5e-2 * jnp.sin(x) / length
+        return t + 0.1, x + 0.1 * middle, v - 0.1 * jnp.sin(x + 0.05 * v) / length
+
+    return jax.lax.while_loop(lambda c: c[0] < 2.0 * length, step, (0.0, 0.3 * length, 0.0))[1:]
+
+
+def sampled(length):
+    """The same, which also stores what it passes, in an inner loop at times of its own."""
+
+    def step(c):
+        t, x, v, seen, k = c
+        new = x + 0.1 * v
+
+        def store(inner):
+            k, seen = inner
+            return k + 1, seen.at[k].set(x + (new - x) * (0.25 * k - t))
+
+        k, seen = jax.lax.while_loop(lambda inner: inner[0] * 0.25 < t + 0.1, store, (k, seen))
+        return t + 0.1, new, v - 0.1 * jnp.sin(x) / length, seen, k
+
+    start = (0.0, 0.3 * length, 0.0, jnp.zeros(80), 0)
+    return jax.lax.while_loop(lambda c: c[0] < 2.0 * length, step, start)[1:4]
+
+
+def refined(length):
+    """Newton's square roots, rounds as many as each takes, in a loop: tangents pass from one loop to the other."""
+
+    def step(c):
+        x, k = c
+        going = lambda y: jnp.abs(y * y - x) > 1e-9
+        return jax.lax.while_loop(going, lambda y: 0.5 * (y + x / y), x) + length, k + 1
+
+    return jax.lax.while_loop(lambda c: c[1] < 4, step, (length + 1.0, 0))[0]
+
+
+@pytest.mark.parametrize("function", [swing, sampled, refined])
+def test_the_same_bits_as_written_out(function):
+    same_bits(along(function, 9), jnp.linspace(0.5, 3.0, MEMBERS))
+
+
+def test_one_member_and_branches():
+    function = lambda x: jax.lax.while_loop(
+        lambda c: c[1] < 5,
+        lambda c: (jax.lax.cond(c[0] > 1.0, jnp.sqrt, lambda y: y * x + 1.0, c[0]), c[1] + 1),
+        (x, 0),
+    )[0]
+    same_bits(along(function, 10), jnp.array([0.7]))
+
+
+def test_a_state_with_as_many_components_as_directions():
+    """Components of the state act on each other, directions do not; the arrays of tangents are large."""
+    matrix = jnp.asarray(np.random.default_rng(0).normal(size=(9, 9)) / 9)
+
+    def flow(y):
+        return jax.lax.while_loop(lambda c: c[1] < 6, lambda c: (c[0] + jnp.sin(matrix @ c[0]), c[1] + 1), (y, 0))[0]
+
+    def value_and_slope(y):
+        return jax.vmap(lambda d: jax.jvp(flow, (y,), (d,)), out_axes=(None, 0))(jnp.eye(9))
+
+    y = jnp.asarray(np.random.default_rng(1).normal(size=(MEMBERS, 9)))
+    assert LOOPED in explain(value_and_slope, y[0])
+    found = jax.jit(native(jax.vmap(looped(value_and_slope))))(y)
+    expected = jax.jit(jax.vmap(lambda y: (flow(y), jax.jacfwd(flow)(y).T)))(y)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+def test_what_mixes_its_parts_is_written_out():
+    """Sums over a vector, of which each number goes its own way otherwise."""
+    function = lambda y: jax.lax.while_loop(lambda c: c[1] < 4, lambda c: (c[0] * jnp.sum(c[0]), c[1] + 1), (y, 0))[0]
+    y = jnp.linspace(0.0, 0.2, 20)
+    assert LOOPED not in explain(function, y)
+    np.testing.assert_allclose(jax.jit(native(looped(function)))(y), function(y), rtol=1e-13)
+
+
+def test_long_programs_for_many_directions_become_kernels(monkeypatch):
+    function = along(lambda x: sampled(x)[0], 30)
+    assert "a kernel of" in explain(function, 1.0)
+    monkeypatch.setattr("jaxgait.native.reading.LONGEST", 400)
+    assert LOOPED in explain(function, 1.0)
+    monkeypatch.setattr("jaxgait.native.reading.LONGEST", 20)
+    assert explain(function, 1.0) == "left to XLA: more than 20 values"
