@@ -86,8 +86,8 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     fixed = {f"initial.{name}": value for name, value in (arguments.get("initial") or {}).items()}
     first = found.history.isel(start=slice(0, CHECKED), iteration=0)
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
-    judged = (arguments.get(name) for name in ("across", "robust", "weights"))
-    scenarios = Scenarios.of(model, *judged, 1.0 if "maximize" in arguments else -1.0, [])
+    across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
+    scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
     whole = way(model, space, goal, "differences", run, fixed, points, scenarios)
     checked = whole(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)

@@ -16,7 +16,7 @@ from jaxgait.ensembles.members import zipped
 from jaxgait.models.exoskeleton.formulations import vectors
 from jaxgait.models.exoskeleton.measures import Step, step_figures
 from jaxgait.models.exoskeleton.model import five_links
-from jaxgait.models.exoskeleton.walking import joined_amplitudes
+from jaxgait.models.exoskeleton.walking import WalkingGait, joined_amplitudes
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, axis_label, save, style
 from jaxgait.report import Report, labels
@@ -52,12 +52,14 @@ def samples(seed: int = 0) -> dict[str, np.ndarray]:
 def walkers(drawn: dict[str, np.ndarray]) -> Step:
     """Step figures of all members."""
     base = five_links(mode="gait")
+    assert isinstance(base.gait, WalkingGait)
+    phase = base.gait.phase
 
     def one(x: dict[str, jax.Array]) -> Step:
         changes = {
             "masses": base.masses * x["mass_scale"],
             "lengths": base.lengths * x["length_scale"],
-            "gait.amplitude": joined_amplitudes(x["amplitude"], base.gait.phase),
+            "gait.amplitude": joined_amplitudes(x["amplitude"], phase),
             "gait.stride_time": x["stride_time"],
             "gait.stretch": x["stretch"],
         }
