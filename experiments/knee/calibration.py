@@ -104,7 +104,10 @@ def directions(found: Fit) -> str:
 def _describe(report: Report, id: str, title: str, found: Fit, out: pathlib.Path) -> None:
     report.picture(save(fits.fitted(found, "knee flexion"), out / f"{id}.png"), title)
     said = "\n".join(f"- {text}" for text in (*found.undetermined, *found.remarks)) or "- nothing stands against it"
-    ends = "\n".join(f"- {text}" for text in found.why_stopped)
+    ends = "\n".join(
+        f"- chi-square {float(squares):.4g}, multiplier {float(multiplier):.3f}: {text}"
+        for text, squares, multiplier in zip(found.why_stopped, found.ends.squares, found.ends.multiplier, strict=True)
+    )
     body = [table(found), directions(found), f"Condition number {found.condition:.3g}.", said, "Starts:", ends]
     report.section(title, "\n\n".join(body))
     rms = float(np.sqrt(np.mean(found.curve.residual**2)))
