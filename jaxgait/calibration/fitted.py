@@ -277,6 +277,11 @@ def _ends(problem: Problem, x: np.ndarray, ended: Sequence[Ended]) -> xr.Dataset
     columns = {name: (at[:, k], space.units[k], "where it ended") for k, name in enumerate(space.names)}
     columns |= {f"start[{n}]": (begun[:, k], space.units[k], "where it began") for k, n in enumerate(space.names)}
     columns["squares"] = (np.array([end.squares for end in ended]), "1", "sum of the weighted squares")
+    columns["multiplier"] = (
+        np.array([float(end.found.multiplier) for end in ended]),
+        "1",
+        "modulus of the largest Floquet multiplier; NaN where no gait was solved for",
+    )
     columns["evaluations"] = (np.array([end.evaluations for end in ended]), "1", "evaluations")
     columns["failed"] = (np.array([end.failed for end in ended]), "1", "evaluations whose run failed")
     return xr.Dataset({name: ("start", values, labels(unit, what)) for name, (values, unit, what) in columns.items()})

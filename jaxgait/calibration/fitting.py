@@ -79,7 +79,7 @@ def fit(
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
         >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
-        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15, 40)}, output="height", noise=0.1,
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
         >>> print(str(found).splitlines()[0])
         stiffness = 26 ± 0.0067 N/m

@@ -182,7 +182,7 @@ class _Asked:
         self._ask, self._x, self._free, self._memory = ask, x.copy(), free, memory
         self._last: tuple[bytes, Residuals] | None = None
         self.best: tuple[np.ndarray, Residuals] | None = None
-        self.evaluations, self.failed = 0, 0
+        self.evaluations, self.failed, self.unstable = 0, 0, 0
 
     def found(self, part: np.ndarray) -> Residuals:
         """Residuals with the free coordinates replaced."""
@@ -191,6 +191,7 @@ class _Asked:
             x[self._free] = part
             found = self._ask(x, self._memory)
             self.evaluations, self.failed = self.evaluations + 1, self.failed + int(not found.fine)
+            self.unstable += int(found.status == UNSTABLE)
             self._last = (part.tobytes(), found)
             if self.best is None or found.squares < self.best[1].squares:
                 self.best, self._memory = (x, found), found.memory if found.fine else self._memory
@@ -206,7 +207,9 @@ class _Asked:
 
     def ended(self, why: str) -> Ended:
         assert self.best is not None
-        why += f"; {self.failed} of {self.evaluations} runs failed" if self.failed and self.evaluations > 1 else ""
+        if self.failed and self.evaluations > 1:
+            unstable = f", {self.unstable} of them as gaits that are not stable" if self.unstable else ""
+            why += f"; {self.failed} of {self.evaluations} runs failed{unstable}"
         return Ended(*self.best, why, self.evaluations, self.failed)
 
 
