@@ -119,6 +119,23 @@ def test_what_mixes_its_parts_is_written_out():
     np.testing.assert_allclose(jax.jit(native(looped(function)))(y), function(y), rtol=1e-13)
 
 
+def test_values_and_tangents_in_one_array_keep_the_order_of_their_writes():
+    """A position that is first a tangent's and then a value's."""
+
+    def function(x, d):
+        def body(c):
+            whole, y, tangents, k = c
+            whole = whole.at[:9, k].set(tangents).at[0, k].set(y)
+            return whole, 0.5 * y + 1.0, 0.5 * tangents * y, k + 1
+
+        return jax.lax.while_loop(lambda c: c[3] < 8, body, (jnp.zeros((10, 8)), x, d, 0))[0]
+
+    x, d = jnp.linspace(0.5, 1.0, MEMBERS), jnp.ones((MEMBERS, 9))
+    assert "a kernel of" in explain(function, x[0], d[0])
+    found = jax.jit(native(jax.vmap(looped(function))))(x, d)
+    np.testing.assert_array_equal(found, jax.vmap(function)(x, d))
+
+
 def test_long_programs_for_many_directions_become_kernels(monkeypatch):
     function = along(lambda x: sampled(x)[0], 30)
     assert "a kernel of" in explain(function, 1.0)
