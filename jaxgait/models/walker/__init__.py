@@ -10,5 +10,6 @@ __getattr__ = lazy(
     smooth="BristledState RoundFeet Walker WalkerState",
     rigid="RigidWalker RollingState RollingWalker",
     measures="GAIT MEASURES RIGID_MEASURES passing_gait rolling_gait",
+    design="fastest_stable_gait",
     pictures="branches phase_portrait",
 )
