@@ -52,7 +52,8 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
     blackjax = _blackjax()
     if not isinstance(found.problem.evaluate, Transient):
         raise ValueError(f"sample goes through whole runs, and this fit went {found.gradient}: fit with gradient='run'")
-    with precision.use("float64"):
+    settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
+    with precision.use("float64"), settings[0], settings[1]:
         density = _log_density(found)
         starts, keys = _starts(found, chains, seed), jax.random.split(jax.random.key(seed), chains)
 

@@ -172,7 +172,7 @@ class Transient:
         found = self._program.traced(dict(zip(self._space.names, theta, strict=True)))
         slopes = [found["gradient"][name].reshape(-1, x.size) for name in self._goal.names]
         values = [found["observed"][name].ravel() for name in self._goal.names]
-        return jnp.concatenate(values), jnp.concatenate(slopes) * jnp.asarray(self._space.width)
+        return jnp.concatenate(values), jnp.concatenate(slopes) * jnp.asarray(self._space.width)[None]
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
