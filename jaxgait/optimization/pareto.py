@@ -38,6 +38,8 @@ from jaxgait.run import Sampling
 __all__ = ["METHODS", "front", "hypervolume", "nondominated"]
 
 METHODS = ("gradient", "NSGA-II")
+BALANCED = 0.1
+"""Slopes left, in spans of the front per box, beyond which a point lies at an edge of failing runs: it has no rate."""
 BESIDE = 1e-6
 """How much better in every objective, in spans of the front, another point must be to stand for it."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
@@ -92,8 +94,8 @@ def front(
     Returns:
         Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
         objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
-        the first that is given up (NaN at the first one's own optimum), and `slope`, how far the slopes of both, of
-        bounds and of limits are from balance (zero where a point is exact). Over `evaluation`
+        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, how far the slopes of both, of
+        bounds and of limits are from balance (zero where a point is exact, large at an edge of failing runs). Over `evaluation`
         all that was tried, as `tried.NAME`, with `tried.status` and `tried.on_front`. A run that failed has a status
         and is on no front.
 
@@ -326,6 +328,7 @@ def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequen
     if len(rows) > 1:
         found = np.array([rate(goal, signs, span, row) for row in rows])
         found[0, 0] = np.nan
+        found[found[:, 1] > BALANCED, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
     per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
     gained = _labels(per, f"gain of {names[1]} per unit of {names[0]} that is given up")
