@@ -38,8 +38,10 @@ from jaxgait.run import Sampling
 __all__ = ["METHODS", "front", "hypervolume", "nondominated"]
 
 METHODS = ("gradient", "NSGA-II")
+BALANCED = 0.1
+"""Slopes left, in spans of the front per box, beyond which a point lies at an edge of failing runs: it has no rate."""
 BESIDE = 1e-6
-"""How much better in every objective, in spans of the front, another point must be to throw one off the front."""
+"""How much better in every objective, in spans of the front, another point must be to stand for it."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
 
 
@@ -78,7 +80,8 @@ def front(
         gradient: of the method "gradient", as for `jaxgait.optimize`.
         initial: components of the initial state that differ from the model's own, by name.
         points: of the method "gradient": how many along the front, both ends included.
-        starts: of the method "gradient": from how many points, or which, the ends of the front are searched.
+        starts: of the method "gradient": from how many points, or which, the ends of the front are searched. Pieces
+            of a front with failing runs between them are found from starts near them: designs that NSGA-II found.
         iterations: of the method "gradient": at most so many steps for each point.
         tolerance: of the method "gradient": relative change of an objective at which a search stops.
         stability: modulus of the largest Floquet multiplier from which on a gait counts as failed.
@@ -91,8 +94,8 @@ def front(
     Returns:
         Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
         objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
-        the first that is given up (NaN at the first one's own optimum), and `slope`, how far the slopes of both, of
-        bounds and of limits are from balance (zero where a point is exact). Over `evaluation`
+        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, how far the slopes of both, of
+        bounds and of limits are from balance (zero where a point is exact, large at an edge of failing runs). Over `evaluation`
         all that was tried, as `tried.NAME`, with `tried.status` and `tried.on_front`. A run that failed has a status
         and is on no front.
 
@@ -273,11 +276,15 @@ def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Tried]) -> list[Tried]:
 
 
 def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Tried], tried: Sequence[Tried]) -> list[Tried]:
-    """Those that nothing tried beats in everything by more than rounding: a search may end beside the front."""
+    """Each as it is, or what was tried and beats it in everything by more than rounding."""
     get = lambda some: np.array([-signs * row.found.values[: len(signs)] for row in some]).reshape(-1, len(signs))
-    everything, own = get([row for row in tried if _allowed(goal, len(signs), row)]), get(rows)
-    margin = BESIDE * np.ptp(own, axis=0) if rows else 0.0
-    return [row for row, loss in zip(rows, own, strict=True) if not (everything < loss - margin).all(axis=1).any()]
+    allowed = [row for row in tried if _allowed(goal, len(signs), row)]
+    everything, own = get(allowed), get(rows)
+    span, chosen = np.maximum(np.ptp(own, axis=0), 1e-300) if rows else 1.0, []
+    for row, loss in zip(rows, own, strict=True):
+        better = np.flatnonzero((everything < loss - BESIDE * span).all(axis=1))
+        chosen.append(allowed[min(better, key=lambda i: (everything[i] / span).sum())] if better.size else row)
+    return _front(goal, signs, chosen)
 
 
 def _allowed(goal: Goal, objectives: int, row: Tried) -> bool:
@@ -321,6 +328,7 @@ def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequen
     if len(rows) > 1:
         found = np.array([rate(goal, signs, span, row) for row in rows])
         found[0, 0] = np.nan
+        found[found[:, 1] > BALANCED, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
     per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
     gained = _labels(per, f"gain of {names[1]} per unit of {names[0]} that is given up")

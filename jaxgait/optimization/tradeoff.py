@@ -5,7 +5,7 @@ normalised normal constraint method (Messac, Ismail-Yahaya and Mattson 2003, Str
 the straight line that joins them into equal parts and minimises one objective on its side of the normal through each:
 points come evenly along the front, also where it is steep or concave. Two sweeps go along it side by side, each point
 starting from its neighbour. The one from the first end minimises the second objective, the one from the second end the
-first; the better point of the two is kept.
+first; the better point of the two is kept. Where something better was tried anywhere else, a search goes on from there.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ TIE = 1e-4
 """How much worse than its optimum an objective may be, in spans of the front, where others are the same but for it."""
 WORTH = 0.1
 """What the other objective must gain by that, in spans: many designs are then as good, and this one is the front's."""
+BETTER = 1e-4
+"""How much better, in spans of the front, what is known elsewhere must be for a search from there."""
 STILL, STEPS = 1e-4, 5
 """A search whose last points, so many, lie within this fraction of the box, has settled."""
 NEAR = 1e-3
@@ -101,6 +103,10 @@ class Mixed:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
         return self.mixed(self.evaluate(who, x))
 
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
+        """All are single numbers, of no dimension."""
+        return {"objective": (), **{f"limited_{i}": () for i in range(len(self.shift) - 1)}}
+
     def mixed(self, found: Evaluated) -> Evaluated:
         """What is found as mixtures."""
         values = found.values @ self.weights.T + self.shift
@@ -146,7 +152,8 @@ def followed(
     lanes = [_lane(settings, mixed, end, which) for which, (mixed, end) in enumerate(zip(normals, ends, strict=True))]
     forth, back = _side_by_side(record, lanes)
     found = [_better(unit, pair) for pair in zip(forth, reversed(back), strict=True)]
-    return [ends[0], *(row for row in found if row is not None), ends[1]]
+    more = _from_elsewhere(record, settings, normals, [found, found[::-1]])
+    return [ends[0], *(row for row in [*found, *more] if row is not None), ends[1]]
 
 
 def _end(
@@ -189,7 +196,7 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Tried, who: int)
 
     The first of a problem's mixtures is to be made small, the second may not exceed 1.
     """
-    goal = Goal((), (Limit("side", 1.0, at_least=False), *settings.goal.limits[1:]))
+    goal = _sided(settings)
     own = replace(settings, sign=-1.0, goal=goal)
 
     def sweep(ask: Ask) -> list[Tried | None]:
@@ -211,6 +218,30 @@ def _lane(settings: Settings, problems: Sequence[Mixed], begin: Tried, who: int)
         return found
 
     return sweep
+
+
+def _from_elsewhere(
+    record: Record,
+    settings: Settings,
+    normals: Sequence[Sequence[Mixed]],
+    found: Sequence[Sequence[Tried | None]],
+) -> list[Tried | None]:
+    """Searches again from what was tried anywhere in the box, where that is better than what the sweeps found.
+
+    A front may have pieces with failing runs between them, over which no sweep gets. Both as seen from each end.
+    """
+    goal, lanes = _sided(settings), []
+    for mixed, row in (pair for side in zip(normals, found, strict=True) for pair in zip(*side, strict=True)):
+        known, value = _best(goal, mixed, record.rows), lambda one, mixed=mixed: mixed.mixed(one.found).values[0]
+        beaten = row is None or goal.slack(mixed.mixed(row.found).values).min() < -KEPT
+        if known is not None and (beaten or value(known) < value(row) - BETTER):
+            lanes.append(_lane(settings, [mixed], known, 2 + len(lanes)))
+    return [row for rows in _side_by_side(record, lanes) for row in rows]
+
+
+def _sided(settings: Settings) -> Goal:
+    """The side of the normal and the limits."""
+    return Goal((), (Limit("side", 1.0, at_least=False), *settings.goal.limits[1:]))
 
 
 class _Settled(Exception):

@@ -15,8 +15,6 @@ from tests.optimization.oscillator import Oscillator
 
 A, B = np.array([0.3, 0.4]), np.array([0.7, 0.6])
 APART = float(np.linalg.norm(B - A))
-SENSES = np.array([-1.0, 1.0, 1.0])
-"""Of the values below: a loss, then what is to be made large, then what is limited."""
 UNIT_BOX = {"k": (0.0, 1.0), "c": (0.0, 1.0)}
 
 
@@ -38,6 +36,9 @@ class Function:
 
     def __init__(self, values, count, multiplier):
         self._values, self._multiplier = lambda x: values(x)[:count], multiplier
+
+    def shapes(self, x):
+        return {"objective": (), "limited_0": (), "limited_1": ()}
 
     def __call__(self, who, x):
         h, values = 1e-6, np.array([self._values(at) for at in x])
@@ -131,6 +132,17 @@ def test_of_many_optima_of_one_objective_the_best_in_the_other_is_the_end(front_
     end = A + 0.3 * (B - A) / APART
     np.testing.assert_allclose([found.k[0], found.c[0]], end, atol=2e-3)
     assert found.sizes["point"] == 4
+
+
+def test_a_piece_that_no_sweep_reaches_is_found_from_a_start_there(front_of, swapped):
+    """Runs fail on both sides of a band of k; only a start inside it leads to the front there."""
+    ditches = lambda x: np.full(3, np.nan) if 0.34 < x[0] < 0.48 or 0.52 < x[0] < 0.66 else swapped(squares)(x)
+    begin = [{"k": 0.2, "c": 0.2}, {"k": 0.8, "c": 0.8}, {"k": 0.5, "c": 0.45}]
+    without, found = (front_of(ditches, points=9, starts=begin[:n]) for n in (2, 3))
+    inside = lambda one: ((one.k > 0.48) & (one.k < 0.52)).values
+    assert not inside(without).any() and inside(found).any()
+    beyond = np.sqrt(-found.excursion) + np.sqrt(found.power) - APART  # the middle is on the front, others at an edge
+    assert beyond.values[inside(found)].min() < 1e-6 and nondominated(losses(found)).all()
 
 
 def test_what_does_not_oppose_has_one_best_point(front_of):
