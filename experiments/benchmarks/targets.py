@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jaxgait import precision
 
-from . import gradients, knee, loops, peers, start, threads, walker
+from . import gradients, knee, loops, peers, start, stepping, threads, walker
 from .bench import compiled_anew
 from .page import markdown_table
 from .rows import TARGET_HEADINGS, Row, Target, announce, target_cells
@@ -85,6 +85,7 @@ PARTS = {
         (Figure("s: first process", 6.0), Figure("s: second process", 2.0), Figure("another rtol", 1.0)),
     ),
     "heyoka": Part(peers.measure, (Figure("Lorenz", 2.0), Figure("compass swing", 2.0), Figure("van der Pol", 1.0))),
+    "drjit": Part(stepping.measure, (Figure("over Dr.Jit", 1.0),)),
     "threads": Part(threads.measure, (Figure("two threads over one", 1.9, at_most=False),)),
 }
 """By name."""
