@@ -22,7 +22,7 @@ STEPS = (1e-3, 1e-2)
 DISAGREES = 0.5
 """Difference of slope and difference, relative to the larger of the two, from which on they disagree."""
 SMALL = 1e-3
-"""Slopes below this, in units of the objective per box, count as none."""
+"""Disagreements below this, relative to the objective and per box, count as none."""
 MOST = 8
 """Starts that are looked at."""
 _LANE = 1_000_000
