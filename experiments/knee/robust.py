@@ -1,7 +1,7 @@
 """Robust design of the knee's damper: the best (k, c) for one walk, on average, and in the worst of many.
 
 Run `python -m experiments.knee.robust --out DIR`: a table (robust.md, robust.json) and a picture (robust.png); about
-four minutes of processor time. What varies (`SPREAD`): cadence, mass of shank and foot, stiffness and friction of the
+five minutes of processor time. What varies (`SPREAD`): cadence, mass of shank and foot, stiffness and friction of the
 ground, and how far the thigh swings from stride to stride. Designs are found among the periodic gaits of a few
 scenarios; walks of twenty strides in other ones, which no search has seen, say what they are worth.
 """
@@ -176,6 +176,8 @@ def table(rows: list[dict[str, Any]], price: dict[str, dict[str, float]]) -> str
         "A scenario without a stable gait rules a design out of a robust search. Walks are judged as they are: "
         f"{UNSEEN - rows[0]['period one']} of {UNSEEN} of the damper that is best at the reference do not repeat every "
         "stride, and count with the rho that they have. The best on average among stable gaits can have a lower mean.",
+        "## How the searches ended",
+        "\n".join(f"- {WORDS[row['design']]}: {why}" for row in rows for why in row["why stopped"]),
     ]
     return "\n\n".join(text) + f"\n\nMachine: {machine()}.\n"
 

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from jaxgait import checks
 from jaxgait.ensembles import ensemble
-from jaxgait.ensembles.members import INITIAL, Members
+from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
@@ -125,7 +125,8 @@ def optimize(
         stage = lambda model, starts, file: optimize(
             model, **request, starts=starts, checkpoint=file, progress=progress, **run
         )
-        return through_stages(stage, as_model(model), continue_in, list(over), starts, checkpoint)
+        taken = [*over, *(() if across is None else as_members(across).values)]
+        return through_stages(stage, as_model(model), continue_in, taken, starts, checkpoint)
     space = Space(as_model(model), over)
     if (maximize is None) == (minimize is None):
         raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")

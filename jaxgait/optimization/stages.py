@@ -35,7 +35,7 @@ def through_stages(
         search: from a model, starts and a checkpoint to its optimum.
         model: the mechanism.
         stages: the values; the last ones are those that count.
-        over: names of the parameters that are searched over.
+        over: names of the parameters that are searched over, or vary from scenario to scenario.
         starts: of the first search.
         checkpoint: a file; those of the later stages have their number behind its name.
 
@@ -62,7 +62,7 @@ def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, lis
     for name, column in stages.items():
         parameter_info(model, name)
         if name in over:
-            raise ParameterError(f"{name} is searched over: continue_in takes another parameter")
+            raise ParameterError(f"{name} is searched over or in `across`: continue_in takes another parameter")
         if isinstance(column, str) or np.ndim(column) != 1 or len(column) < 2:
             raise ParameterError(f"continue_in needs at least two values of {name}, got {column!r}")
     if len({len(column) for column in stages.values()}) > 1:

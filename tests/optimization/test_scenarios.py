@@ -105,6 +105,10 @@ def test_scenarios_have_names():
     [
         ({"across": {"stiffness": [20.0]}}, "'stiffness' is in `across` and is searched for or fixed too"),
         ({"across": {"initial.v": [0.0]}, "initial": {"v": 1.0}}, "'initial.v' is in `across` and is searched for"),
+        (
+            {"across": MASSES, "continue_in": {"mass": [60.0, 70.0]}},
+            "mass is searched over or in `across`: continue_in",
+        ),
         ({"across": {"mas": [60.0]}}, "mass"),
         ({"across": {"mass": [-60.0]}}, "positive"),
         ({"across": {}}, "an ensemble needs at least one parameter"),
