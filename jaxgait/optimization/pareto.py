@@ -94,10 +94,10 @@ def front(
     Returns:
         Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
         objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
-        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, how far the slopes of both, of
-        bounds and of limits are from balance (zero where a point is exact, large at an edge of failing runs). Over `evaluation`
-        all that was tried, as `tried.NAME`, with `tried.status` and `tried.on_front`. A run that failed has a status
-        and is on no front.
+        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, how
+        far the slopes of both, of bounds and of limits are from balance (zero where a point is exact, large at an edge
+        of failing runs). Over `evaluation` all that was tried, as `tried.NAME`, with `tried.status` and
+        `tried.on_front`. A run that failed has a status and is on no front.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
