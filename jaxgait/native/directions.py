@@ -18,10 +18,13 @@ from jaxgait.native.code import Alike, Code, Loop, Read, Statement, Write, every
 from jaxgait.native.instructions import Operation
 
 FEW = 8
-"""Directions up to which each is written out: a loop over so few takes longer."""
+"""Directions up to which each is written out: a loop over so few gains no time."""
 
 Values = tuple[int, ...]
 """A value of each part."""
+
+MANY = 128
+"""Directions that there are at most: longer arrays are something else."""
 
 
 class Different(Exception):
@@ -29,8 +32,8 @@ class Different(Exception):
 
 
 def lengths(shapes: Iterable[tuple[int, ...]]) -> list[int]:
-    """How many directions there may be by the shapes of operands, more than a few, the most likely first."""
-    found = Counter(shape[0] for shape in shapes if shape and shape[0] > FEW)
+    """How many directions (FEW to MANY) there may be by the shapes of operands, the most likely first."""
+    found = Counter(shape[0] for shape in shapes if shape and FEW < shape[0] <= MANY)
     return [n for n, _ in found.most_common()]
 
 
