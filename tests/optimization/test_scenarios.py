@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from jaxgait import ensemble, product, with_parameters
-from jaxgait.ensembles import grid, single_strides, zipped
+from jaxgait import product, with_parameters
+from jaxgait.ensembles import grid, zipped
 from jaxgait.models.bungee import Bungee
-from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.motion.drive import at_cadence, reference_gait
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Program
 from jaxgait.optimization.goals import Goal, at_least
@@ -137,18 +135,3 @@ def test_every_element_of_a_limited_array_is_limited_in_every_scenario():
     values = np.array([1.0, 0.6, 0.7, 0.8, 0.2, 3.0, 4.0])
     np.testing.assert_allclose(there.slack(values), [0.2, 0.4, 0.6, -0.6], rtol=1e-12)
     np.testing.assert_array_equal(there.each(values), [3.0, 4.0])
-
-
-@pytest.mark.slow
-def test_a_knee_is_judged_on_single_strides():
-    """The gaits of two strides are those that walks driven by them settle into."""
-    soft = lambda leg: with_parameters(leg, {"ground.steepness": 1e4})
-    drives = [reference_gait(), at_cadence(reference_gait(), 1.02)]
-    leg, strides = single_strides(Prosthesis(), drives, then=soft)
-    box, start = {"damper.k": (1.6e4, 2.4e4)}, [{"damper.k": 2.0e4}]
-    request = {"over": box, "starts": start, "iterations": 2, "rtol": 1e-6, "progress": False}
-    found = optimize(leg, maximize="rho", across=strides, robust="worst", **request)
-    walks = ensemble(found.model, strides, strides=15, rtol=1e-6, observe=["rho"], progress=False)
-    np.testing.assert_allclose(found.scenarios.objective, walks.rho, atol=2e-5)
-    assert found.scenarios.dims == {"stride": 2} and "periodic gait" in found.gradient
-    assert found.objective == pytest.approx(float(walks.rho.min()), abs=2e-5)
