@@ -56,6 +56,7 @@ ALONE = {
     "jaxgait.models.exoskeleton.measures.histories": "takes a precision",
     "jaxgait.models.jumper.design": "searches in float64",
     "jaxgait.models.prosthesis.energetics": "sums what the leg computes",
+    "jaxgait.models.walker.design": "searches in float64",
     "jaxgait.plot": "pictures",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",

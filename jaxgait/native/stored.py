@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxgait.native import calls, disk
@@ -276,7 +277,18 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
 
 def _loaded(data: bytes, given: Any, results: Any) -> Callable[..., Any]:
     """A program, from its serialised form and the structures of its arguments and results."""
+    if b"lapack_" in data:
+        _lapack_ready()
     return deserialize_and_load(data, given, results, execution_devices=jax.local_devices()[:1])
+
+
+@functools.cache
+def _lapack_ready() -> None:
+    """Loads LAPACK, as JAX does when it lowers a call of it; a program from disk would call a null pointer.
+
+    See `prepare_lapack_call` in https://github.com/jax-ml/jax/blob/main/jaxlib/lapack.py.
+    """
+    jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))
 
 
 def _compiled(lowered: jax.stages.Lowered) -> tuple[Any, bool]:

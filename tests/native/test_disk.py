@@ -70,6 +70,27 @@ def test_a_second_process_traces_and_compiles_nothing(folder):
     assert again == [results]
 
 
+LIBRARY = """
+import scipy.linalg  # what is imported while a function is traced could be read by it
+import jax.numpy as jnp
+from jaxgait.native import compiled, stored
+opened = stored.opened
+stored.opened = lambda: print("trace") or opened()
+turn = jnp.array([[0.6, -0.8], [0.8, 0.6]])
+print(round(abs(complex(compiled(lambda x: jnp.linalg.eigvals(x).sum(), turn)(turn))), 6))
+"""
+
+
+def test_a_program_from_disk_finds_the_linear_algebra_that_it_calls(folder):
+    """JAX loads LAPACK where it lowers a call of it, which the second process never does."""
+    env, outputs = {**os.environ, "JAXGAIT_CACHE": str(folder)}, []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", LIBRARY], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout.split())
+    assert outputs == [["trace", "1.2"], ["1.2"]]
+
+
 TWICE = """
 import jax
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
