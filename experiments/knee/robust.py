@@ -46,9 +46,9 @@ SPREAD = {
     "friction": Factor(("ground.friction",), 0.97, 1.03, "friction of the ground"),
     "swing": Factor(("drive.thigh.a", "drive.thigh.b"), 0.985, 1.015, "amplitude of the thigh"),
 }
-"""Ratios to the reference. Stride times scatter by about 2 % from stride to stride (Hausdorff, J. NeuroEng. Rehabil. 2
-(2005) 19); the others are chosen: masses and grounds as they differ, friction and thigh so little that the leg, whose
-hip path is prescribed, does not fold: at 8 % less friction it does."""
+"""Ratios to the reference. Stride times scatter by a few percent from stride to stride (Hausdorff, J. NeuroEng.
+Rehabil. 2 (2005) 19); the others are chosen: masses and grounds as they differ, friction and thigh so little that the
+leg, whose hip path is prescribed, does not fold: at 8 % less friction it does."""
 SCENARIOS = 8
 """In which designs are judged while they are searched for."""
 UNSEEN = 64
