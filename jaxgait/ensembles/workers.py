@@ -8,7 +8,7 @@ import itertools
 import logging
 import pickle
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ Results: TypeAlias = dict[str, np.ndarray]
 _PATIENCE = 10
 """Seconds that a scheduler has to answer."""
 _AHEAD = 2
-"""Blocks handed to each thread of a cluster at a time: none idles, and results do not pile up."""
+"""Blocks handed to each thread at a time: none idles, and results do not pile up."""
 
 
 def run_blocks(
@@ -47,12 +47,17 @@ def run_blocks(
 
 
 def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tuple[int, Results]]:
+    """A disk that is slower than the threads holds them up, or results would pile up in memory."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="jaxgait")
+    remaining = iter(blocks)
+    submit = lambda block: pool.submit(lambda: run_task(task_of(plan, block)))
     try:
-        futures = {pool.submit(lambda b: run_task(task_of(plan, b)), block): block for block in blocks}
-        for future in as_completed(list(futures)):
-            block = futures.pop(future)
-            yield block, _result(plan, block, future)
+        futures = {submit(block): block for block in itertools.islice(remaining, _AHEAD * workers)}
+        while futures:
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                block = futures.pop(future)
+                futures |= {submit(following): following for following in itertools.islice(remaining, 1)}
+                yield block, _result(plan, block, future)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from jaxgait.ensembles import read_store, workers
+from jaxgait.ensembles.store import Store
 from tests.ensembles.small_scan import small_scan
 
 distributed = pytest.importorskip("distributed")
@@ -46,6 +47,22 @@ def test_a_killed_worker_costs_only_what_it_was_running(client, tmp_path):
     for name in here.data_vars:
         np.testing.assert_array_equal(there[name], here[name])
     assert (place / ".jaxgait" / "manifest.jsonl").read_bytes() == (other / ".jaxgait" / "manifest.jsonl").read_bytes()
+
+
+def test_a_slow_disk_holds_the_threads_up(tmp_path, monkeypatch):
+    """Results that wait to be written are in memory."""
+    started, waiting = [], []
+    run, write = workers.run_task, Store.write
+
+    def slow(store, block, found):
+        time.sleep(0.01)
+        waiting.append(len(started) - len(waiting))
+        write(store, block, found)
+
+    monkeypatch.setattr(workers, "run_task", lambda task: started.append(task) or run(task))
+    monkeypatch.setattr(Store, "write", slow)
+    small_scan(tmp_path / "slow.zarr", workers=2)
+    assert len(started) == len(waiting) == 42 and max(waiting) <= 8
 
 
 def test_a_block_that_raises_on_a_worker_is_told_here(client, monkeypatch):
