@@ -207,7 +207,8 @@ def _shares(ax: Axes, unseen: dict[str, xr.Dataset]) -> None:
         ax.step(
             lost, np.arange(1, lost.size + 1) / lost.size * 100.0, where="pre", color=COLOURS[name], label=WORDS[name]
         )
-    ax.set(xlabel="1 - rho (thousandths)", ylabel=f"of {UNSEEN} unseen walks, worse (%)", ylim=(0.0, 100.0))
+    ax.set(xlabel="1 - rho (thousandths)", ylabel=axis_label(f"of {UNSEEN} unseen walks, worse", "%"))
+    ax.set_ylim(0.0, 100.0)
 
 
 def _over(ax: Axes, swept: dict[str, xr.Dataset], i: int, name: str) -> None:

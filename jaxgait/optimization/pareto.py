@@ -181,7 +181,8 @@ def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Floa
     inside = inside[np.argsort(inside[:, -1])]
     levels = [*inside[:, -1], reference[-1]]
     slabs = enumerate(itertools.pairwise(levels), start=1)
-    return sum((high - low) * hypervolume(inside[:i, :-1], reference[:-1]) for i, (low, high) in slabs if high > low)
+    parts = ((high - low) * hypervolume(inside[:i, :-1], reference[:-1]) for i, (low, high) in slabs if high > low)
+    return float(sum(parts))
 
 
 def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> tuple[Goal, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from jaxgait.plot.style import GREY, RED, axis_label, style
 
 __all__ = ["trade_offs"]
 
+_WIDEST = 36
+"""Letters in a line of a label that stands upright."""
 _MARKS = ("o", "D", "^", "s", "v", "P")
 
 
@@ -57,11 +60,11 @@ def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y:
         ax.scatter(found[x], found[y], c=found[colour], norm=norm, marker=mark, label=name, **look)
     ax.plot(*_ideal(named, x, y), "*", color=RED, ms=13, zorder=5, label="ideal corner")
     one = next(iter(named.values()))
-    ax.set(xlabel=axis_label(one[x]), ylabel=axis_label(one[y]))
+    ax.set(xlabel=axis_label(one[x]), ylabel=textwrap.fill(axis_label(one[y]), _WIDEST))
     label = (
         axis_label(one[colour]) if colour in _objectives(one) else axis_label(colour, one[colour].attrs.get("units"))
     )
-    figure.colorbar(ScalarMappable(norm), ax=ax, label=label)
+    figure.colorbar(ScalarMappable(norm), ax=ax, label=textwrap.fill(label, _WIDEST))
 
 
 def _ideal(named: Mapping[str, xr.Dataset], x: str, y: str) -> list[float]:

@@ -108,7 +108,7 @@ MODELS = {
         (
             "simulate(Exoskeleton(gait='walk'))",
             "ParameterError",
-            "Exoskeleton.gait must be a WalkingGait(...), got 'walk'",
+            "Exoskeleton.gait must be a WalkingGait or JoinedGait(...), got 'walk'",
         ),
         ("simulate(Exoskeleton(mode='run'))", "ParameterError", "mode 'literal' or 'gait'"),
         ("simulate(Exoskeleton(dimension=4))", "ParameterError", "dimension must be 2 or 3"),
