@@ -192,6 +192,7 @@ def test_an_exact_curve_gives_its_parameters_back(jump):
     assert float(jump.ends.squares.max()) < 1e-6
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     """20 samples of noise: squared distances in the metric of the covariance add up to chi-square of 60 degrees.
 

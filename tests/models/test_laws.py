@@ -74,7 +74,7 @@ CASES = {
 }
 
 
-QUICK = ("walker", "creeper, memoryless", "bungee")
+QUICK = ("creeper, memoryless", "bungee")
 """Mechanisms whose derivatives compile in seconds; those of the others take a minute."""
 
 

@@ -170,6 +170,7 @@ def test_dominance_and_hypervolume_are_those_of_pymoo():
         assert hypervolume(points, reference) == pytest.approx(HV(ref_point=reference)(points))
 
 
+@pytest.mark.slow
 def test_of_a_jump_in_its_units(tmp_path):
     """The stiffer the rope, the higher above the ground and the stronger the pull: all ropes are on the front."""
 

@@ -7,7 +7,7 @@ from jaxgait.solve.explicit import RK4
 
 
 @pytest.mark.skipif(cpp.compiler() is None, reason="no g++")
-@pytest.mark.parametrize("kind", ["scalar", "simd"])
+@pytest.mark.parametrize("kind", [pytest.param("scalar", marks=pytest.mark.slow), "simd"])
 def test_hand_written_walker_agrees(kind):
     """The benchmark's C++ program is an independent second opinion on the walker's equations: 2 ms of walking."""
     theirs = walker.hand_written(kind, 200, 3, 1).result

@@ -51,7 +51,10 @@ def test_events_and_jumps():
     assert (x, v) == pytest.approx((1.0 - 0.5 * 9.81 * t**2, -9.81 * t), abs=1e-12)  # on its parabola, across the jump
 
 
-@pytest.mark.parametrize("adjoint", [diffrax.ForwardMode(), diffrax.RecursiveCheckpointAdjoint()])
+REVERSE = pytest.param(diffrax.RecursiveCheckpointAdjoint(), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("adjoint", [diffrax.ForwardMode(), REVERSE])
 def test_adjoints(adjoint):
     """Derivative of x(t1) = 1 / (1 / x0 + sin t1)."""
     problem = problems.nonlinear()
