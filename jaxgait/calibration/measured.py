@@ -3,7 +3,8 @@
     over_phase(np.arange(100) / 100, knee_deg, unit="deg")     # 0: heel strike, 1: the next one
     over_time(t, height, unit="m")                             # seconds from the start of the run
 
-What the numbers mean is told, never assumed. A drive (`jaxgait.motion.drive.GaitDrive`) brings its own knee curve.
+The caller says what the numbers mean; nothing is assumed. A drive (`jaxgait.motion.drive.GaitDrive`) brings its own
+knee curve.
 """
 
 from __future__ import annotations

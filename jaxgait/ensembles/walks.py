@@ -42,7 +42,7 @@ def people(
 
     Raises:
         ParameterError: for no motions, and for a model that motion does not drive.
-        MotionFormatError: for a file that cannot be used.
+        MotionFormatError: for an unusable file.
         FileNotFoundError: for a name that is neither a file nor an embedded gait.
     """
     if isinstance(motions, str) or not motions:
@@ -68,7 +68,7 @@ def single_strides(
 
     Raises:
         ParameterError: for a model that motion does not drive.
-        MotionFormatError: for a file that cannot be used, or has no single strides.
+        MotionFormatError: for an unusable file, and for one without single strides.
         FileNotFoundError: if there is no such file.
     """
     drives = motion_strides(motion) if isinstance(motion, str) else list(motion)

@@ -291,10 +291,10 @@ class _Identity:
 
     def _names(self, x: types.FunctionType) -> None:
         """What a function refers to by name."""
-        told = facts(x.__code__)
-        if self._whose == "own" and told.elsewhere:
+        found = facts(x.__code__)
+        if self._whose == "own" and found.elsewhere:
             raise Unidentified(x)
-        for path in told.paths:
+        for path in found.paths:
             if path[0] in x.__globals__:
                 if _in_room(x.__module__) and _is_book(path[0], x.__globals__[path[0]]):
                     continue
@@ -302,7 +302,7 @@ class _Identity:
                 self._follow(x.__globals__[path[0]], path[1:])
             elif not hasattr(builtins, path[0]):
                 self._put("missing", path[0])
-        for imported, level, name in told.imports:
+        for imported, level, name in found.imports:
             self._put("import", imported, str(level), name)
             self._follow(_import(x, imported, level), (name,) if name else ())
 

@@ -149,7 +149,21 @@ def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, 
     )
 
 
-class Transient:
+class _WholeRuns:
+    """Runs from the model's initial state for points of the unit box; what they give, in the units of measures."""
+
+    def __init__(self, space: Space, goal: Goal, program: Program, beside: Beside):
+        self._space, self._goal, self._program, self._beside = space, goal, program, beside
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """Of what the goal observes of a run, by name."""
+        return self._program.shapes(self._space.columns(x) | self._beside(np.arange(len(x))))
+
+    def _found(self, who: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+        return self._program(self._space.columns(x) | self._beside(who))
+
+
+class Transient(_WholeRuns):
     """Exact derivatives through whole runs from the model's initial state, in the units of measures."""
 
     name = "through the whole run"
@@ -163,8 +177,7 @@ class Transient:
         fixed: Mapping[str, Any],
         beside: Beside = nothing_beside,
     ):
-        self._program = Program(model, goal, tuple(space.names), options, fixed)
-        self._space, self._goal, self._beside = space, goal, beside
+        super().__init__(space, goal, Program(model, goal, tuple(space.names), options, fixed), beside)
 
     def traced(self, x: Float[Array, " n"]) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
         """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code."""
@@ -176,16 +189,12 @@ class Transient:
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`."""
-        found = self._program(self._space.columns(x) | self._beside(who))
+        found = self._found(who, x)
         values, slopes = self._goal.joined(found), self._goal.joined(found, "_gradient") * self._space.width
         return Evaluated(values, slopes, found["status"], np.full(len(x), np.nan))
 
-    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Of what the goal observes of a run, by name."""
-        return self._program.shapes(self._space.columns(x) | self._beside(np.arange(len(x))))
 
-
-class Differences:
+class Differences(_WholeRuns):
     """Central differences of whole runs: a check of exact derivatives, and the way for schemes that have none.
 
     In the units of measures.
@@ -201,18 +210,14 @@ class Differences:
         beside: Beside = nothing_beside,
         step: float = STEP,
     ):
-        self._program = Program(model, goal, (), options, fixed)
-        self._space, self._goal, self._beside, self._step = space, goal, beside, step
+        super().__init__(space, goal, Program(model, goal, (), options, fixed), beside)
+        self._step = step
         self.name = f"by central differences over {step:g} of the box"
 
     def values(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
         """Values (b, values) and statuses alone."""
-        found = self._program(self._space.columns(x) | self._beside(who))
+        found = self._found(who, x)
         return self._goal.joined(found), found["status"]
-
-    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Of what the goal observes of a run, by name."""
-        return self._program.shapes(self._space.columns(x) | self._beside(np.arange(len(x))))
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the walls of the box."""

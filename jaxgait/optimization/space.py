@@ -30,7 +30,7 @@ class Space:
 
     def __init__(self, model: Model, over: Box):
         if not (isinstance(over, Mapping) and over):
-            raise ParameterError(f"optimize needs at least one parameter in `over`, a dict of bounds, got {over!r}")
+            raise ParameterError(f"a search needs at least one parameter in `over`, a dict of bounds, got {over!r}")
         bounds = [_bounds(model, name, pair) for name, pair in over.items()]
         self.names = list(over)
         self.units = [parameter_info(model, name).unit for name in over]
