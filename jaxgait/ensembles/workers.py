@@ -54,7 +54,9 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
     try:
         futures = {submit(block): block for block in itertools.islice(remaining, _AHEAD * workers)}
         while futures:
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+            done = wait(futures, return_when=FIRST_COMPLETED).done
+            # What failed comes last, so that no finished block is lost with it.
+            for future in sorted(done, key=lambda future: (future.exception() is not None, futures[future])):
                 block = futures.pop(future)
                 futures |= {submit(following): following for following in itertools.islice(remaining, 1)}
                 yield block, _result(plan, block, future)

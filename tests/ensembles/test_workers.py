@@ -65,6 +65,22 @@ def test_a_slow_disk_holds_the_threads_up(tmp_path, monkeypatch):
     assert len(started) == len(waiting) == 42 and max(waiting) <= 8
 
 
+def test_what_finished_beside_a_block_that_raises_is_kept(tmp_path, monkeypatch):
+    run, wait, started = workers.run_task, workers.wait, []
+
+    def first_fails(task):
+        started.append(task)
+        if len(started) == 1:
+            raise FloatingPointError("boom")
+        return run(task)
+
+    monkeypatch.setattr(workers, "run_task", first_fails)
+    monkeypatch.setattr(workers, "wait", lambda futures, return_when: wait(futures))
+    with pytest.raises(RuntimeError, match=r"block 0 of 42 .* could not run: boom"):
+        small_scan(tmp_path / "scan.zarr", workers=1)
+    assert manifest_lines(tmp_path / "scan.zarr") == 1
+
+
 def test_a_block_that_raises_on_a_worker_is_told_here(client, monkeypatch):
     def explode(common, values):
         raise FloatingPointError("boom")
