@@ -28,10 +28,11 @@ from jaxgait.optimization.methods import (
     Ended,
     Settings,
 )
-from jaxgait.optimization.optimum import Optimum, around, balance
+from jaxgait.optimization.optimum import Local, Optimum, around, balance
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
+from jaxgait.optimization.trust import DISAGREES
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info, with_parameters
 
@@ -209,11 +210,24 @@ class Search:
             [self._why(i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
             self._history(ends),
             self._method,
-            self._evaluate.name,
+            self._evaluate.name + self._doubts(local),
             self._ends(ends),
             goal.left(goal.slack(best.found.values)),
             local,
             self._scenarios(best),
+        )
+
+    def _doubts(self, local: Local | None) -> str:
+        """What the surroundings of the best point say against the slopes that led there."""
+        if self._method in GRADIENT_FREE or self._worst is not None:
+            return ""
+        if local is None:
+            return "; not checked around the best point, since runs beside it failed"
+        if local.difference <= DISAGREES:
+            return ""
+        return (
+            f"; around the best point it disagrees with differences of values by {local.difference:.0%} of the "
+            "slopes: a kink, or a gradient that means nothing"
         )
 
     def _scenarios(self, row: Row) -> xr.Dataset | None:

@@ -79,3 +79,12 @@ def test_where_the_gradient_means_nothing_the_search_goes_without():
         "none: values alone, since the gradient through the whole run means nothing here: "
         "it is zero at 3 starts between which the objective differs"
     )
+
+
+def test_what_the_surroundings_of_the_optimum_say_against_its_slopes_is_said():
+    box = {"stiffness": (15.0, 40.0)}
+    options = {"over": box, "method": "SLSQP", "starts": 1, "duration": 1.0, "progress": False}
+    steps = optimize(Bungee(), maximize=lambda run: jnp.floor(run.model.stiffness), **options)
+    assert "a gradient that means nothing" in steps.gradient and not steps.local.difference <= 0.5
+    smooth = optimize(Bungee(), maximize=lambda run: run.model.stiffness, **options)
+    assert smooth.gradient == "through the whole run"
