@@ -1,0 +1,101 @@
+"""What a softened touch-down costs: the best damper, and slopes at a given one, on the way to the model's own.
+
+Run `python -m experiments.knee.touchdown --out DIR`: a table (touchdown.md) and a picture (touchdown.png); about a
+minute of processor time. The ground takes hold within 1 / `ground.steepness`: 0.1 mm where gradients are taken,
+1 micrometre in the model itself. Each search begins at the optimum of the softer ground before it.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import tyro
+from matplotlib.figure import Figure
+
+from experiments.knee.search import OVER, RTOL
+from jaxgait import optimize
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.optimization.gait import PeriodicGait
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+from jaxgait.parameters import with_parameters
+from jaxgait.plot.style import BLUE, ORANGE, save, style
+from jaxgait.solve.smooth import Smooth
+
+STEEPNESS = (1e4, 3e4, 1e5, 3e5, 1e6)
+"""In 1/m; the last is the model's own."""
+START = {"damper.k": 1.8e4, "damper.c": 700.0}
+AT = {"damper.k": 2.0e4, "damper.c": 1000.0}
+"""Damper (N/m, N s/m) at which slopes are taken: a stable gait, inside the box."""
+SLOPES = {"rho": ("1e-3 / (kN/m)", 1e6), "peak_flexion": ("deg / (kN/m)", 1e3)}
+"""Their derivatives by k: unit, and that many of it in one SI unit."""
+
+
+def optima() -> dict[str, np.ndarray]:
+    """Spring (N/m), damping (N s/m) and rho of the optimum at each steepness."""
+    found = optimize(
+        Prosthesis(),
+        maximize="rho",
+        over=OVER,
+        starts=[START],
+        rtol=RTOL,
+        continue_in={"ground.steepness": STEEPNESS},
+        progress=False,
+    )
+    assert found.stages is not None
+    return {name: found.stages[name].values for name in (*OVER, "objective")}
+
+
+def slope(measure: str, steepness: float) -> float:
+    """Derivative of a measure of the periodic gait by k at `AT`, in the unit of `SLOPES`."""
+    leg = with_parameters(Prosthesis(), {"ground.steepness": steepness})
+    space = Space(leg, OVER)
+    gait = PeriodicGait(leg, space, Goal.of(leg, measure), Smooth.of(leg, rtol=RTOL), None)
+    low, high = OVER["damper.k"]
+    per_box = gait(np.zeros(1, int), space.points(leg, [AT], seed=0)).slopes[0, 0, 0]
+    return float(per_box) / (high - low) * SLOPES[measure][1]
+
+
+def table(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> str:
+    """The figures in Markdown."""
+    names = {"rho": "d rho / dk", "peak_flexion": "d peak flexion / dk"}
+    head = ["steepness / (1/m)", "k / (N/m)", "c / (N s/m)", "rho"]
+    lines = [[*head, *(f"{names[name]} / ({SLOPES[name][0]})" for name in slopes)], ["---"] * (4 + len(slopes))]
+    for i, steepness in enumerate(STEEPNESS):
+        k, c, rho = (float(found[name][i]) for name in (*OVER, "objective"))
+        numbers = [f"{steepness:.0e}", f"{k:.0f}", f"{c:.0f}", f"{rho:.6f}"]
+        lines.append(numbers + [f"{column[i]:.4f}" for column in slopes.values()])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def picture(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> Figure:
+    """The optimum's spring over the steepness, and how far slopes are from those of the model's own touch-down."""
+    with style():
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4))
+        left.plot(STEEPNESS, found["damper.k"] / 1e3, "o-", color=BLUE)
+        left.set(title="spring of the best damper", ylabel="k / (kN/m)")
+        for (name, column), colour in zip(slopes.items(), (BLUE, ORANGE), strict=True):
+            own = column[-1]
+            right.plot(STEEPNESS, 100.0 * (np.array(column) / own - 1.0), "o-", color=colour, label=name)
+        right.set(title="slope by k, from that of the model's own", ylabel="difference / %")
+        right.legend()
+        for ax in (left, right):
+            ax.set(xscale="log", xlabel="ground.steepness / (1/m)")
+    return figure
+
+
+def main(out: pathlib.Path) -> None:
+    """Measures, draws and writes."""
+    found = optima()
+    slopes = {name: [slope(name, steepness) for steepness in STEEPNESS] for name in SLOPES}
+    out.mkdir(parents=True, exist_ok=True)
+    save(picture(found, slopes), out / "touchdown.png")
+    (out / "touchdown.md").write_text(table(found, slopes) + "\n")
+    print(table(found, slopes))
+
+
+if __name__ == "__main__":
+    sys.exit(tyro.cli(main))
