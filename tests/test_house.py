@@ -169,6 +169,7 @@ COVERED = {
     "solve/smooth.py": "solve/test_simulate.py",
     "solve/steps.py": "solve/test_time_stepping.py",
     "solve/tableaus.py": "solve/test_rosenbrock.py",
+    "xr.py": "test_registry.py",
 }
 """Modules whose tests stand in a neighbour's file, or with the published figures."""
 UNTESTED = {

@@ -177,11 +177,29 @@ def test_a_bad_registration_is_one_line_and_breaks_nothing_else(tmp_path):
         assert code == 2 and wanted in error and len(error.splitlines()) == len(taken) + 1, error
 
 
-@pytest.mark.parametrize("module", ["jaxgait", "jaxgait.cli"])
-def test_imports_are_light(module):
-    """The help needs neither JAX nor xarray."""
-    code = f"import sys, {module}; assert not {{'jax', 'xarray', 'matplotlib', 'diffrax'}} & set(sys.modules)"
+_LATER = ("matplotlib", "optax", "pandas", "scipy", "sympy", "tqdm.notebook", "xarray", "zarr")
+_LIGHT = {
+    "import jaxgait": ("jax", "diffrax", "numpy", *_LATER),
+    "import jaxgait.cli": ("jax", "diffrax", *_LATER),
+    "from jaxgait import Prosthesis, ensemble, simulate; import jaxgait.ensembles": _LATER,
+}
+
+
+@pytest.mark.parametrize("statement", _LIGHT)
+def test_imports_are_light(statement):
+    """The help needs neither JAX nor xarray; what measures, pictures, files and recordings need comes with them."""
+    code = f"import sys; {statement}; assert not {{*{_LIGHT[statement]}}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_xarray_comes_with_the_first_result():
+    import xarray
+
+    from jaxgait import xr
+
+    assert xr.Dataset is xarray.Dataset and {*xr.__all__} <= {*dir(xarray)}
+    with pytest.raises(AttributeError, match="DataSet"):
+        xr.DataSet  # noqa: B018
 
 
 def test_models_stand_at_the_top():

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from jaxgait import xr
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model

@@ -10,9 +10,8 @@ from typing import Any
 import diffrax
 import jax
 import numpy as np
-import xarray as xr
 
-from jaxgait import checks
+from jaxgait import checks, xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job
 from jaxgait.ensembles.labels import dataset, descriptions, summary, with_promotions

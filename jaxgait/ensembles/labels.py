@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import xarray as xr
 
 from jaxgait import precision as precisions
+from jaxgait import xr
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.ensembles.plan import Plan, failures

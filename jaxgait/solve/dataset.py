@@ -15,8 +15,8 @@ from typing import Any
 import diffrax
 import jax
 import numpy as np
-import xarray as xr
 
+from jaxgait import xr
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import legend
 from jaxgait.parameters import parameters

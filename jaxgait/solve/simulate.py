@@ -9,10 +9,10 @@ from typing import Any
 
 import diffrax
 import jax
-import xarray as xr
 from jaxtyping import Array
 
 from jaxgait import precision as precisions
+from jaxgait import xr
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
+from jaxgait import xr
 from jaxgait.mechanics.anthropometry import Segment, segment, segments, stature_of
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg

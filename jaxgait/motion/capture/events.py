@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import find_peaks
 
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
@@ -40,6 +39,8 @@ def by_motion(leg: Leg) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray
 
 def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
     """Times in s of the maxima, between frames by parabolas."""
+    from scipy.signal import find_peaks  # (see `jaxgait.motion.capture.smoothing`)
+
     there = np.isfinite(signal)
     if there.sum() < 5:
         return np.zeros(0)

@@ -1,4 +1,8 @@
-"""Gaps and noise: short gaps filled by cubic splines, then a zero-lag low-pass."""
+"""Gaps and noise: short gaps filled by cubic splines, then a zero-lag low-pass.
+
+SciPy is imported where it is used: it takes half as long as everything else that ensembles import, and only recordings
+need it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.interpolate import CubicSpline, make_interp_spline
-from scipy.signal import butter, filtfilt
 
 CUTOFF = 8.0
 """Cut-off in Hz of the low-pass, usual for walking (Winter 2009, chapter 3)."""
@@ -33,6 +35,8 @@ def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
 
 def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float = LONGEST_GAP) -> Filled:
     """Fills gaps of up to `longest` s between recorded frames by cubic splines, in their own unit; none at the ends."""
+    from scipy.interpolate import CubicSpline
+
     there = np.asarray(np.isfinite(values).all(axis=1))
     gaps = [(a, b) for a, b in runs(~there) if a > 0 and b < there.size]
     short = [(a, b) for a, b in gaps if (b - a) <= longest * rate + 1e-9]
@@ -60,6 +64,8 @@ def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float
         rate: in Hz.
         cutoff: in Hz; None leaves the values as they are.
     """
+    from scipy.signal import butter, filtfilt
+
     if cutoff is None or cutoff / 0.802 >= 0.5 * rate:
         return values
     b, a = butter(2, cutoff / 0.802, fs=rate, output="ba")  # type: ignore[misc]
@@ -87,6 +93,8 @@ def sampled_at(
         degree: of the splines; 5 gives accelerations that are smooth.
         derivative: its order; the result is in the unit of the track per s to this power.
     """
+    from scipy.interpolate import make_interp_spline
+
     result = np.full((time.size, track.shape[1]), np.nan)
     for a, b in runs(np.asarray(np.isfinite(track).all(axis=1))):
         inside_run = (time >= clock[a] - 1e-9) & (time <= clock[b - 1] + 1e-9)
