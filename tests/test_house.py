@@ -135,7 +135,6 @@ COVERED = {
     "native/arrays.py": "native/test_members.py",
     "native/blocks.py": "native/test_kernel.py",
     "native/code.py": "native/test_members.py",
-    "native/facts.py": "native/test_identity.py",
     "native/fusing.py": "native/test_threads.py",
     "native/instructions.py": "native/test_kernel.py",
     "native/integers.py": "native/test_members.py",
