@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import itertools
 import logging
 import pickle
@@ -137,7 +138,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     args, options = given
     begun = time.perf_counter()
     _log.info("compiling what is new to this computer, usually 2 to 20 s: %s", _later())
-    with opened() as files, _afresh(name is not None):
+    with opened() as files, _afresh(name is not None), _little_to_collect():
         lowered = jax.jit(native(function, assured=assured)).lower(*args, **options)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
@@ -223,6 +224,19 @@ def _afresh(wanted: bool) -> Iterator[None]:
         return
     with _trace(next(_numbers)):
         yield
+
+
+@contextlib.contextmanager
+def _little_to_collect() -> Iterator[None]:
+    """Python looks for garbage only in what is new: traces make so many objects that it looks for it all the time."""
+    if gc.get_freeze_count():  # somebody has set objects apart already, and means them to stay so
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _storable(given: Any) -> bool:

@@ -1,5 +1,6 @@
 """What is found on disk: by a second process, whole or not at all, and never what calls Python."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -115,6 +116,19 @@ def test_a_program_from_the_cache_of_jax_is_stored_whole_or_not_at_all(tmp_path)
             path.unlink()
     assert outputs[0] == outputs[1] == outputs[2]
     assert stored == [1, 1, 0]
+
+
+def test_what_was_there_before_a_trace_is_not_searched_for_garbage(folder):
+    frozen = []
+    square = lambda x: frozen.append(gc.get_freeze_count()) or x * x
+    compiled(square, X)
+    assert frozen[0] > 1000 and gc.get_freeze_count() == 0
+    gc.freeze()
+    try:
+        compiled(square, X[1:])
+        assert gc.get_freeze_count() > 1000  # what a user has set apart stays so
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.filterwarnings("ignore:jaxgait compiles again")
