@@ -57,8 +57,10 @@ EXPANSIONS: dict[str, Callable[..., Array]] = {
 
 def expanded(name: str, avals: Sequence[Any]) -> ClosedJaxpr | None:
     """The arithmetic of an operation, if it is one of `EXPANSIONS` on numbers of one known format."""
+    if name not in EXPANSIONS:
+        return None
     dtypes = {str(a.dtype) for a in avals}
-    if name not in EXPANSIONS or len(dtypes) != 1 or not dtypes <= FORMATS.keys():
+    if len(dtypes) != 1 or not dtypes <= FORMATS.keys():
         return None
     return _traced(name, tuple(a.shape for a in avals), *dtypes)
 

@@ -6,6 +6,7 @@ Language reference: https://llvm.org/docs/LangRef.html
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -102,9 +103,15 @@ SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINS
 """Names of the operations that a kernel may hold; see `supports` for their dtypes."""
 
 
+@functools.cache
+def named(dtype: Any) -> str:
+    """The name of a type, which NumPy takes its time to spell."""
+    return str(dtype)
+
+
 def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
     """Whether an operation can be part of a kernel, with operands and result of these dtypes."""
-    if name not in SUPPORTED or any(str(d) not in TYPES for d in dtypes):
+    if name not in SUPPORTED or any(named(d) not in TYPES for d in dtypes):
         return False
     kinds = "".join(d.kind for d in dtypes)
     if name in BINARY or name in COMPARISONS:
@@ -166,7 +173,7 @@ class Scope:
 
     def type(self, dtype: np.dtype | type) -> str:
         """Type of a value."""
-        return self.vector(TYPES[str(np.dtype(dtype))])
+        return self.vector(TYPES[named(np.dtype(dtype))])
 
     def vector(self, scalar: str) -> str:
         """Type of a vector of so many numbers as the scope has members."""
@@ -179,7 +186,7 @@ class Scope:
             literal = f"0x{rounded.view(np.uint64):016X}"
         else:
             literal = str(bool(x)).lower() if dtype.kind == "b" else str(int(x))
-        return literal if self.width == 1 else f"<{', '.join([f'{TYPES[str(dtype)]} {literal}'] * self.width)}>"
+        return literal if self.width == 1 else f"<{', '.join([f'{TYPES[named(dtype)]} {literal}'] * self.width)}>"
 
     def get(self, v: int) -> str:
         """Name of a value, wherever it was computed."""
@@ -197,7 +204,7 @@ class Scope:
         if self.width == 1:
             return x
         vector = self.type(dtype)
-        first = self.w.emit(f"insertelement {vector} poison, {TYPES[str(dtype)]} {x}, i64 0")
+        first = self.w.emit(f"insertelement {vector} poison, {TYPES[named(dtype)]} {x}, i64 0")
         return self.w.emit(f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer")
 
     def each(self, function: Callable[[list[str]], str], scalars: Sequence[tuple[str, str]], result: str) -> str:
@@ -264,7 +271,7 @@ class Scope:
             found = self.w.call(LIBRARY[name], "double", [("double", n) for n in numbers])
             return found if dtype.itemsize == 8 else self.w.emit(f"fptrunc double {found} to float")
 
-        scalar = TYPES[str(dtype)]
+        scalar = TYPES[named(dtype)]
         if name in SELDOM:
             return self._if_any(x[1], dtype, lambda: self.each(function, [(scalar, x[0])], scalar))
         return self.each(function, [(scalar, a) for a in x], scalar)
@@ -369,7 +376,7 @@ class Memory:
     @staticmethod
     def cell(dtype: np.dtype) -> str:
         """Type of a number in memory."""
-        return "i8" if dtype.kind == "b" else TYPES[str(dtype)]
+        return "i8" if dtype.kind == "b" else TYPES[named(dtype)]
 
     def at(self, pointer: str, dtype: np.dtype, index: str | int) -> str:
         """The address of a number."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from jaxgait.native.checks import passed
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write, count
 from jaxgait.native.expansions import EXPANSIONS, expanded
 from jaxgait.native.fusing import fused
-from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, supports
+from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, Scan, While, read
 
 SMALL = 64
@@ -113,12 +112,6 @@ def _whole(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
     )
 
 
-@functools.cache
-def _name(dtype: np.dtype) -> str:
-    """The name of a type, which NumPy takes its time to spell."""
-    return str(dtype)
-
-
 def _number(x: Array) -> int:
     """The value of a single number."""
     return int(_small(x))
@@ -158,7 +151,7 @@ class Reader:
 
     def value(self, dtype: Any) -> int:
         """A new value."""
-        if _name(np.dtype(dtype)) not in TYPES:
+        if named(np.dtype(dtype)) not in TYPES:
             raise Unsupported(f"values of type {dtype}")
         if len(self.code.dtypes) >= self._longest:
             raise _too_long()
@@ -171,7 +164,7 @@ class Reader:
 
     def operand(self, aval: Any, i: int, result: int | None, *, in_memory: bool = False) -> Array:
         """An operand: its numbers, or memory that may become a result."""
-        if str(aval.dtype) not in TYPES:
+        if named(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
         parts = self._parts if aval.shape[:1] == (self._parts,) else 1
         if math.prod(aval.shape) <= self._registers * parts and not in_memory:
@@ -183,7 +176,7 @@ class Reader:
 
     def memory(self, aval: Any, result: int | None) -> Place:
         """An array that is not an operand: a result, or the loop's own, which lies on the stack."""
-        if str(aval.dtype) not in TYPES:
+        if named(aval.dtype) not in TYPES:
             raise Unsupported(f"values of type {aval.dtype}")
         found = self._memory(aval, None, result)
         if (own := sum(m.size * m.dtype.itemsize for m in self.code.memories if m.own)) > OWN:
@@ -276,8 +269,10 @@ class Reader:
     def elementwise(self, equation: Any, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """An operation on each number of arrays."""
         to = equation.outvars[0].aval
-        spread = [np.broadcast_to(x, to.shape) for x in inputs]
         name, params = equation.primitive.name, equation.params
+        if to.shape == ():  # as most are
+            return np.array(self.number(name, [int(x) for x in inputs], to.dtype, params), dtype=int)
+        spread = [np.broadcast_to(x, to.shape) for x in inputs]
         found = [self.number(name, [int(x[i]) for x in spread], to.dtype, params) for i in np.ndindex(to.shape)]
         return np.array(found, dtype=int).reshape(to.shape)
 
