@@ -138,6 +138,7 @@ class GaitDrive(eqx.Module):
     """The person who walked, if the leg is to be fitted to it."""
     name: str = eqx.field(static=True, default="unnamed")
 
+    @eqx.filter_jit  # a run asks for it nine times while it is traced: from the second on it finds the program
     def evaluate(self, t: Scalar) -> HipMotion:
         """The motion at time `t` in s; `hip_x` includes the progression."""
         w = wave(t, self.period, len(self.thigh.a))  # type: ignore[arg-type]

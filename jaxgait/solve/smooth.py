@@ -240,8 +240,13 @@ def _differentiable(results: T, mode: Mode) -> T:
 
 
 def _condition(condition: Any) -> Any:
-    """A model's termination in the signature of a diffrax event."""
-    return lambda t, y, args, **_: condition(t, y)
+    """A model's termination in the signature of a diffrax event, whose program diffrax asks for four times."""
+
+    @jax.jit
+    def once(t: Any, y: State) -> Any:  # (the method of a model that is traced cannot be hashed)
+        return condition(t, y)
+
+    return lambda t, y, args, **_: once(t, y)
 
 
 def _status(solution: diffrax.Solution, t_end: Array, y_end: State) -> Int[Array, ""]:

@@ -1,5 +1,6 @@
 """Fourier drives: values and derivatives against the stored strides, fits, what files may and may not hold."""
 
+import dataclasses
 import warnings
 
 import jax
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jaxgait.motion import drive
 from jaxgait.motion.drive import (
     REFERENCE_GAITS,
     at_cadence,
@@ -16,6 +18,7 @@ from jaxgait.motion.drive import (
     gait_record,
     read_drive,
     reference_gait,
+    wave,
 )
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.naming import motion_drive
@@ -71,6 +74,14 @@ def test_time_is_reduced_modulo_the_period():
     drive = reference_gait()
     late = drive.evaluate(0.25 + 1000 * drive.period).thigh
     np.testing.assert_allclose(jnp.stack(late), jnp.stack(drive.evaluate(0.25).thigh), atol=1e-9)
+
+
+def test_the_motion_is_traced_once(monkeypatch):
+    known = dataclasses.replace(reference_gait(), name="asked for twice")
+    asked = []
+    monkeypatch.setattr(drive, "wave", lambda *args: asked.append(args) or wave(*args))
+    jax.make_jaxpr(lambda t: (known.evaluate(t), known.evaluate(2.0 * t)))(0.3)
+    assert len(asked) == 1
 
 
 def test_cadence_keeps_the_path():

@@ -1,10 +1,13 @@
 """The driver on a tiny model with known answers."""
 
+import jax
 import numpy as np
 import pytest
 
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
+from jaxgait.run import Sampling
+from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from tests.oscillator import Oscillator
 
@@ -34,6 +37,17 @@ def test_terminations_become_a_status():
     assert data.attrs["status_text"] == "ended early: broke"
     assert data.attrs["t_end_s"] < 1.5
     assert np.isnan(data.x[-1]) and np.isfinite(data.x[0])
+
+
+def test_terminations_are_traced_once():
+    class Counted(Oscillator):
+        def terminations(self):
+            return {"broke": lambda t, y: asked.append(t) or y.x < -self.limit}
+
+    asked, model = [], Counted(limit=0.5)
+    scheme, sampling = scheme_for(model, None, precision="float64"), Sampling.of(model, None, 3.0, 10)
+    jax.make_jaxpr(lambda: scheme.run(model, sampling, None).ys)()
+    assert len(asked) == 1
 
 
 def test_nan_is_a_status_not_an_exception():
