@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jaxgait.model import Model
+from jaxgait.optimization.basins import described
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
@@ -72,6 +73,9 @@ def write(
     return page
 
 
+_BASINS = (
+    "Starts that ended within 1 % of the box of each other are one basin; the best that may be a result is basin 0."
+)
 _PATHS = (
     "Every evaluation, by its objective. Circles: starts. Small stars: where they ended. Red star: the best. Crosses: "
     "runs that failed or gaits that are not stable."
@@ -184,6 +188,7 @@ def _starts(found: Optimum) -> str:
     rows = [
         [
             str(i),
+            "none" if (basin := int(ends.basin.values[i])) < 0 else str(basin),
             *(f"{ends[n].values[i]:.6g}" for n in names),
             f"{ends.objective.values[i]:.7g}",
             str(int(ends.evaluations[i])),
@@ -191,4 +196,7 @@ def _starts(found: Optimum) -> str:
         ]
         for i, why in enumerate(found.why_stopped)
     ]
-    return "<h2>Starts</h2>" + _table(["start", *names, "objective", "evaluations", "why it stopped"], rows)
+    units = {name: parameter_info(found.model, name).unit for name in names}
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in described(found.basins, units, found.why_stopped))
+    head = ["start", "basin", *names, "objective", "evaluations", "why it stopped"]
+    return f"<h2>Starts</h2><p>{_BASINS}</p><ul>{lines}</ul>" + _table(head, rows)

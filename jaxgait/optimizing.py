@@ -15,6 +15,7 @@ from jaxgait.commands import mechanism
 from jaxgait.console import DONE, note, write_json
 from jaxgait.measure import known
 from jaxgait.model import Model
+from jaxgait.optimization.basins import described
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
 
@@ -101,8 +102,16 @@ def description(found: Optimum) -> Iterator[str]:
         yield from _scenarios(found.scenarios)
     if found.local is not None:
         yield from _local(found.local, units)
+    if len(found.why_stopped) > 1:
+        yield from (f"  {line}" for line in described(found.basins, units, found.why_stopped))
     for i, why in enumerate(found.why_stopped):
-        yield f"  start {i}: {why}"
+        yield f"  start {i}{_basin(found, i)}: {why}"
+
+
+def _basin(found: Optimum, start: int) -> str:
+    """Where a start ended, if there are several."""
+    number = int(found.ends.basin[start])
+    return f", basin {number}" if len(found.why_stopped) > 1 and number >= 0 else ""
 
 
 def _scenarios(each: xr.Dataset) -> Iterator[str]:

@@ -30,6 +30,7 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     pictures = sorted(path.name for path in (done / "r").glob("*.png"))
     assert pictures == ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
     assert page.count("data:image/png;base64,") == 5 and 'src="data' in page and "clearance &gt;= 1" in page
+    assert "<li>basin 0: 2 starts, objective" in page and "<th>basin</th>" in page
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,8 @@ def test_scenarios_are_said_and_tabulated():
     found = searched(limited=True)
     lines = list(description(found))
     assert "  ground = 60: objective -0.354500, weight 0.133" in lines
+    assert any(line.startswith("  basin 0: 3 starts, objective -0.3545 at mass=") for line in lines)
+    assert any(line.startswith("  start 2, basin 0: converged") for line in lines)
     page = _scenarios(found)
     assert "<td>ground = 60</td><td>-0.3545</td><td>0.73</td><td>0.133</td>" in page and "right &gt;= 0.7" in page
     assert found.as_dict()["scenarios"]["scenario"] == ["ground = 40", "ground = 50", "ground = 60"]

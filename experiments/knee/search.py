@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
-import xarray as xr
 
 from jaxgait import ensemble
 from jaxgait.ensembles import grid, sobol
@@ -91,23 +90,16 @@ def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, An
         "scan": {"damper.k": k, "damper.c": c, "rho": rho},
         "gradient": many.gradient,
         "rows": rows,
-        "basins": basins(many.ends, many.why_stopped),
+        "basins": basins(many),
         "targets": targets,
     }
 
 
-def basins(ends: xr.Dataset, why: list[str]) -> list[dict[str, Any]]:
-    """Where the starts ended: places within 1 % of k and c of each other, the best first, and why there."""
-    found: list[dict[str, Any]] = []
-    for i in np.argsort(-ends.objective.values):
-        k, c = float(ends["damper.k"][i]), float(ends["damper.c"][i])
-        near = [b for b in found if abs(b["damper.k"] / k - 1.0) < 0.01 and abs(b["damper.c"] / c - 1.0) < 0.01]
-        if near:
-            near[0]["starts"] += 1
-            continue
-        place = {"damper.k": k, "damper.c": c, "rho": float(ends.objective[i]), "starts": 1}
-        found.append(place | {"multiplier": float(ends.multiplier[i]), "why": why[i]})
-    return found
+def basins(found: Optimum) -> list[dict[str, Any]]:
+    """Where the starts ended, the best first, how many of them, and why there."""
+    columns = {str(name): column.values.tolist() for name, column in found.basins.data_vars.items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [row | {"why": found.why_stopped[row["best_start"]]} for row in rows]
 
 
 def _row(what: str, found: Optimum, cpu: float, wall: float) -> dict[str, Any]:

@@ -78,11 +78,12 @@ def optimize(
             their value. Of a limited array, every element keeps the limit.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is held against
             differences of runs at the starts: where it means nothing (see `jaxgait.optimization.trust`), "auto" is
-            COBYQA, without gradients, and the result says so.
+            COBYQA, without gradients. Where it becomes meaningless on a start's way, that start goes on from its best
+            point by COBYQA; under a method by name it stops. The result says so.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the whole run;
             "differences": central ones of whole runs. "auto" takes the gait where the model is driven, all measures
-            are content with one stride, and the gait is found from at least one start; otherwise the run. The result
-            says which.
+            are content with one stride, and the gait is found from at least one start (with `across`: in every
+            scenario of it); otherwise the run, for all starts. The result says which and why.
         initial: components of the initial state that differ from the model's own, by name.
         starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
         iterations: at most so many steps; derivative-free methods evaluate as often for each parameter, and once more.
@@ -148,7 +149,8 @@ def optimize(
     goal = goal.sized(evaluate.shapes(x))
     judged = goal if scenarios is None else scenarios.goal(goal)
     settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)
-    search = Search(model, space, evaluate, chosen, settings, stability, checkpoint)
+    fallback = FALLBACK if method == "auto" else None
+    search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback)
     return search.optimum(x, progress)
 
 

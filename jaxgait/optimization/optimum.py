@@ -75,7 +75,9 @@ class Optimum:
     gradient: str = ""
     """Which gradient was used, in words."""
     ends: xr.Dataset = field(default_factory=xr.Dataset)
-    """Over `start`: where each ended, and the evaluations that it took."""
+    """Over `start`: where each ended, in which basin, and the evaluations that it took."""
+    basins: xr.Dataset = field(default_factory=xr.Dataset)
+    """Over `basin`: the best end of the starts that ended at the same place, and their number; the best basin first."""
     limits: dict[str, float] = field(default_factory=dict)
     """What is left of each limit at the best point, in its unit."""
     local: Local | None = None
@@ -106,6 +108,7 @@ class Optimum:
         if self.stages is not None:
             record["stages"] = {str(k): plain(v.values) for k, v in self.stages.data_vars.items()}
         record["ends"] = {str(k): plain(v.values) for k, v in self.ends.data_vars.items()}
+        record["basins"] = {str(k): plain(v.values) for k, v in self.basins.data_vars.items()}
         record["local"] = None if self.local is None else _record(self.local)
         return record | {"scenarios": None if self.scenarios is None else _each(self.scenarios)}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from jaxgait import checks
 from jaxgait.checks import shown
@@ -104,6 +104,10 @@ class Scenarios:
         """The values of the scenarios in their units, where search i in scenario s has the number i * size + s."""
         return {name: values[who % self.size] for name, values in self.members.values.items()}
 
+    def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b scenarios"]:
+        """In which scenarios there is no result, from the values of `Robust` (units of measures)."""
+        return np.isnan(values[..., -self.size :])
+
     def goal(self, goal: Goal) -> RobustGoal:
         """The same objective, and every limit once for each scenario."""
         goal = goal.flat()
@@ -172,7 +176,8 @@ class Robust:
     """Objective and limits over all scenarios, from their single runs (see `Evaluator`); in the units of measures.
 
     Values are those of `RobustGoal`: the mean or the worst objective, each limited measure scenario by scenario, and
-    the objective of each scenario. The multiplier is the largest.
+    the objective of each scenario: NaN in a scenario that failed, and then of the whole too. The multiplier is the
+    largest.
     """
 
     def __init__(self, runs: Runs, scenarios: Scenarios):
@@ -187,7 +192,7 @@ class Robust:
         found = self._runs(lanes, np.repeat(x, size, axis=0))
         values, slopes, status, multiplier = (np.reshape(f, (len(x), size, *np.shape(f)[1:])) for f in found)
         failed = status != Outcome.COMPLETED
-        values = np.where(failed.any(axis=1)[:, None, None], np.nan, values)
+        values = np.where(failed[..., None], np.nan, values)
         shares = self._shares(values[..., 0])
         first = np.argmax(failed, axis=1)
         return Evaluated(

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from jaxgait import outcome
 from jaxgait.model import Model
+from jaxgait.optimization.basins import basins, gathered
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, raised, worst_balance
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
@@ -32,7 +33,7 @@ from jaxgait.optimization.optimum import Local, Optimum, around, balance
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
-from jaxgait.optimization.trust import DISAGREES
+from jaxgait.optimization.trust import DISAGREES, Guard, Meaningless
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info, with_parameters
 
@@ -55,11 +56,14 @@ class Search:
         settings: Settings,
         stability: float,
         checkpoint: pathlib.Path | str | None,
+        fallback: str | None = None,
     ):
+        """`fallback`: the method by which a start goes on whose gradient turns out to mean nothing; None: it ends."""
         self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
         self._settings, self._stability = settings, stability
-        self._file = checkpoint
+        self._file, self._fallback = checkpoint, fallback
         self._rows: list[list[Row]] = []
+        self._lost: dict[int, str] = {}
         self._strict = False
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
@@ -81,29 +85,59 @@ class Search:
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[Ended]:
         """Where the searches from some points ended."""
-        self._rows, self._strict = [[] for _ in x], False
+        self._rows, self._strict, self._lost = [[] for _ in x], False, {}
         shown = None if progress is None else not progress
         with (
             Checkpoint(self._file, self._fingerprint(x)) as self._known,
             tqdm(desc="optimize", unit="run", disable=shown) as self._bar,
         ):
-            ended = self._run(dict(enumerate(x)))
+            ended = self._searched(dict(enumerate(x)))
             if not any(self._allowed(self._end(i, end)) for i, end in ended.items()):
                 self._strict = True
-                ended |= self._run(self._last_stable(ended))
+                ended |= self._searched(self._last_stable(ended))
         return [ended[i] for i in range(len(x))]
 
-    def _run(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
+    def _searched(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
+        """By the method, and starts whose gradient means nothing from their best points on by the one without."""
+        ended = self._run({i: x for i, x in begin.items() if i not in self._lost}, self._method)
+        if self._fallback is None:
+            return ended
+        lost = {i: ended[i].x if i in ended else x for i, x in begin.items() if i in self._lost}
+        return ended | self._run(lost, self._fallback)
+
+    def _run(self, begin: Mapping[int, np.ndarray], method: str) -> dict[int, Ended]:
         """Side by side, or one after the other where the library holds a lock while it searches."""
-        search, who = METHODS[self._method], list(begin)
-        if self._worst is not None and self._method in RAISED:
+        search, who = METHODS[method], list(begin)
+        if self._worst is not None and method in RAISED:
             search = raised(search)
         lanes: list[Callable[[Ask], Ended]] = [lambda ask, i=i: search(ask, begin[i], self._settings) for i in who]
-        if self._method not in SERIAL:
+        if method not in GRADIENT_FREE:
+            lanes = [self._guarded(i, lane) for i, lane in zip(who, lanes, strict=True)]
+        if method not in SERIAL:
             found = together(lanes, lambda asking, questions: self._answer([who[i] for i in asking], questions))
             return dict(zip(who, found, strict=True))
         one = lambda i: lambda _, questions: self._answer([i], questions)
         return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
+
+    def _guarded(self, i: int, search: Callable[[Ask], Ended]) -> Callable[[Ask], Ended]:
+        """A search that ends where its gradient means nothing, at the best point so far."""
+        goal, sign = self._settings.goal, self._settings.sign
+        words = ["the objective", *map(str, goal.bounds)]
+        least = [0.0, *(KEPT * one.scale for one in goal.bounds)]
+
+        def cost(values: np.ndarray) -> tuple[float, float]:
+            exceeded = max(-float(goal.slack(values).min(initial=0.0)), 0.0)
+            return (exceeded if exceeded > KEPT else 0.0), -sign * float(values[0])
+
+        def lane(ask: Ask) -> Ended:
+            guard = Guard(ask, words, least)
+            try:
+                return search(guard)
+            except Meaningless as why:
+                self._lost[i] = f"the gradient means nothing at evaluation {len(self._rows[i])}: {why}"
+                return Ended(guard.best(cost), False, "")
+
+        return lane
 
     @property
     def _worst(self) -> RobustGoal | None:
@@ -168,8 +202,11 @@ class Search:
     def _judged(self, row: Row) -> Row:
         """Once it is known where gaits lose their stability, one that is not stable counts as failed.
 
-        Before, a search may cross a band where gaits are not stable: their objective is smooth there too.
+        Before, a search may cross a band where gaits are not stable: their objective is smooth there too. A start that
+        goes on without derivatives is told of none.
         """
+        if row.who in self._lost and self._fallback is not None:
+            row = row._replace(found=row.found._replace(slopes=np.zeros_like(row.found.slopes)))
         if not (self._strict and row.found.multiplier >= self._stability):
             return row
         return row._replace(found=row.found._replace(status=np.int32(UNSTABLE)))
@@ -200,7 +237,7 @@ class Search:
         ends = [self._end(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
         local = None
-        if self._method not in GRADIENT_FREE and self._worst is None:
+        if self._method not in GRADIENT_FREE and self._worst is None and best.who not in self._lost:
             local = around(self._evaluate, space, goal, sign, best.who, best.x, _stacked([best.found]))
         return Optimum(
             with_parameters(self._model, named),
@@ -210,25 +247,32 @@ class Search:
             [self._why(i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
             self._history(ends),
             self._method,
-            self._evaluate.name + self._doubts(local),
-            self._ends(ends),
+            self._evaluate.name + self._doubts(best.who, local),
+            *self._ends(ends),
             goal.left(goal.slack(best.found.values)),
             local,
             self._scenarios(best),
         )
 
-    def _doubts(self, local: Local | None) -> str:
-        """What the surroundings of the best point say against the slopes that led there."""
-        if self._method in GRADIENT_FREE or self._worst is not None:
-            return ""
+    def _doubts(self, who: int, local: Local | None) -> str:
+        """What the ways of the starts, and the surroundings of `who`'s best point, say against the slopes."""
+        if who in self._lost or self._method in GRADIENT_FREE or self._worst is not None:
+            return self._on_the_way()
         if local is None:
-            return "; not checked around the best point, since runs beside it failed"
+            return self._on_the_way() + "; not checked around the best point, since runs beside it failed"
         if local.difference <= DISAGREES:
-            return ""
-        return (
+            return self._on_the_way()
+        return self._on_the_way() + (
             f"; around the best point it disagrees with differences of values by {local.difference:.0%} of the "
             "slopes: a kink, or a gradient that means nothing"
         )
+
+    def _on_the_way(self) -> str:
+        """How many starts met slopes that mean nothing."""
+        if not self._lost:
+            return ""
+        then = "stopped there" if self._fallback is None else f"went on without it, by {self._fallback}"
+        return f"; it means nothing on the way of {len(self._lost)} of {len(self._rows)} starts, which {then}"
 
     def _scenarios(self, row: Row) -> xr.Dataset | None:
         """What a point is in each scenario."""
@@ -275,7 +319,7 @@ class Search:
 
     def _slope(self, row: Row) -> float:
         """What neither bounds nor limits hold of the slope, in units of the objective per box."""
-        if not row.found.fine:
+        if not row.found.fine or row.who in self._lost:
             return float("nan")
         goal, sign = self._settings.goal, self._settings.sign
         if self._worst is not None:
@@ -286,23 +330,35 @@ class Search:
         """One sentence on how a start ended."""
         found, goal = row.found, self._settings.goal
         if end.message == FAILED or not found.fine:
-            return self._failed(int(self._rows[i][0].found.status))
+            return self._failed(self._rows[i][0].found)
         if goal.limits and goal.slack(found.values).min() < -KEPT:
             worst = int(np.argmin(goal.slack(found.values)))
             return f"ended outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
         if found.multiplier >= self._stability:
             return f"ended on a gait that is not stable (multiplier {float(found.multiplier):.3g}): no walk stays on it"
         at = self._walls(row.x)
+        if i in self._lost:
+            return self._without(i, end, at)
         if self._method in GRADIENT_FREE or self._method == "adam":
             return end.message + at
         return self._content(end, at, self._slope(row), abs(float(found.values[0])))
 
-    def _failed(self, status: int) -> str:
+    def _without(self, i: int, end: Ended, at: str) -> str:
+        """How a start ended whose gradient turned out to mean nothing."""
+        if self._fallback is None:
+            return f"stopped{at}: {self._lost[i]}; method='auto' goes on without derivatives"
+        return f"{self._lost[i]}; {self._fallback} went on from its best point: {end.message}{at}"
+
+    def _failed(self, found: Evaluated) -> str:
         """Why a start did not get anywhere."""
+        status, goal, where = int(found.status), self._settings.goal, ""
+        if isinstance(goal, RobustGoal) and (missing := goal.scenarios.missing(found.values)).any():
+            first = goal.scenarios.names[np.argmax(missing)]
+            where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
         if not status:
-            return "the objective or its slope is not finite at its start"
+            return f"the objective or its slope is not finite at its start{where}"
         said = "is not a stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
-        return f"the run at its start {said}"
+        return f"the run at its start {said}{where}"
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
         """With what slope a start that is a possible result ended."""
@@ -362,22 +418,27 @@ class Search:
             at += 1 if size is None else size
         return data
 
-    def _ends(self, rows: Sequence[Row]) -> xr.Dataset:
-        """Where each start ended."""
+    def _ends(self, rows: Sequence[Row]) -> tuple[xr.Dataset, xr.Dataset]:
+        """Where each start ended, and the basins in which they did."""
         space, dims = self._space, ("start",)
         data: dict[str, Any] = {}
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
             values = np.array([space.physical(row.x)[k] for row in rows])
             data[name] = (dims, values, _labels(info.unit, info.doc))
+        objective = self._settings.sign * np.array([float(row.found.values[0]) for row in rows])
+        allowed, fine = (np.array(x) for x in zip(*((self._allowed(r), bool(r.found.fine)) for r in rows), strict=True))
+        basin, bests = gathered(np.array([row.x for row in rows]), objective, allowed, fine)
         numbers = {
+            "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
             "objective": ([float(row.found.values[0]) for row in rows], "objective, in its own unit"),
             "slope": ([self._slope(row) for row in rows], "slope left, in units of the objective per box"),
             "multiplier": ([float(row.found.multiplier) for row in rows], "modulus of the largest Floquet multiplier"),
             "evaluations": ([len(r) for r in self._rows], "runs that were evaluated"),
             "failed": ([sum(not r.found.fine for r in rows_) for rows_ in self._rows], "runs among them that failed"),
         }
-        return xr.Dataset(data | {n: (dims, np.array(v), _labels("1", label)) for n, (v, label) in numbers.items()})
+        ends = xr.Dataset(data | {n: (dims, np.array(v), _labels("1", label)) for n, (v, label) in numbers.items()})
+        return ends, basins(ends, bests)
 
 
 def _labels(unit: str, long_name: str) -> dict[str, str]:

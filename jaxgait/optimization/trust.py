@@ -1,4 +1,4 @@
-"""Whether a gradient means anything: it is held against differences of the same runs where a search begins.
+"""Whether a gradient means anything: it is held against what the objective does where a search begins, and on its way.
 
 Through irregular walks a derivative grows with every stride while the objective does not; a rounded or counted
 objective has the slope zero; at a bifurcation the implicit derivative is infinite. None of this shows in one number,
@@ -7,15 +7,17 @@ all of it in what the objective does one step further on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.together import Ask
+from jaxgait.outcome import Outcome
 
-__all__ = ["doubt"]
+__all__ = ["Guard", "Meaningless", "doubt"]
 
 STEPS = (1e-3, 1e-2)
 """Half the distances of the differences, as fractions of the box: a gradient that fits either is one."""
@@ -25,6 +27,10 @@ SMALL = 1e-3
 """Disagreements below this, relative to the objective and per box, count as none."""
 MOST = 8
 """Starts that are looked at."""
+ABSURD = 100.0
+"""How many times all that a value has been seen to vary by a slope may promise between two evaluations."""
+STEEPER = 10.0
+"""A slope that was found to be right is looked at again where it is so many times as steep."""
 _LANE = 1_000_000
 """Searches that an evaluator does not mistake for those of the starts."""
 
@@ -72,9 +78,7 @@ def doubt(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
 
 def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evaluated, step: float) -> np.ndarray:
     """At which points slope and difference disagree, along a direction that every parameter has a share in."""
-    n, size = x.shape[1], np.linalg.norm(found.slopes[:, 0], axis=1, keepdims=True)
-    along = found.slopes[:, 0] / np.where(size > 0.0, size, 1.0) + (-1.0) ** np.arange(n) / np.sqrt(n)
-    along = along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
+    along = _direction(found.slopes[:, 0])
     ends = np.clip(np.concatenate([x - step * along, x + step * along]), 0.0, 1.0)
     beside = evaluate(np.concatenate([who, who]) + _LANE, ends)
     apart, fine = ends[len(x) :] - ends[: len(x)], beside.fine.reshape(2, -1).all(axis=0)
@@ -82,3 +86,123 @@ def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evalua
     told, distance = (found.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
     noticed = np.abs(change - told) > SMALL * np.abs(found.values[:, 0]) * distance
     return fine & noticed & (np.abs(change - told) > DISAGREES * np.maximum(np.abs(change), np.abs(told)))
+
+
+def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
+    """Unit vectors near slopes (of any unit), with a share of every coordinate; these shares alone where it is zero."""
+    n, size = slopes.shape[1], np.linalg.norm(slopes, axis=1, keepdims=True)
+    shares = (-1.0) ** np.arange(n) / np.sqrt(n)
+    uphill = slopes / np.where(size > 0.0, size, 1.0)
+    along = uphill + np.where(uphill @ shares[:, None] < 0.0, -1.0, 1.0) * shares
+    return along / np.linalg.norm(along, axis=1, keepdims=True)
+
+
+class Meaningless(Exception):
+    """A start's gradient means nothing; says of what, and by how much."""
+
+
+class Guard:
+    """What one start asks with: its slopes are held against what its values do from evaluation to evaluation.
+
+    Suspected is a slope that is not finite, and one that promises, over the way from an earlier evaluation of the same
+    start, more than `ABSURD` times all that the value has varied by among them (at the first one: a slope of the
+    objective that promises so many times its value across the box). Suspected slopes are no verdict: a sound objective
+    may be flat on one side of a steep wall. So two more points are asked for, `STEPS[0]` of the box to either side of
+    the suspected one, and only if the slopes at all three promise more than `ABSURD` times all variation over that
+    small distance, the gradient means nothing. Slopes of a sound objective, however steep, cannot do so unless it runs
+    up and down through its whole range a hundred times within two thousandths of the box: then nothing that a search
+    does can follow them. Distances count in boxes and changes in what has been seen, so that no unit matters.
+
+    Values are what is limited too, and the objectives of scenarios.
+    """
+
+    def __init__(self, ask: Ask, words: Sequence[str] = (), least: Sequence[float] = ()):
+        """Both for each value, as far as they reach: its name, and what does not count as variation (in its unit)."""
+        self._ask, self._words, self._least = ask, words, least
+        self._points: list[np.ndarray] = []
+        self._values: list[np.ndarray] = []
+        self._right: np.ndarray | None = None
+        self.evaluations = 0
+
+    def __call__(self, points: Float[np.ndarray, "p n"]) -> Evaluated:
+        """What is found at points of the unit box.
+
+        Raises:
+            Meaningless: where the gradient is found to be so.
+        """
+        found = self._asked(points)
+        for k in np.flatnonzero(_ran(found)):
+            self._look(points[k], found.slopes[k])
+        return found
+
+    def best(self, costs: Any) -> Float[np.ndarray, " n"]:
+        """The point with the least cost (no dimension), a function of values in the units of measures."""
+        return min(zip(self._points, self._values, strict=True), key=lambda one: costs(one[1]))[0]
+
+    def _asked(self, points: np.ndarray) -> Evaluated:
+        found = self._ask(points)
+        self.evaluations += len(points)
+        for k in np.flatnonzero(_ran(found)):
+            self._points.append(np.array(points[k]))
+            self._values.append(found.values[k])
+        return found
+
+    def _look(self, x: np.ndarray, slopes: np.ndarray) -> None:
+        """Asks around a point whose slopes are suspect, and judges."""
+        size = _size(slopes)
+        right = np.zeros(len(size)) if self._right is None else self._right
+        suspect = (size > STEEPER * right) & self._suspect(x, slopes)
+        if not suspect.any():
+            return
+        along = _direction(np.nan_to_num(slopes[[np.argmax(suspect)]], posinf=0.0, neginf=0.0))
+        ends = np.clip(x + STEPS[0] * np.concatenate([-along, along]), 0.0, 1.0)
+        beside = self._asked(ends)
+        ran = _ran(beside)
+        if not ran.any():
+            return
+        there = np.concatenate([slopes[None], beside.slopes[ran]])
+        promised, varied = _promised(there, ends[1] - ends[0]).min(axis=0), self._varied()
+        if (wrong := suspect & (promised > ABSURD * varied)).any():
+            value = int(np.argmax(wrong))
+            raise Meaningless(self._said(value, promised[value], varied[value]))
+        self._right = np.where(suspect & np.isfinite(size), size, right)
+
+    def _suspect(self, x: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Which values have slopes that promise too much."""
+        if len(self._points) > 1:
+            ways = x - np.array(self._points)
+            return np.max([_promised(slopes, way) for way in ways], axis=0) > ABSURD * self._varied()
+        size = _size(slopes)
+        size[1:] = np.where(np.isfinite(size[1:]), 0.0, size[1:])
+        return size > ABSURD * np.abs(self._values[0])
+
+    def _varied(self) -> np.ndarray:
+        """What each value has varied by; at least what does not count."""
+        least = np.zeros(len(self._values[0]))
+        least[: len(self._least)] = self._least
+        return np.maximum(np.ptp(self._values, axis=0), np.maximum(SMALL * np.abs(self._values).max(axis=0), least))
+
+    def _said(self, value: int, promised: float, varied: float) -> str:
+        what = self._words[value] if value < len(self._words) else "the objective of a scenario"
+        if not np.isfinite(promised):
+            return f"the slopes of {what} are not finite"
+        if not varied:
+            return f"the slopes of {what} promise a change where there is none"
+        span = f"{2 * STEPS[0]:g} of the box"
+        return f"the slopes of {what} promise {promised / varied:.0e} times all its change, over {span}"
+
+
+def _ran(found: Evaluated) -> np.ndarray:
+    """Where the runs completed with finite values, whatever their slopes."""
+    return np.equal(found.status, Outcome.COMPLETED) & np.isfinite(found.values).all(axis=-1)
+
+
+def _size(slopes: Float[np.ndarray, "values n"]) -> Float[np.ndarray, " values"]:
+    """Their norms, infinite for those that are not finite."""
+    return np.where(np.isfinite(slopes).all(axis=-1), np.linalg.norm(slopes, axis=-1), np.inf)
+
+
+def _promised(slopes: Float[np.ndarray, "*b n"], way: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*b"]:
+    """How far values would change along a way by their slopes; infinite where these are not finite."""
+    change = np.abs(np.where(np.isfinite(slopes), slopes, 0.0) @ way)
+    return np.where(np.isfinite(slopes).all(axis=-1), change, np.inf)

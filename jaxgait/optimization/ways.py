@@ -55,6 +55,9 @@ def way(
 ) -> Runs:
     """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
 
+    All starts go one way, since objectives of gaits and of runs do not compare: with at least one start from which
+    there is a gait (over scenarios: one in each of them) those without fail, and are told so.
+
     Args:
         model: the mechanism.
         space: the box.
@@ -85,10 +88,20 @@ def way(
     if hindered:
         return judged(through)
     gait = judged(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), beside))
-    if wanted == "gait" or gait(np.arange(len(starts)), starts).fine.any():  # not solved for again
+    if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).fine.any():  # not solved for again
         return gait
-    through.name += ", since no periodic gait was found from any start"
+    through.name += f", since {_gaits_missing(found.values, scenarios)}"
     return judged(through)
+
+
+def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Scenarios | None) -> str:
+    """Which gaits are not found, where there is no start with all of them."""
+    none = "no periodic gait was found from any start"
+    if scenarios is None or (missing := scenarios.missing(values)).all():
+        return none
+    often = missing.sum(axis=0)
+    least = f"{scenarios.names[np.argmax(often)]} has none from {often.max()} of {len(values)} starts"
+    return f"from no start a periodic gait was found in every scenario ({least})"
 
 
 def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[str], by_name: bool) -> str:

@@ -3,15 +3,23 @@
 import numpy as np
 import pytest
 
-from jaxgait import product, with_parameters
-from jaxgait.ensembles import grid, zipped
+from jaxgait import ensemble, product, with_parameters
+from jaxgait.ensembles import grid, single_strides, zipped
 from jaxgait.models.bungee import Bungee
+from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.record import walk_record, write_record
+from jaxgait.motion.recording import Recording
 from jaxgait.optimization import optimize
-from jaxgait.optimization.evaluate import Program
+from jaxgait.optimization.evaluate import Evaluated, Program
 from jaxgait.optimization.goals import Goal, at_least
-from jaxgait.optimization.scenarios import Scenarios
+from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.scenarios import Robust, Scenarios
+from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
+from jaxgait.outcome import Outcome
+from tests.motion import walker
 from tests.optimization.oscillator import Oscillator, amplitude
 
 MASSES = {"mass": [60.0, 75.0, 90.0]}
@@ -88,6 +96,69 @@ def test_gaits_are_solved_for_in_every_scenario_and_a_search_is_continued(tmp_pa
     assert again.best == found.best and again.history.equals(found.history)
     with pytest.raises(ValueError, match="checkpoint of another search: limits, scenarios"):
         optimize(Oscillator(), **SWINGS | {"across": {"c": [0.4, 0.8, 1.3]}}, checkpoint=file)
+
+
+ONE_BURSTS = {"c": [-150.0, 0.8]}
+"""With the first damping a swing grows beyond all numbers within one stride, whatever the stiffness."""
+
+
+def test_which_scenario_has_no_gait_is_said():
+    model = Oscillator()
+    space, goal = Space(model, {"k": (0.5, 2.5)}), Goal.of(model, SWINGS["maximize"], SWINGS["subject_to"])
+
+    def by(across, *k):
+        x = (np.array(k)[:, None] - 0.5) / 2.0
+        return way(model, space, goal, "auto", {}, {}, x, Scenarios.of(model, across, "mean", None, 1.0, ["k"]))
+
+    assert by(ONE_BURSTS, 1.0, 1.5).name == (
+        "through the whole run, since from no start a periodic gait was found in every scenario "
+        "(c = -150 has none from 2 of 2 starts); mean of 2 scenarios"
+    )
+    assert "since no periodic gait was found from any start" in by({"c": [-150.0]}, 1.0).name
+
+
+def test_a_start_that_fails_in_one_scenario_is_told_in_which():
+    """The squared distance from c; no run is completed beyond k = 2 c."""
+
+    class Hollows:
+        name = "of hollows"
+
+        def __call__(self, who, x):
+            c, k = scenarios.beside(who)["c"], 0.5 + 2.0 * x[:, 0]
+            values, slopes = -((k - c) ** 2), -4.0 * (k - c)
+            status = np.where(k > 2.0 * c, Outcome.NOT_CONVERGED, Outcome.COMPLETED)
+            return Evaluated(values[:, None], slopes[:, None, None], status, np.full(len(x), np.nan))
+
+        def shapes(self, x):
+            return {"objective": ()}
+
+    model = Oscillator()
+    scenarios = Scenarios.of(model, {"c": [1.5, 0.8]}, "mean", None, 1.0, ["k"])
+    settings = Settings(1.0, scenarios.goal(Goal.of(model, "excursion")), 20, 1e-8, 0.1, 0)
+    search = Search(model, Space(model, {"k": (0.5, 2.5)}), Robust(Hollows(), scenarios), "SLSQP", settings, 1.0, None)
+    found = search.optimum(np.array([[0.1], [0.9]]), False)
+    assert found.best["k"] == pytest.approx(1.15, rel=1e-4)
+    assert found.why_stopped[1].startswith("the run at its start failed: ")
+    assert found.why_stopped[1].endswith(" (c = 0.8: 1 of 2 scenarios have no result)")
+
+
+@pytest.mark.slow
+def test_a_knee_is_tuned_for_the_single_strides_of_a_walk(tmp_path):
+    """The best damper for the worst of a person's strides: what the search says of each is what its walk does."""
+    w = walker.walker(duration=5.0, seed=2)
+    walk = measure([Recording("jo", "jo.trc", w.rate, w.time, markers=w.markers)], mass=walker.MASS)
+    write_record(walk_record(walk, 6), tmp_path / "jo.json")
+    soft = lambda leg: with_parameters(leg, {"ground.steepness": 1e4})
+    leg, steps = single_strides(Prosthesis(), str(tmp_path / "jo.json"), then=soft)
+    over = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
+    request = {"maximize": "rho", "over": over, "across": steps, "robust": "worst", "rtol": 1e-5, "progress": False}
+    found = optimize(leg, **request, starts=[{"damper.k": 2.4e4, "damper.c": 1400.0}], iterations=6)
+    assert found.scenarios.objective.dims == ("stride",) and found.scenarios.sizes["stride"] == steps.size
+    assert "periodic gait" in found.gradient and f"worst of {steps.size} scenarios" in found.gradient
+    assert found.objective == pytest.approx(float(found.scenarios.objective.min()))
+    assert found.objective > found.history.objective.values[0, 0] + 1e-4
+    walks = ensemble(found.model, steps, strides=20, rtol=1e-5, observe=["rho"], progress=False)
+    np.testing.assert_allclose(walks.rho, found.scenarios.objective, atol=2e-4)
 
 
 def test_scenarios_have_names():

@@ -1,5 +1,7 @@
 """Gradients that mean nothing are noticed by what the objective does one step further on; right ones are not."""
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,7 +9,12 @@ import pytest
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.trust import doubt
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.methods import Settings
+from jaxgait.optimization.search import Search
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.trust import Guard, Meaningless, doubt
+from tests.optimization.oscillator import Oscillator
 
 STARTS = np.random.default_rng(0).random((5, 2))
 
@@ -61,6 +68,12 @@ def test_a_rounded_objective_has_no_gradient():
     assert why == "it is zero at 5 starts between which the objective differs"
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_wrong_gradient_over_one_parameter_is_noticed_uphill_and_downhill(sign):
+    evaluate = Given(lambda x: 2.0 + sign * x[0], lambda x: np.array([30.0 * sign]))
+    assert "at 1 of 1 starts" in doubt(evaluate, np.array([[0.5]]))
+
+
 def test_it_counts_by_most_of_the_starts_that_run():
     wrong = lambda x: slope(x) * (1e3 if x[0] > 0.5 else 1.0)
     few, most = np.array([[0.2, 0.2], [0.4, 0.1], [0.7, 0.3]]), np.array([[0.2, 0.2], [0.8, 0.1], [0.7, 0.3]])
@@ -88,3 +101,121 @@ def test_what_the_surroundings_of_the_optimum_say_against_its_slopes_is_said():
     assert "a gradient that means nothing" in steps.gradient and not steps.local.difference <= 0.5
     smooth = optimize(Bungee(), maximize=lambda run: run.model.stiffness, **options)
     assert smooth.gradient == "through the whole run"
+
+
+# --- on the way -------------------------------------------------------------------------------------------------------
+
+TOP = np.array([0.8, 0.3])
+
+
+def hill(x):
+    return 2.0 - np.sum((x - TOP) ** 2)
+
+
+def uphill(x):
+    return -2.0 * (x - TOP)
+
+
+def chaos(x):
+    """Slopes of any size and sign: those of a walk that is irregular beyond the middle of the box."""
+    return 10.0 ** (8.0 + 13.0 * np.abs(np.sin(1e5 * x))) * np.sign(np.sin(3e6 * x))
+
+
+def searched(evaluate, method="SLSQP", fallback="COBYQA", starts=((0.1, 0.9),), limits=()):
+    space = Space(Oscillator(), dict(zip("kc", [(0.0, 1.0)] * len(starts[0]), strict=False)))
+    settings = Settings(1.0, Goal.of(Oscillator(), "power", limits), 60, 1e-8, 0.1, 0)
+    return Search(Oscillator(), space, evaluate, method, settings, 1.0, None, fallback).optimum(np.array(starts), False)
+
+
+def lost_beyond(middle, beyond=chaos):
+    return Given(hill, lambda x: beyond(x) if x[0] > middle else uphill(x))
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B", "trust-constr", "adam"])
+@pytest.mark.parametrize("beyond", [chaos, lambda x: np.full(2, np.nan)])
+def test_where_slopes_become_meaningless_on_the_way_the_start_goes_on_without(method, beyond):
+    found = searched(lost_beyond(0.5, beyond), method)
+    assert found.objective == pytest.approx(2.0, abs=1e-4) and found.local is None and np.isnan(found.ends.slope[0])
+    said = "of a function; it means nothing on the way of 1 of 1 starts, which went on without it, by COBYQA"
+    assert found.gradient == said
+    assert found.why_stopped[0].startswith("the gradient means nothing at evaluation ")
+    assert "; COBYQA went on from its best point: " in found.why_stopped[0]
+
+
+def test_a_method_by_name_stops_there_and_the_other_starts_go_on():
+    found = searched(lost_beyond(0.85), fallback=None, starts=((0.1, 0.9), (0.9, 0.1)))
+    assert "converged" in found.why_stopped[0] and found.objective == pytest.approx(2.0, abs=1e-6)
+    assert found.why_stopped[1].startswith("stopped: the gradient means nothing at evaluation ")
+    assert "promise" in found.why_stopped[1] and "method='auto' goes on without derivatives" in found.why_stopped[1]
+    assert found.gradient == "of a function; it means nothing on the way of 1 of 2 starts, which stopped there"
+
+
+def test_a_limit_whose_slopes_mean_nothing_is_named():
+    class Limited(Given):
+        def __call__(self, who, x):
+            found = super().__call__(who, x)
+            slope = np.array([chaos(at) if at[0] > 0.5 else np.array([1.0, 0.0]) for at in x])
+            values = np.concatenate([found.values, x[:, :1]], axis=1)
+            return found._replace(values=values, slopes=np.stack([found.slopes[:, 0], slope], axis=1))
+
+    found = searched(Limited(hill, uphill), limits=["excursion <= 0.7"])
+    assert "the slopes of excursion <= 0.7 promise" in found.why_stopped[0]
+    assert found.best["k"] == pytest.approx(0.7, abs=1e-3) and found.objective == pytest.approx(1.99, abs=1e-3)
+
+
+def logistic(x):
+    """Mean of the last 50 of 200 iterates of r x (1 - x), r of 2.8 to 4, with its derivative: chaos beyond r = 3.57."""
+    r, at, slope, mean, rate = 2.8 + 1.2 * x[0], 0.4, 0.0, 0.0, 0.0
+    for i in range(200):
+        at, slope = r * at * (1.0 - at), at * (1.0 - at) + r * (1.0 - 2.0 * at) * slope
+        mean, rate = mean + (at / 50.0 if i >= 150 else 0.0), rate + (slope / 50.0 if i >= 150 else 0.0)
+    return mean + x[0], np.array([1.2 * rate + 1.0])
+
+
+def test_chaos_is_noticed_though_its_derivatives_are_exact():
+    found = searched(Given(lambda x: logistic(x)[0], lambda x: logistic(x)[1]), starts=((0.1,),))
+    assert re.search(r"the slopes of the objective promise \de\+[1-5]\d times all its change", found.why_stopped[0])
+    assert found.objective > 1.4  # r = 4 has 1.5
+
+
+def wall(x):
+    far = np.clip((x[0] - 0.6) / 1e-7, -300.0, 300.0)
+    return np.tanh(far) + x[1], np.array([1e7 / np.cosh(far) ** 2, 1.0])
+
+
+def root(x):
+    apart = x[0] - 0.6
+    return np.sqrt(abs(apart)) + x[1], np.array([0.5 * np.sign(apart) / np.sqrt(abs(apart)), 1.0])
+
+
+def barrier(x):
+    return -1e-9 / (x[0] + 1e-12), np.array([1e-9 / (x[0] + 1e-12) ** 2, 0.0])
+
+
+def valley(x):
+    return -1e8 * (x.sum() - 1.0) ** 2 - x[0], -2e8 * (x.sum() - 1.0) * np.ones(2) - [1.0, 0.0]
+
+
+def even(x):
+    return -((x[0] - 0.5) ** 2), np.array([1.0 - 2.0 * x[0], 0.0])
+
+
+@pytest.mark.parametrize("sound", [wall, root, barrier, valley, even])
+def test_steep_and_sound_objectives_are_never_stopped_and_seldom_asked_twice(sound):
+    """From far away, across, and at all distances from where they are steepest, uphill and downhill."""
+    near = 0.6 + np.outer([-1.0, 1.0], 10.0 ** np.arange(-9.0, -0.5)).ravel()
+    points = np.array([[at, y] for at in [*near, 0.0, 1.0, 1e-9, 1e-6, 0.2, 0.8] for y in (0.0, 0.4, 1.0)])
+    points = points[np.random.default_rng(2).permutation(len(points))]
+    evaluate = Given(lambda x: sound(x)[0], lambda x: sound(x)[1])
+    guard = Guard(lambda x: evaluate(np.zeros(len(x)), x))
+    for x in points:
+        guard(x[None])
+    assert guard.evaluations <= len(points) + 2 * 8
+
+
+def test_one_slope_that_is_not_finite_is_a_step_to_be_taken_back():
+    slope = lambda x: np.full(2, np.nan) if np.array_equal(x, TOP) else uphill(x)
+    guard = Guard(lambda x: Given(hill, slope)(np.zeros(len(x)), x))
+    assert not guard(TOP[None]).fine[0] and guard(np.array([[0.2, 0.2]])).fine[0]
+    with pytest.raises(Meaningless, match="the slopes of the objective are not finite"):
+        Guard(lambda x: Given(hill, lambda x: np.full(2, np.nan))(np.zeros(len(x)), x), ["the objective"])(TOP[None])
