@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait import cli
 from jaxgait.design_report import _scenarios
@@ -15,7 +17,9 @@ ROPE = "optimize bungee --minimize peak_rope_force --over stiffness=15:60 --dura
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rope")
-    cli.main([*ROPE.split(), "--subject-to", "clearance>=1", "--json", f"{folder}/b.json", "--report", f"{folder}/r"])
+    options = f"--subject-to clearance>=1 --json {folder}/b.json --report {folder}/r"
+    further = "--front maximize clearance --points 3 --sensitivities"
+    cli.main([*ROPE.split(), *options.split(), *further.split()])
     return folder
 
 
@@ -28,8 +32,36 @@ def test_a_search_under_limits_writes_its_record(done):
 def test_the_report_is_one_page_that_needs_no_other_file(done):
     page = (done / "r" / "report.html").read_text()
     pictures = sorted(path.name for path in (done / "r").glob("*.png"))
-    assert pictures == ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
-    assert page.count("data:image/png;base64,") == 5 and 'src="data' in page and "clearance &gt;= 1" in page
+    search = ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
+    assert pictures == sorted([*search, "front.png", "sensitivities.png"])
+    assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
+
+
+def test_sensitivities_are_on_the_page_in_a_file_and_in_the_record(done):
+    """The peak force of a rope without drag is m g (1 + sqrt(1 + 2 k l / (m g))): stiffness counts as length does."""
+    found = xr.open_dataset(done / "r" / "sensitivities.nc", engine="h5netcdf")
+    assert found.measure.values.tolist() == ["peak_rope_force", "clearance"]
+    assert {"mass", "gravity", "stiffness", "rope_length", "ground"} <= set(found.parameter.values.tolist())
+    np.testing.assert_allclose(found.difference[:, :5], found.change[:, :5], rtol=2e-3, atol=1e-6)
+    assert float(found.change.sel(measure="clearance", parameter="ground")) == pytest.approx(
+        0.01 * float(found.value.sel(parameter="ground"))
+    )
+    page = (done / "r" / "report.html").read_text()
+    assert "Gradient: through the whole run." in page and "Without influence: ground" not in page
+    record = json.loads((done / "b.json").read_text())["sensitivities"]
+    assert record["variables"]["change"]["values"] == found.change.values.tolist()
+    assert record["variables"]["parameter"]["values"][0] == found.parameter.values[0]
+
+
+def test_the_front_is_on_the_page_in_a_file_and_in_the_record(done):
+    found = xr.open_dataset(done / "r" / "front.nc", engine="h5netcdf")
+    record = json.loads((done / "b.json").read_text())
+    assert found.sizes["point"] == 3 and found.attrs["senses"] == "max, min"
+    assert float(found.peak_rope_force.min()) == pytest.approx(record["objective"], rel=1e-6)
+    assert record["front"]["variables"]["clearance"]["values"] == found.clearance.values.tolist()
+    page = (done / "r" / "report.html").read_text()
+    assert "<h2>Trade-off</h2>" in page and f"<td>{float(found.clearance[0]):.6g}</td>" in page
+    assert "take more starts" not in page
 
 
 @pytest.mark.parametrize(
@@ -45,11 +77,21 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
         ("--across mass=60,90 --set mass=70", "mass is given to --set and to --across: fix it or vary it"),
         ("--robust worst", "robust needs scenarios: give across="),
         ("--report /proc/nowhere", "cannot write to /proc/nowhere"),
+        ("--front maximize clearance", "--front needs --report FOLDER"),
+        ("--report {} --front clearance", "--front wants maximize MEASURE or minimize MEASURE, got 'clearance'"),
+        ("--report {} --front minimize clearence", "has no measure 'clearence': did you mean 'clearance'"),
+        ("--report {} --front maximize peak_rope_force", "peak_rope_force is the objective itself"),
+        ("--report {} --front maximize clearance --points 1", "points must be a whole number, at least 2, got 1"),
+        ("--report {} --front maximize clearance --across mass=60,90", "--front is of one scenario"),
+        ("--points 5", "--points are those of a front"),
+        ("--sensitivities massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
+        ("--sensitivities linear_drag --set linear_drag=0", "there is no sensitivity to linear_drag: it is zero"),
+        ("--sensitivities mass --across mass=60,90", "mass: it is varied from scenario to scenario"),
     ],
 )
-def test_bad_requests_are_one_line(options, message, capsys):
+def test_bad_requests_are_one_line(options, message, capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
-        cli.main([*ROPE.split(), *options.split()])
+        cli.main([*ROPE.split(), *options.format(tmp_path).split()])
     assert ended.value.code == 2 and message in capsys.readouterr().err
 
 
