@@ -5,19 +5,20 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import xarray as xr
 
 from jaxgait import checks
 from jaxgait.design_options import POINTS, Further
+from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
-from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.pareto import front
 from jaxgait.optimization.sensitivity import differentiable, sensitivities
+from jaxgait.run import Sampling
 
 __all__ = ["Follows", "Front", "Sensitivities", "caveats", "following", "objective", "surpassed"]
 
@@ -146,7 +147,7 @@ class Front:
             raise ValueError(f"--front {' '.join(said)}: {own} is the objective itself, name another measure")
         if arguments.get("across") is not None:
             raise ValueError("--front is of one scenario: leave out --across, or the front")
-        Goal.of(model, arguments[objective(arguments)[0]], [Limit(said[1], 1.0)])
+        _check_measure(model, arguments, said[1])
         count = POINTS if points is None else checks.count("points", points, least=2)
         if arguments.get("method") in GRADIENT_FREE and importlib.util.find_spec("pymoo") is None:
             raise ValueError('a front without gradients needs pymoo: pip install "jaxgait[pareto]"')
@@ -194,6 +195,15 @@ class Front:
             yield f"  {values} at {design}"
         if surpassed(made, self.arguments, found):
             yield f"  {surpassed(made, self.arguments, found)}"
+
+
+def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:
+    """Whether a second objective is one number of the runs that are asked for."""
+    (measure,) = cast(Measures, observer(model, name)).members
+    if measure.dims:
+        raise ValueError(f"--front: {name} is an array, and a front is of measures of one number")
+    if measure.strides > 1:  # otherwise a periodic gait may do
+        measure.check(Sampling.of(model, *(arguments.get(one) for one in ("strides", "duration", "samples"))))
 
 
 def surpassed(made: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> str:

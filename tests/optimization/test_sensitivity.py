@@ -15,7 +15,8 @@ ROPE = {"minimize": "peak_rope_force", "subject_to": ["clearance >= 0", "clearan
 
 
 def test_of_a_periodic_gait_they_are_those_of_the_closed_form():
-    found = sensitivities(Oscillator(), minimize="power", subject_to="excursion >= 1", rtol=1e-8)
+    same = {"maximize": "power", "subject_to": "excursion <= 1.25", "progress": False}  # as test_search has compiled
+    found = sensitivities(Oscillator(), **same)
     k, c = 1.5, 0.6
     size = 1.0 / np.hypot(k - 1.0, c)
     slopes = -(size**3) * np.array([k - 1.0, c])  # of the amplitude; the power is half its square
