@@ -118,7 +118,7 @@ class Sensitivities:
 def caveats(made: xr.Dataset) -> list[str]:
     """Sentences on where the slopes of sensitivities do not tell what a change by 1 % does."""
     lost, disagree = made.attrs["lost"], made.attrs["disagree"]
-    found = [f"With 1 % of {lost} a run fails, or its gait is not stable."] if lost else []
+    found = [f"1 % more or less of these, and a run fails or its gait is not stable: {lost}."] if lost else []
     return found + ([f"Runs 1 % away differ from the slope by more than half of it: {disagree}."] if disagree else [])
 
 

@@ -10,8 +10,10 @@ import xarray as xr
 
 from jaxgait import cli, following
 from jaxgait.design_report import _scenarios
+from jaxgait.measure import MeasureError
 from jaxgait.optimizing import description
 from jaxgait.outcome import NoResult
+from jaxgait.registry import model
 from tests.optimization.minimax import searched
 
 ROPE = "optimize bungee --minimize peak_rope_force --over stiffness=15:60 --duration 20 --starts 2"
@@ -37,7 +39,7 @@ def done(tmp_path_factory):
     options = f"--subject-to clearance>=1 --json {folder}/b.json --report {folder}/r"
     further = "--front maximize clearance --points 3 --sensitivities"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(following, "front", lambda *model, **request: asked.append(request) or rope_front())
+        patch.setattr(following, "front", lambda *_, **request: asked.append(request) or rope_front())
         cli.main([*ROPE.split(), *options.split(), *further.split()])
     (folder / "asked.txt").write_text(repr(asked[0]))
     return folder
@@ -91,6 +93,11 @@ def test_a_front_begins_at_the_optimum_and_where_the_search_began(done):
     assert asked["subject_to"] == ("clearance>=1",) and asked["over"] == {"stiffness": (15.0, 60.0)}
 
 
+def test_a_second_objective_that_the_runs_do_not_give_is_found_out_first():
+    with pytest.raises(MeasureError, match=r"order .* needs at least 20 strides, the run has 12"):
+        following.Front.of(model("knee"), {"maximize": "rho", "strides": 12}, ["maximize order"], None)
+
+
 def test_a_front_that_is_better_than_the_search_says_so():
     arguments, found = {"minimize": "peak_rope_force"}, searched()
     worse = dataclasses.replace(found, objective=1330.0)
@@ -100,7 +107,7 @@ def test_a_front_that_is_better_than_the_search_says_so():
 
 
 def test_what_a_search_found_is_written_though_what_follows_fails(tmp_path, capsys):
-    def failing(*model, **request):
+    def failing(*_, **request):
         raise NoResult("no point came within the limits")
 
     options = f"--json {tmp_path}/b.json --report {tmp_path}/r --front maximize clearance --iterations 1 --starts 1"
