@@ -162,7 +162,7 @@ class Front:
             searches = 2 * (1 + len(found.ends.evaluations) + self.points)
             runs, how = searches * spent // len(found.ends.evaluations), f"{self.points} points"
         pace = "" if self.arguments.get("checkpoint") else f", {runs * seconds / spent:.0f} s at the pace of the search"
-        return f"front with {self.measure}, {how}: about {runs} runs{pace}"
+        return f"front with {self.measure}, {how}: about {runs} runs, more where some fail{pace}"
 
     def made(self, found: Optimum) -> xr.Dataset:
         """From the optimum and the points where the search began."""

@@ -68,6 +68,8 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
     ax.margins(x=0.08)
     ax.set_xlabel(axis_label("change for 1 %", str(one.measure_unit.values)))
     ax.set_axisbelow(True)
+    ax.locator_params(axis="x", nbins=5)
+    ax.ticklabel_format(axis="x", scilimits=(-2, 4))
     here = f"{one.measure.values}: {float(one.result):.5g} {one.measure_unit.values}".removesuffix(" 1")
     ax.set_title(textwrap.fill(here, _WIDEST), loc="left", fontsize=9)
 
