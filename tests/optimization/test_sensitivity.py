@@ -15,8 +15,7 @@ ROPE = {"minimize": "peak_rope_force", "subject_to": ["clearance >= 0", "clearan
 
 
 def test_of_a_periodic_gait_they_are_those_of_the_closed_form():
-    same = {"maximize": "power", "subject_to": "excursion <= 1.25", "progress": False}  # as test_search has compiled
-    found = sensitivities(Oscillator(), **same)
+    found = sensitivities(Oscillator(), maximize="power", subject_to="excursion <= 1.25")  # as test_search compiles
     k, c = 1.5, 0.6
     size = 1.0 / np.hypot(k - 1.0, c)
     slopes = -(size**3) * np.array([k - 1.0, c])  # of the amplitude; the power is half its square
@@ -118,6 +117,8 @@ def test_a_design_whose_run_fails_has_none(of):
         of([[1.0], [1.0]], by=["mass"], edge=0.0)
 
 
-def test_one_objective_is_given(of):
+def test_one_objective_is_given_and_no_progress(of):
+    with pytest.raises(ValueError, match="takes no progress"):
+        of([[1.0], [1.0]], progress=False)
     with pytest.raises(TypeError, match="give either maximize or minimize"):
         of([[1.0], [1.0]], maximize="clearance")
