@@ -24,7 +24,7 @@ __all__ = ["Follows", "Front", "Sensitivities", "caveats", "following", "objecti
 
 SHOWN = 8
 """Parameters whose sensitivities are printed; files and the report have all."""
-EVOLVED = {"population": 24, "generations": 12}
+EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
 """Of NSGA-II, which traces the front where the search had no gradient."""
 BETTER = 1e-4
 """From which gain, relative to the objective, the end of a front is said to be better than the search's optimum."""
