@@ -44,6 +44,7 @@ from jaxgait.console import (
     usage,
     write_json,
 )
+from jaxgait.design_options import Further
 
 PROGRAM = "jaxgait"
 Positional = tyro.conf.Positional
@@ -211,7 +212,7 @@ class Scan(Found, Steps, Span, Mechanism):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimize(Found, Steps, Span, Mechanism):
+class Optimize(Further, Found, Steps, Span, Mechanism):
     """Tune parameters by gradient, so that a measure becomes largest or smallest, within limits.
 
     What is not given is what the model brings for such a search, if it brings one.
@@ -244,8 +245,6 @@ class Optimize(Found, Steps, Span, Mechanism):
     """Steps of the search at most."""
     checkpoint: pathlib.Path | None = None
     """File to which every evaluation is added; the same command continues from there."""
-    report: pathlib.Path | None = None
-    """Folder for a report: pictures, and one page (report.html) that holds them all."""
 
     def __call__(self) -> int:
         """Runs it."""
@@ -261,7 +260,7 @@ class Optimize(Found, Steps, Span, Mechanism):
         typed.apart(self.set, self.initial, self.across, "--across")
         wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
         wanted |= {"across": across, "robust": self.robust}
-        return optimizing.optimized(search, wanted | effort, self.json, self.report)
+        return optimizing.optimized(search, wanted | effort, self.json, self)
 
 
 @dataclasses.dataclass(frozen=True)

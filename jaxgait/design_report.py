@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
 
+from jaxgait.following import caveats, surpassed
 from jaxgait.model import Model
 from jaxgait.optimization.basins import described
 from jaxgait.optimization.goals import Goal
@@ -19,8 +21,8 @@ from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
 from jaxgait.parameters import get_parameter, parameter_info
-from jaxgait.plot import designs
-from jaxgait.plot.style import save
+from jaxgait.plot import designs, fronts, sensitivities
+from jaxgait.plot.style import axis_label, save
 from jaxgait.report import machine
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
@@ -37,15 +39,21 @@ _HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{ti
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
 img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
-border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child {{ text-align: left }}
+border-bottom: 1px solid #ddd; text-align: right }}
+td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left }}
 </style></head><body>
 """
 
 
 def write(
-    folder: pathlib.Path, model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str] = ()
+    folder: pathlib.Path,
+    model: Model,
+    arguments: Mapping[str, Any],
+    found: Optimum,
+    shown: Sequence[str] = (),
+    beside: Mapping[str, xr.Dataset] | None = None,
 ) -> pathlib.Path:
-    """Writes the pictures as PNG files and the page `report.html` into a folder.
+    """Writes the pictures as PNG files and the page `report.html` into a folder, and NAME.nc for what is beside it.
 
     Args:
         folder: is made if it does not exist.
@@ -53,6 +61,7 @@ def write(
         arguments: of `jaxgait.optimize`.
         found: its result.
         shown: outputs to draw before and after; the first two scalar states if none.
+        beside: "front", of `jaxgait.optimization.front`, and "sensitivities", of that function, as far as there are.
 
     Returns:
         The path of the page.
@@ -67,9 +76,13 @@ def write(
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
     folder.mkdir(parents=True, exist_ok=True)
-    figures = [_figure(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
+    parts = [_figure(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
+    for name, data in (beside or {}).items():
+        data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
+        title, figure, caption, rows = _BESIDE[name](data, arguments, found)
+        parts += [f"<h2>{title}</h2>", _figure(save(figure, folder / f"{name}.png"), caption), rows]
     page = folder / "report.html"
-    page.write_text(_page(model, arguments, found, figures))
+    page.write_text(_page(model, arguments, found, parts))
     return page
 
 
@@ -181,6 +194,49 @@ def _scenarios(found: Optimum) -> str:
     head = ["scenario", *(column.attrs["long_name"] for column in columns), found.scenarios.weight.attrs["long_name"]]
     rows = [list(row) for row in zip(found.scenarios.scenario.values.ravel(), *texts, counts, strict=True)]
     return "<h2>Scenarios</h2>" + _table(head, rows)
+
+
+def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
+    """Title, picture with its caption, and table of what 1 % of each parameter changes."""
+    caption = f"What 1 % more of each parameter changes, by its slope. Gradient: {data.attrs['gradient']}."
+    caption = " ".join([caption, *caveats(data)])
+    if data.attrs["left_out"]:
+        caption += f" Left out: {data.attrs['left_out']}."
+    still = [str(name) for name in data.parameter.values if not data.change.sel(parameter=name).any()]
+    if still:
+        caption += f" Without influence: {', '.join(still)}."
+    head = list(map(axis_label, data.measure.values.tolist(), data.measure_unit.values.tolist()))
+    rows = []
+    for name in data.parameter.values:
+        if name not in still:
+            one = data.sel(parameter=name)
+            row = [str(name), f"{float(one.value):.6g}", str(one.parameter_unit.values)]
+            rows.append([*row, *(f"{x:+.3g}" for x in one.change.values), parameter_info(found.model, name).doc])
+    figure = sensitivities.tornado(data, searched=list(found.best))
+    return "Sensitivities", figure, caption, _table(["parameter", "value", "unit", *head, "meaning"], rows)
+
+
+def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
+    """Title, picture with its caption, and table of a front."""
+    names = [name for key in ("objectives", "parameters") for name in data.attrs[key].split(", ")]
+    caption = f"The best compromises, of which none is better than another in both: {data.sizes['point']} points from "
+    caption += f"{data.sizes['evaluation']} runs. Method: {data.attrs['method']}. Gradient: {data.attrs['gradient']}."
+    more = surpassed(data, arguments, found)
+    caption += f" Note that {more}." if more else ""
+    if "rate" in data:
+        names += ["rate"]
+        caption += f" Rate: {data.rate.attrs['long_name']}; a dash where there is none."
+    text = lambda x: f"{x:.6g}" if np.isfinite(x) else "–"
+    rows = [[text(x) for x in row] for row in zip(*(data[name].values for name in names), strict=True)]
+    return (
+        "Trade-off",
+        fronts.trade_offs(data),
+        caption,
+        _table([axis_label(name, data[name].attrs["units"]) for name in names], rows),
+    )
+
+
+_BESIDE = {"sensitivities": _sensitivities, "front": _front}
 
 
 def _starts(found: Optimum) -> str:

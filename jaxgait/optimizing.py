@@ -1,8 +1,12 @@
-"""What `jaxgait optimize` does: a search from what is given and what the model brings, its result as text and files."""
+"""What `jaxgait optimize` does: a search from what is given and what the model brings, its result as text and files.
+
+A front and sensitivities follow the search, if they are asked for; what they need is looked at before it.
+"""
 
 from __future__ import annotations
 
 import pathlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,11 +17,14 @@ from jaxgait import arguments as typed
 from jaxgait import registry
 from jaxgait.commands import mechanism
 from jaxgait.console import DONE, note, write_json
+from jaxgait.design_options import Further
+from jaxgait.following import following
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import described
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
+from jaxgait.records import dataset_record
 
 
 class Search(NamedTuple):
@@ -71,23 +78,38 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
 
 
 def optimized(
-    wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None, report: pathlib.Path | None = None
+    wanted: Search, effort: Mapping[str, Any], json: pathlib.Path | None, further: Further | None = None
 ) -> int:
-    """A search: what it found is shown, and written if there are a file and a folder for it."""
+    """A search and what follows it: what was found is shown, and written if there are a file and a folder for it.
+
+    If something goes wrong after the search, what is there by then is written all the same.
+
+    Raises:
+        ValueError: if something that is to follow is not possible; nothing has run then.
+    """
     from jaxgait.optimization import optimize
 
-    if report is not None:
-        typed.folder_to_write(report)
+    further = Further() if further is None else further
     arguments = {**wanted.arguments, **effort}
+    follows = following(wanted.model, arguments, further)
+    if further.report is not None:
+        typed.folder_to_write(further.report)
     note(f"searching {', '.join(arguments['over'])} of {type(wanted.model).__name__}")
+    begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
-    print("\n".join(description(found)))
-    write_json(json, found.as_dict())
-    if report is not None:
-        from jaxgait.design_report import write
+    seconds, beside = time.perf_counter() - begin, dict[str, xr.Dataset]()
+    print("\n".join(description(found)), flush=True)
+    try:
+        for name, one in follows.items():
+            print(one.announced(found, seconds), flush=True)
+            beside[name] = one.made(found)
+            print("\n".join(one.told(beside[name], found)), flush=True)
+    finally:
+        write_json(json, found.as_dict() | {name: dataset_record(data) for name, data in beside.items()})
+        if further.report is not None:
+            from jaxgait.design_report import write
 
-        page = write(report, wanted.model, arguments, found, wanted.show)
-        print(f"wrote {page}")
+            print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, beside)}")
     return DONE
 
 

@@ -56,6 +56,22 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
     }
 
 
+def dataset_record(data: xr.Dataset) -> dict[str, Any]:
+    """All of a small labelled result.
+
+    Args:
+        data: any.
+
+    Returns:
+        `attributes`, and `variables` by name (coordinates among them) with unit, long name, dimensions and values.
+    """
+    columns = {str(name): x for name, x in data.variables.items()}
+    return {
+        "attributes": _attributes(data),
+        "variables": {name: {**_labels(x), "dims": list(x.dims), "values": x.values} for name, x in columns.items()},
+    }
+
+
 def model_record(model: Model) -> dict[str, Any]:
     """What a model has: parameters, presets, initial state, outputs, measures, with units.
 
@@ -79,7 +95,7 @@ def _attributes(data: xr.Dataset) -> dict[str, Any]:
     return {k: json.loads(x) if isinstance(x, str) and x.startswith("{") else x for k, x in data.attrs.items()}
 
 
-def _labels(data: xr.DataArray) -> dict[str, str]:
+def _labels(data: xr.DataArray | xr.Variable) -> dict[str, str]:
     return {"unit": data.attrs.get("units", ""), "long_name": data.attrs.get("long_name", "")}
 
 

@@ -17,7 +17,7 @@ import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
-LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit"}
+LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities"}
 """Examples that compile for some seconds: slow tests."""
 FLOOR = 105
 """Examples there are; raise it, never lower it."""

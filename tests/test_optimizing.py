@@ -1,21 +1,47 @@
 """`jaxgait optimize`: limits, what it prints, its report."""
 
+import ast
+import dataclasses
 import json
 
+import numpy as np
 import pytest
+import xarray as xr
 
-from jaxgait import cli
+from jaxgait import cli, following
 from jaxgait.design_report import _scenarios
+from jaxgait.measure import MeasureError
 from jaxgait.optimizing import description
+from jaxgait.outcome import NoResult
+from jaxgait.registry import model
 from tests.optimization.minimax import searched
 
 ROPE = "optimize bungee --minimize peak_rope_force --over stiffness=15:60 --duration 20 --starts 2"
 
 
+def rope_front():
+    """A front as `jaxgait.optimization.front` returns it, of one parameter."""
+    column = lambda dim, values, unit: (dim, np.array(values), {"units": unit, "long_name": "what it is"})
+    data = {
+        "stiffness": column("point", [60.0, 40.0, 27.1], "N/m"),
+        "rate": column("point", [np.nan, 20.7, 12.6], "N/m"),
+    }
+    data |= {"clearance": column("point", [20.97, 12.23, 1.0], "m"), "tried.status": column("evaluation", [0] * 9, "1")}
+    data["peak_rope_force"] = column("point", [1741.5, 1509.1, 1327.957080], "N")
+    attrs = {"objectives": "clearance, peak_rope_force", "senses": "max, min", "parameters": "stiffness"}
+    return xr.Dataset(data, attrs=attrs | {"method": "gradient", "gradient": "through the whole run"})
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rope")
-    cli.main([*ROPE.split(), "--subject-to", "clearance>=1", "--json", f"{folder}/b.json", "--report", f"{folder}/r"])
+    """A search with all that can follow; of the front, which the slow tests trace, only what was asked for."""
+    folder, asked = tmp_path_factory.mktemp("rope"), []
+    options = f"--subject-to clearance>=1 --json {folder}/b.json --report {folder}/r"
+    further = "--front maximize clearance --points 3 --sensitivities"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(following, "front", lambda *_, **request: asked.append(request) or rope_front())
+        cli.main([*ROPE.split(), *options.split(), *further.split()])
+    (folder / "asked.txt").write_text(repr(asked[0]))
     return folder
 
 
@@ -28,9 +54,84 @@ def test_a_search_under_limits_writes_its_record(done):
 def test_the_report_is_one_page_that_needs_no_other_file(done):
     page = (done / "r" / "report.html").read_text()
     pictures = sorted(path.name for path in (done / "r").glob("*.png"))
-    assert pictures == ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
-    assert page.count("data:image/png;base64,") == 5 and 'src="data' in page and "clearance &gt;= 1" in page
+    search = ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
+    assert pictures == sorted([*search, "front.png", "sensitivities.png"])
+    assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
     assert "<li>basin 0: 2 starts, objective" in page and "<th>basin</th>" in page
+
+
+def test_sensitivities_are_on_the_page_in_a_file_and_in_the_record(done):
+    found = xr.open_dataset(done / "r" / "sensitivities.nc", engine="h5netcdf")
+    assert found.measure.values.tolist() == ["peak_rope_force", "clearance"]
+    assert {"mass", "gravity", "stiffness", "rope_length", "ground"} <= set(found.parameter.values.tolist())
+    largest = np.abs(found.change).max("parameter")  # differences over 1 % bend a little
+    assert float((np.abs(found.difference - found.change)[:, :5] / largest).max()) < 1e-3
+    assert float(found.change.sel(measure="clearance", parameter="ground")) == pytest.approx(
+        0.01 * float(found.value.sel(parameter="ground"))
+    )
+    page = (done / "r" / "report.html").read_text()
+    assert "Gradient: through the whole run." in page and "Without influence: ground" not in page
+    record = json.loads((done / "b.json").read_text())["sensitivities"]
+    assert record["variables"]["change"]["values"] == found.change.values.tolist()
+    assert record["variables"]["parameter"]["values"][0] == found.parameter.values[0]
+
+
+def test_the_front_is_on_the_page_in_a_file_and_in_the_record(done):
+    found = xr.open_dataset(done / "r" / "front.nc", engine="h5netcdf")
+    record = json.loads((done / "b.json").read_text())["front"]
+    assert record["variables"]["clearance"]["values"] == found.clearance.values.tolist()
+    assert record["variables"]["rate"]["values"][0] is None and record["attributes"] == found.attrs
+    page = (done / "r" / "report.html").read_text()
+    assert "<h2>Trade-off</h2>" in page and "<th>peak_rope_force (N)</th>" in page and "take more starts" not in page
+    assert "<td>20.97</td><td>1741.5</td><td>60</td><td>–</td>" in page and "3 points from 9 runs" in page
+
+
+def test_a_front_begins_at_the_optimum_and_where_the_search_began(done):
+    asked, record = ast.literal_eval((done / "asked.txt").read_text()), json.loads((done / "b.json").read_text())
+    starts = [record["best"], *({"stiffness": x} for x in record["start"]["stiffness"])]
+    assert asked["starts"] == starts and asked["points"] == 3 and asked["duration"] == 20.0
+    assert asked["minimize"] == ["peak_rope_force"] and asked["maximize"] == ["clearance"]
+    assert asked["subject_to"] == ("clearance>=1",) and asked["over"] == {"stiffness": (15.0, 60.0)}
+
+
+def test_a_second_objective_that_the_runs_do_not_give_is_found_out_first():
+    with pytest.raises(MeasureError, match=r"order .* needs at least 20 strides, the run has 12"):
+        following.Front.of(model("knee"), {"maximize": "rho", "strides": 12}, ["maximize order"], None)
+
+
+def test_a_front_that_is_better_than_the_search_says_so():
+    arguments, found = {"minimize": "peak_rope_force"}, searched()
+    worse = dataclasses.replace(found, objective=1330.0)
+    assert "reaches 1327.96 where the search ended at 1330" in following.surpassed(rope_front(), arguments, worse)
+    assert not following.surpassed(rope_front(), arguments, dataclasses.replace(found, objective=1327.957))
+    assert not following.surpassed(rope_front(), {"maximize": "clearance"}, dataclasses.replace(found, objective=21.0))
+
+
+def test_what_a_search_found_is_written_though_what_follows_fails(tmp_path, capsys):
+    def failing(*_, **request):
+        raise NoResult("no point came within the limits")
+
+    options = f"--json {tmp_path}/b.json --report {tmp_path}/r --front maximize clearance --iterations 1 --starts 1"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(following, "front", failing)
+        cli.main([*ROPE.replace(" --starts 2", "").split(), *options.split(), "--subject-to", "clearance>=1"])
+    assert ended.value.code == 1 and "no point came within the limits" in capsys.readouterr().err
+    assert "best" in json.loads((tmp_path / "b.json").read_text()) and (tmp_path / "r" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys):
+    options = f"--subject-to clearance>=1 --front maximize clearance --points 3 --report {tmp_path}"
+    cli.main([*ROPE.split(), *options.split()])
+    found = xr.open_dataset(tmp_path / "front.nc", engine="h5netcdf")
+    assert found.sizes["point"] == 3 and found.attrs["senses"] == "max, min"
+    assert float(found.peak_rope_force.min()) == pytest.approx(1327.95708, rel=1e-6)
+    said = capsys.readouterr().out
+    assert (
+        "front with clearance, 3 points: about 108 runs, more where some fail" in said
+        and "take more starts" not in said
+    )
+    assert "clearance=1 m, peak_rope_force=1327.96 N at stiffness=27.1012 N/m" in said
 
 
 @pytest.mark.parametrize(
@@ -46,11 +147,21 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
         ("--across mass=60,90 --set mass=70", "mass is given to --set and to --across: fix it or vary it"),
         ("--robust worst", "robust needs scenarios: give across="),
         ("--report /proc/nowhere", "cannot write to /proc/nowhere"),
+        ("--front maximize clearance", "--front needs --report FOLDER"),
+        ("--report {} --front clearance", "--front wants maximize MEASURE or minimize MEASURE, got 'clearance'"),
+        ("--report {} --front minimize clearence", "has no measure 'clearence': did you mean 'clearance'"),
+        ("--report {} --front maximize peak_rope_force", "peak_rope_force is the objective itself"),
+        ("--report {} --front maximize clearance --points 1", "points must be a whole number, at least 2, got 1"),
+        ("--report {} --front maximize clearance --across mass=60,90", "--front is of one scenario"),
+        ("--points 5", "--points are those of a front"),
+        ("--sensitivities massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
+        ("--sensitivities linear_drag --set linear_drag=0", "there is no sensitivity to linear_drag: it is zero"),
+        ("--sensitivities mass --across mass=60,90", "mass: it is varied from scenario to scenario"),
     ],
 )
-def test_bad_requests_are_one_line(options, message, capsys):
+def test_bad_requests_are_one_line(options, message, capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
-        cli.main([*ROPE.split(), *options.split()])
+        cli.main([*ROPE.split(), *options.format(tmp_path).split()])
     assert ended.value.code == 2 and message in capsys.readouterr().err
 
 

@@ -14,16 +14,14 @@ import pathlib
 import sys
 import time
 
-import matplotlib.pyplot as plt
-import numpy as np
 import tyro
 import xarray as xr
-from matplotlib.figure import Figure
 
 from jaxgait.analysis.sensitivity import sensitivity
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import get_parameter, with_parameters
-from jaxgait.plot.style import BLUE, GREY, ORANGE, save, style
+from jaxgait.plot.sensitivities import shares
+from jaxgait.plot.style import save
 
 RANGES = {
     "damper.k": 0.1,
@@ -52,27 +50,6 @@ def table(rows: int) -> xr.Dataset:
     return sensitivity(leg, over, MEASURES, rows=rows, strides=STRIDES, rtol=RTOL, retry=False, progress=False)
 
 
-def picture(found: xr.Dataset) -> Figure:
-    """First-order and total indices with their intervals, and what the slopes alone would say."""
-    names = [str(name) for name in found.parameter.values]
-    at = np.arange(len(names))
-    with style():
-        figure, axes = plt.subplots(1, len(MEASURES), figsize=(9.0, 3.8), sharey=True, layout="constrained")
-        for ax, name in zip(axes, MEASURES, strict=True):
-            one = found.sel(measure=name)
-            for shift, kind, colour, text in ((0.15, "first", BLUE, "first order"), (-0.15, "total", ORANGE, "total")):
-                low, high = one[f"{kind}_interval"].values.T
-                ax.hlines(at + shift, low, high, color=colour, lw=2)
-                ax.plot(one[kind], at + shift, "o", color=colour, label=text)
-            ax.plot(one["linear"], at, "x", color=GREY, label="from slopes at the centre")
-            ax.set(title=name.replace("_", " "), xlabel="share of the variance")
-            ax.axvline(0.0, color=GREY, lw=0.8)
-        axes[0].set_yticks(at, names)
-        axes[0].invert_yaxis()
-        figure.legend(*axes[-1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return figure
-
-
 def rows_of(found: xr.Dataset) -> str:
     """The table in Markdown."""
     lines = ["| measure | parameter | first | total | from slopes |", "|---|---|---|---|---|"]
@@ -96,7 +73,7 @@ def main(out: pathlib.Path, rows: int = 256) -> None:
     found = table(rows)
     took = time.perf_counter() - begin
     out.mkdir(parents=True, exist_ok=True)
-    save(picture(found), out / "sensitivity.png")
+    save(shares(found), out / "sensitivity.png")
     each = zip(MEASURES, found["mean"].values, found["deviation"].values, found["rows"].values, strict=True)
     spread = "; ".join(f"{name} {mean:.4g} +- {sd:.2g} ({n} rows)" for name, mean, sd, n in each)
     walks = f"{found.attrs['members']} walks of {STRIDES} strides in {took:.0f} s"

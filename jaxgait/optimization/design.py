@@ -129,14 +129,11 @@ def optimize(
         taken = [*over, *(() if across is None else as_members(across).values)]
         return through_stages(stage, as_model(model), continue_in, taken, starts, checkpoint)
     space = Space(as_model(model), over)
-    if (maximize is None) == (minimize is None):
-        raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
-    objective, sign = (maximize, 1.0) if minimize is None else (minimize, -1.0)
-    _check_objective("maximize" if minimize is None else "minimize", objective)
+    objective, sign = one_objective(maximize, minimize)
     check_search(iterations, learning_rate, tolerance, stability, seed)
     check_run("optimize", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
-    goal = Goal.of(model, cast(Objective, objective), several(subject_to))
+    goal = Goal.of(model, objective, several(subject_to))
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
@@ -169,9 +166,18 @@ def _method(method: str, goal: Goal, worst: bool) -> str:
     return chosen
 
 
-def _check_objective(goal: str, objective: Any) -> None:
+def one_objective(maximize: Any, minimize: Any) -> tuple[Objective, float]:
+    """The objective of the two that was given, and 1 for one to be made large, -1 for one to be made small (no unit).
+
+    Raises:
+        TypeError: for none or both of them, and for anything but a measure, its name, or a function.
+    """
+    if (maximize is None) == (minimize is None):
+        raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
+    name, objective, sign = ("maximize", maximize, 1.0) if minimize is None else ("minimize", minimize, -1.0)
     if not (callable(objective) or isinstance(objective, str | Measure)):
-        raise TypeError(f"{goal} must be a measure, its name, or a function of a run, got {objective!r}")
+        raise TypeError(f"{name} must be a measure, its name, or a function of a run, got {objective!r}")
+    return cast(Objective, objective), sign
 
 
 def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability: Any, seed: Any) -> None:

@@ -41,7 +41,8 @@ METHODS = ("gradient", "NSGA-II")
 BALANCED = 0.1
 """Slopes left, in spans of the front per box, beyond which a point lies at an edge of failing runs: it has no rate."""
 BESIDE = 1e-6
-"""How much better in every objective, in spans of the front, another point must be to stand for it."""
+"""How much better in every objective, in spans of the front, another point must be to stand for it; points that are
+nearer to each other are one."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
 
 
@@ -253,6 +254,7 @@ def _labelled(
     if not on_front:
         raise NoResult(_nothing(goal, len(signs), record.rows))
     on_front.sort(key=lambda row: -signs[0] * row.found.values[0])
+    on_front = _apart(on_front, len(signs))
     data = _columns(model, space, goal, len(signs), on_front, "", "point")
     if method == "gradient":
         data |= _exactness(goal, _names(goal, 2, space), signs, on_front)
@@ -274,6 +276,16 @@ def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Tried]) -> list[Tried]:
     allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
     losses = np.array([-signs * row.found.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
     return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
+
+
+def _apart(rows: Sequence[Tried], objectives: int) -> list[Tried]:
+    """Without those that are one with another but for rounding, in every objective."""
+    values, kept = np.array([row.found.values[:objectives] for row in rows]), list[int]()
+    span = np.maximum(np.ptp(values, axis=0), 1e-300)
+    for i, one in enumerate(values):
+        if not (np.abs(values[kept] - one) <= BESIDE * span).all(axis=1).any():
+            kept.append(i)
+    return [rows[i] for i in kept]
 
 
 def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Tried], tried: Sequence[Tried]) -> list[Tried]:

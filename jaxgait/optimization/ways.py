@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Differences, Evaluated, Runs, Transient, nothing_beside
+from jaxgait.optimization.evaluate import STEP, Differences, Evaluated, Runs, Transient, nothing_beside
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
@@ -52,6 +52,7 @@ def way(
     fixed: Mapping[str, Any],
     starts: Float[np.ndarray, "starts n"],
     scenarios: Scenarios | None = None,
+    step: float = STEP,
 ) -> Runs:
     """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
 
@@ -67,6 +68,7 @@ def way(
         fixed: components of the initial state by name.
         starts: where the searches begin: whether there is a gait is found out there.
         scenarios: what every point is judged in; None: once, as the model is.
+        step: of central differences, as a fraction of the box (no dimension).
 
     Raises:
         ValueError: for an unknown way, and for a gait where there can be none.
@@ -77,7 +79,7 @@ def way(
         return judged(Values(Differences(model, space, goal, run, fixed, beside)))
     checks.one_of("gradient", wanted, _WAYS)
     if wanted == "differences":
-        return judged(Differences(model, space, goal, run, fixed, beside))
+        return judged(Differences(model, space, goal, run, fixed, beside, step))
     through = Transient(model, space, goal, run, fixed, beside)
     if wanted == "run":
         return judged(through)

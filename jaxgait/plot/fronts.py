@@ -20,6 +20,8 @@ __all__ = ["trade_offs"]
 
 _WIDEST = 36
 """Letters in a line of a label that stands upright."""
+_COLUMNS = 3
+"""Most panels side by side."""
 _MARKS = ("o", "D", "^", "s", "v", "P")
 
 
@@ -39,9 +41,15 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
     (x, y, *others), parameters = _common(named)
     shown, n = [*others, *parameters], len(others) + len(parameters)
     with style():
-        figure, axes = plt.subplots(1, n, figsize=(4.6 * n + 0.4, 3.8), squeeze=False, sharex=True, sharey=True)
-        for ax, colour in zip(axes[0], shown, strict=True):
+        columns = min(n, _COLUMNS)
+        rows = -(-n // columns)
+        size = (4.6 * columns + 0.4, 3.8 * rows)
+        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True)
+        for ax in axes.flat[n:]:
+            ax.set_visible(False)
+        for ax, colour in zip(axes.flat, shown, strict=False):
             _panel(figure, ax, named, x, y, colour)
+            ax.tick_params(labelbottom=True)
         axes[0, 0].legend()
     return figure
 

@@ -1,0 +1,230 @@
+"""What one percent of each parameter changes at a design: exact slopes of the objective and of what is limited.
+
+The question after a search: on which of the numbers that were taken as given does the result rest? Slopes answer it
+near the design; over whole ranges, with all interactions, `jaxgait.analysis.sensitivity` does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from jaxgait.ensembles.members import INITIAL, Members, as_members
+from jaxgait.model import Model, as_model
+from jaxgait.optimization.design import check_run, one_objective, several
+from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.scenarios import Scenarios
+from jaxgait.optimization.space import Space
+from jaxgait.optimization.trust import DISAGREES
+from jaxgait.optimization.ways import way
+from jaxgait.outcome import NoResult, Outcome, sentence
+from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters
+from jaxgait.plausible import ImplausibleValue
+
+__all__ = ["differentiable", "sensitivities"]
+
+SHARE = 0.01
+"""The change of a parameter that is asked for, relative to its value; the box reaches as far on either side."""
+STEP = 0.05
+"""Step of central differences, where they are the way, as a fraction of the box: 0.1 % of a parameter."""
+SMALL = 0.05
+"""Disagreements of slopes and runs below this, relative to the largest change of the objective, count as none."""
+CHECKED = 5
+"""Parameters, those that matter most to the objective, whose slopes are held against runs on either side."""
+
+
+def sensitivities(
+    model: Model,
+    *,
+    maximize: Objective | None = None,
+    minimize: Objective | None = None,
+    by: Sequence[str] | None = None,
+    subject_to: Sequence[Limit | str] | Limit | str = (),
+    across: Members | Mapping[str, Any] | None = None,
+    robust: str | None = None,
+    weights: Sequence[float] | Float[np.ndarray, " scenarios"] | None = None,
+    gradient: str = "auto",
+    initial: Mapping[str, Any] | None = None,
+    **run: Any,
+) -> xr.Dataset:
+    """How objective and limited measures of a design change when a parameter rises by 1 %, from exact slopes.
+
+        sensitivities(found.model, maximize="rho", subject_to=["peak_flexion >= 60"])
+
+    Args:
+        model: the design: the mechanism with the parameters at which to differentiate.
+        maximize: the objective, as for `jaxgait.optimize`.
+        minimize: the same, instead of `maximize`.
+        by: parameters by dotted name; None: all single numbers that are not zero (of zero there is no 1 %).
+        subject_to: limits, of which the measures count and not the values.
+        across: scenarios in which the design is judged, as for `jaxgait.optimize`.
+        robust: what the objective is over them; of "worst" the slope is that of the scenario which is the worst here.
+        weights: of their mean.
+        gradient: as for `jaxgait.optimize`; "differences" are central ones over 0.1 % of each parameter.
+        initial: components of the initial state that differ from the model's own, by name.
+        run: what `jaxgait.ensemble` takes: strides, duration, rtol, ...
+
+    Returns:
+        Over `measure` (the objective, then what is limited) and `parameter` (what matters most to the objective first):
+        `change`, when the parameter rises by 1 % of its size, in the measure's unit; `slope` in the measure's unit per
+        unit of the parameter; and for the first five parameters `difference`, half the change from 1 % less to 1 % more
+        by runs, in the measure's unit (NaN where one fails). With `result`, the measures here, and `value`, the
+        parameters; units beside both. The attributes say which gradient was taken, what was `left_out`, with which of
+        those five a run 1 % away fails or is on a gait that is not stable (`lost`), and of which the runs and the slope
+        of the objective `disagree` by more than half.
+
+    Raises:
+        ParameterError: for a parameter that is unknown, an array, zero, or varies from scenario to scenario.
+        TypeError: for anything but a model, and none or two objectives.
+        ValueError: for a gradient that the model does not have, and options that ensembles do not take.
+        jaxgait.outcome.NoResult: if the run of the design fails.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization import sensitivities
+        >>> found = sensitivities(Bungee(), minimize="peak_rope_force", by=["mass", "stiffness"], duration=10.0)
+        >>> found.change.sel(measure="peak_rope_force").round(1).to_series().to_dict()  # N for 1 %
+        {'mass': 11.6, 'stiffness': 3.6}
+    """
+    objective, sign = one_objective(maximize, minimize)
+    check_run("sensitivities", run)
+    if "progress" in run:  # which is of ensembles, and would keep a gait from being solved for
+        raise ValueError("sensitivities takes no progress: it asks for two batches of runs")
+    varied = [] if across is None else list(as_members(across).values)
+    names, left_out = differentiable(as_model(model), by, varied)
+    goal = _distinct(Goal.of(model, objective, several(subject_to)))
+    fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
+    scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
+    space = _near(model, names)
+    x = np.full((1, len(names)), 0.5)
+    evaluate = way(model, space, goal, gradient, run, fixed, x, scenarios, step=STEP)
+    goal = goal.sized(evaluate.shapes(x)).flat()
+    found = evaluate(np.zeros(1, int), x)
+    if found.status[0] != Outcome.COMPLETED:
+        raise NoResult(f"the run of the design failed: {sentence(model, int(found.status[0]))}")
+    labels, units = _labels(goal, scenarios)
+    values, change = found.values[0, : len(labels)], 0.5 * found.slopes[0, : len(labels)]
+    order = np.argsort(-np.nan_to_num(np.abs(change[0]), nan=-1.0), kind="stable")
+    looked = order[: 0 if gradient == "differences" else CHECKED]
+    difference, lost = _checked(evaluate, space, looked, len(labels))
+    data = _dataset(space, (labels, units), values, change, difference).isel(parameter=order)
+    attrs = {"model": type(model).__name__, "gradient": evaluate.name + _stability(found), "left_out": left_out}
+    return data.assign_attrs(attrs | {"lost": ", ".join(lost), "disagree": ", ".join(_disagreeing(data))})
+
+
+def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[str] = ()) -> tuple[list[str], str]:
+    """Parameters of which there is 1 % more, and those that were left out, in words.
+
+    Args:
+        model: the mechanism.
+        by: which; None: all.
+        varied: names of those that vary from scenario to scenario.
+
+    Raises:
+        ParameterError: for one in `by` that is unknown or has no such change, and if there is none at all.
+    """
+    if by is None:
+        unfit = {name: _unfit(name, info, varied) for name, info in parameters(model).items()}
+        names = [name for name, why in unfit.items() if not why]
+        if not names:
+            raise ParameterError(f"{type(model).__name__} has no parameter that can be differentiated")
+        return names, "; ".join(f"{name} ({why})" for name, why in unfit.items() if why)
+    if isinstance(by, str):
+        raise ParameterError(f"`by` must be a list of parameters, got {by!r}")
+    for name in by:
+        why = _unfit(name, parameter_info(model, name), varied)
+        if why:
+            raise ParameterError(f"there is no sensitivity to {name}: it is {why}")
+    if not by:
+        raise ParameterError("`by` is empty: name parameters, or leave it out for all of them")
+    return list(dict.fromkeys(by)), ""
+
+
+def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
+    """Why there is no 1 % more of a parameter; empty if there is."""
+    if name in varied:
+        return "varied from scenario to scenario"
+    if info.rank or np.ndim(info.value):
+        return "an array"
+    if not is_real(info.value):
+        return "no number"
+    return "" if float(info.value) else "zero, of which there is no 1 %"
+
+
+def _near(model: Model, names: Sequence[str]) -> Space:
+    """The box within 1 % of the design."""
+    values = {name: float(parameter_info(model, name).value) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleValue)  # of corners that nobody asked for
+        return Space(model, {name: (x - SHARE * abs(x), x + SHARE * abs(x)) for name, x in values.items()})
+
+
+def _distinct(goal: Goal) -> Goal:
+    """The same with every measure once."""
+    first, *others = goal.measures
+    kept: dict[Any, Limit] = {}
+    for measure, limit in zip(others, goal.limits, strict=True):
+        if measure != first:
+            kept.setdefault(measure, limit)
+    return Goal((first, *kept), tuple(kept.values()))
+
+
+def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[str]]:
+    """Names and units of the objective and of what is limited, scenario by scenario."""
+    name = lambda measure, other: getattr(measure, "name", None) or getattr(measure, "__name__", other)
+    which = ["" if one.element is None else f"[{one.element}]" for one in goal.limits]
+    limited = [name(m, "limited") + element for m, element in zip(goal.measures[1:], which, strict=True)]
+    where = [""] if scenarios is None else [f" at {one}" for one in scenarios.names]
+    labels = [name(goal.measures[0], "objective"), *(one + there for one in limited for there in where)]
+    return labels, [goal.units[0], *(unit for unit in goal.units[1:] for _ in where)]
+
+
+def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tuple[np.ndarray, list[str]]:
+    """Half the differences of the measures over the box along some parameters, and those where it cannot be crossed."""
+    n, k = len(space.names), len(looked)
+    change, lost = np.full((count, n), np.nan), []
+    if not k:
+        return change, lost
+    away = 0.5 * np.eye(n)[looked]
+    found = evaluate(np.zeros(2 * k, int), np.concatenate([0.5 - away, 0.5 + away]))
+    values = np.where((found.status == Outcome.COMPLETED)[:, None], found.values[:, :count], np.nan)
+    change[:, looked] = 0.5 * (values[k:] - values[:k]).T
+    bad = (found.status != Outcome.COMPLETED) | (np.asarray(found.multiplier) >= 1.0)
+    return change, [space.names[i] for i, is_bad in zip(looked, bad.reshape(2, k).any(axis=0), strict=True) if is_bad]
+
+
+def _disagreeing(data: xr.Dataset) -> list[str]:
+    """Parameters whose slope does not tell what a change by 1 % does to the objective."""
+    slope, runs = data.change.values[0], data.difference.values[0]
+    apart, size = np.abs(runs - slope), np.fmax(np.abs(runs), np.abs(slope))
+    noticed = apart > SMALL * np.nanmax(np.abs(slope), initial=0.0)
+    return data.parameter.values[noticed & (apart > DISAGREES * size)].tolist()
+
+
+def _stability(found: Evaluated) -> str:
+    """What is to be said of a gait that no walk stays on."""
+    multiplier = float(found.multiplier[0])
+    return f"; the gait is not stable (multiplier {multiplier:.3g})" if multiplier >= 1.0 else ""
+
+
+def _dataset(
+    space: Space, measures: tuple[list[str], list[str]], result: np.ndarray, change: np.ndarray, difference: np.ndarray
+) -> xr.Dataset:
+    """Labelled; measures are their names and units."""
+    (labels, units), value = measures, space.physical(np.full(len(space.names), 0.5))
+    both = lambda values, words: (("measure", "parameter"), values, {"long_name": words})
+    data = {
+        "change": both(change, "change for a rise of the parameter by 1 % of its size, in the measure's unit"),
+        "difference": both(difference, "half the change from 1 % less to 1 % more by runs, in the measure's unit"),
+        "slope": both(change / (SHARE * np.abs(value)), "slope, in the measure's unit per unit of the parameter"),
+        "result": ("measure", result, {"long_name": "the measure at the design, in its unit"}),
+        "value": ("parameter", value, {"long_name": "the parameter at the design, in its unit"}),
+    }
+    of_measures = {"measure": labels, "measure_unit": ("measure", [unit or "1" for unit in units])}
+    return xr.Dataset(data, of_measures | {"parameter": space.names, "parameter_unit": ("parameter", space.units)})

@@ -1,0 +1,113 @@
+"""Pictures of sensitivities: what 1 % of each parameter changes, and shares of the variance over a whole box."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
+
+__all__ = ["shares", "tornado"]
+
+_WIDEST = 34
+"""Letters in a line of a title."""
+_COLUMNS = 3
+
+
+def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16) -> Figure:
+    """What a rise of each parameter by 1 % changes: one panel a measure, what matters most to the first one on top.
+
+    Circles are runs on either side of the design, where there are such: off the end of a bar, the slope does not hold
+    for 1 %.
+
+    Args:
+        found: result of `jaxgait.optimization.sensitivities`.
+        searched: parameters to be drawn as those that were searched for.
+        most: so many parameters at most: those with the longest bars in any panel; without a bar only if none has one.
+    """
+    chosen = found.isel(parameter=_longest(found.change.values, most))
+    names, n = [str(name) for name in chosen.parameter.values], chosen.sizes["measure"]
+    columns = min(n, _COLUMNS)
+    rows, height = -(-n // columns), 1.1 + 0.26 * len(names)
+    with style():
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(1.8 + 3.3 * columns, rows * height + 0.3), squeeze=False, sharey=True
+        )
+        for ax, measure in zip(axes.flat, chosen.measure.values, strict=False):
+            _bars(ax, chosen.sel(measure=measure), [ORANGE if name in searched else BLUE for name in names])
+        for ax in axes.flat[n:]:
+            ax.set_visible(False)
+        axes[0, 0].set_yticks(range(len(names)), names)
+        axes[0, 0].invert_yaxis()
+        figure.legend(handles=_legend(chosen, names, searched), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _longest(change: Float[np.ndarray, "measures parameters"], most: int) -> np.ndarray:
+    """Which parameters have the longest bars, as shares of the longest one of each measure; in their order."""
+    size = np.nan_to_num(np.abs(change))
+    share = (size / np.maximum(size.max(axis=1, keepdims=True), 1e-300)).max(axis=0)
+    kept = np.argsort(-share, kind="stable")[:most]
+    return np.sort(kept[share[kept] > 0.0] if share.any() else kept)
+
+
+def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
+    at = np.arange(one.sizes["parameter"])
+    ax.barh(at, one.change, height=0.7, color=colours)
+    ax.plot(one.difference, at, "o", color="black", mfc="white", ms=4)
+    ax.axvline(0.0, color="black", lw=0.8)
+    ax.margins(x=0.08)
+    ax.set_xlabel(axis_label("change for 1 %", str(one.measure_unit.values)))
+    ax.set_axisbelow(True)
+    ax.locator_params(axis="x", nbins=5)
+    ax.ticklabel_format(axis="x", scilimits=(-2, 4))
+    here = f"{one.measure.values}: {float(one.result):.5g} {one.measure_unit.values}".removesuffix(" 1")
+    ax.set_title(textwrap.fill(here, _WIDEST), loc="left", fontsize=9)
+
+
+def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> list[Patch | Line2D]:
+    """What is in the picture, and no more."""
+    both = any(name in searched for name in names)
+    handles: list[Patch | Line2D] = [Patch(color=BLUE, label="parameter that is given" if both else "by its slope")]
+    if both:
+        handles.append(Patch(color=ORANGE, label="parameter that was searched for"))
+    if np.isfinite(one.difference.values).any():
+        label = "half the change from 1 % less to 1 % more, by runs"
+        handles.append(Line2D([], [], ls="", marker="o", color="black", mfc="white", ms=4, label=label))
+    return handles
+
+
+def shares(found: xr.Dataset) -> Figure:
+    """First-order and total Sobol indices with their intervals, and what slopes alone would say; one panel a measure.
+
+    Args:
+        found: result of `jaxgait.analysis.sensitivity.sensitivity`.
+    """
+    names, n = [str(name) for name in found.parameter.values], found.sizes["measure"]
+    at = np.arange(len(names))
+    with style():
+        height = 1.4 + 0.3 * len(names)
+        figure, axes = plt.subplots(1, n, figsize=(1.4 + 3.8 * n, height), sharey=True, squeeze=False)
+        for ax, name in zip(axes[0], found.measure.values, strict=True):
+            one = found.sel(measure=name)
+            for shift, kind, colour, text in ((-0.15, "first", BLUE, "first order"), (0.15, "total", ORANGE, "total")):
+                low, high = one[f"{kind}_interval"].values.T
+                ax.hlines(at + shift, low, high, color=colour, lw=2)
+                ax.plot(one[kind], at + shift, "o", color=colour, label=text)
+            if "linear" in one:
+                ax.plot(one["linear"], at, "x", color=GREY, label="from slopes at the centre")
+            ax.set(title=str(name).replace("_", " "), xlabel="share of the variance")
+            ax.axvline(0.0, color=GREY, lw=0.8)
+        axes[0, 0].set_yticks(at, names)
+        axes[0, 0].invert_yaxis()
+        figure.legend(*axes[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure

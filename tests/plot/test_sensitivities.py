@@ -1,0 +1,70 @@
+"""Pictures of sensitivities: which bars there are, in which order and colour, and what is said beside them."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_hex
+
+from jaxgait.plot.sensitivities import shares, tornado
+from jaxgait.plot.style import BLUE, ORANGE
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def made(change, difference=None):
+    """Of as many parameters a, b, ... and measures as there are."""
+    change = np.array(change, float)
+    measures, parameters = [f"m{i}" for i in range(len(change))], list("abcdefgh"[: change.shape[1]])
+    beside = np.full(change.shape, np.nan) if difference is None else np.array(difference, float)
+    both = ("measure", "parameter")
+    data = {"change": (both, change), "difference": (both, beside), "result": ("measure", np.ones(len(change)))}
+    units = ("measure", ["1", *["N"] * (len(change) - 1)])
+    return xr.Dataset(data, {"measure": measures, "parameter": parameters, "measure_unit": units})
+
+
+def lengths(ax):
+    return [bar.get_width() for bar in ax.patches]
+
+
+def test_one_panel_a_measure_in_the_order_of_the_first():
+    figure = tornado(
+        made([[3.0, -2.0, 0.5], [0.0, 1.0, -9.0]], [[3.1, np.nan, np.nan], [0.0, 1.0, np.nan]]), searched="b"
+    )
+    first, second = figure.axes
+    assert lengths(first) == [3.0, -2.0, 0.5] and lengths(second) == [0.0, 1.0, -9.0] and first.yaxis_inverted()
+    assert [text.get_text() for text in first.get_yticklabels()] == ["a", "b", "c"]
+    assert [to_hex(bar.get_facecolor()).upper() for bar in first.patches] == [BLUE, ORANGE, BLUE]
+    assert first.get_xlabel() == "change for 1 %" and second.get_xlabel() == "change for 1 % (N)"
+    assert first.get_title(loc="left") == "m0: 1" and second.get_title(loc="left") == "m1: 1 N"
+    assert first.lines[0].get_xdata()[0] == 3.1
+    assert len(figure.legends[0].get_texts()) == 3
+
+
+def test_the_longest_of_any_panel_are_kept_and_what_has_no_bar_is_not():
+    change = [[5.0, 4.0, 0.1, 0.0, np.nan], [0.0, 0.0, 7.0, 0.0, 0.0]]
+    assert lengths(tornado(made(change), most=2).axes[0]) == [5.0, 0.1]
+    assert lengths(tornado(made(change), most=9).axes[1]) == [0.0, 0.0, 7.0]
+    assert lengths(tornado(made([[0.0, 0.0]])).axes[0]) == [0.0, 0.0]
+
+
+def test_four_measures_take_two_rows():
+    figure = tornado(made(np.ones((4, 2))))
+    assert [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
+
+
+def test_indices_have_their_intervals_and_slopes_beside_them():
+    both, along = ("measure", "parameter"), ("measure", "parameter", "bound")
+    values, interval = np.array([[0.2, 0.7]]), np.array([[[0.1, 0.3], [0.6, 0.8]]])
+    data = {"first": (both, values), "total": (both, values + 0.1), "linear": (both, values - 0.1)}
+    data |= {"first_interval": (along, interval), "total_interval": (along, interval + 0.1)}
+    found = xr.Dataset(data, {"measure": ["peak_flexion"], "parameter": ["a", "b"]})
+    (ax,) = shares(found).axes
+    first, total, linear, _ = ax.lines
+    assert first.get_xdata().tolist() == [0.2, 0.7] and linear.get_marker() == "x"
+    np.testing.assert_allclose(total.get_xdata(), [0.3, 0.8])
+    assert ax.get_title() == "peak flexion" and len(shares(found.drop_vars("linear")).axes[0].lines) == 3
