@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,10 +15,10 @@ from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
+from jaxgait.page import page, paragraph, picture, table
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs
 from jaxgait.plot.style import save
-from jaxgait.report import machine
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 
@@ -32,13 +30,6 @@ SHOWN = 2.0
 """Strides at the end of a run that are drawn before and after."""
 _SPAN = ("strides", "duration", "samples")
 _STEPS = ("scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events", "precision")
-_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
-img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
-table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
-border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child {{ text-align: left }}
-</style></head><body>
-"""
 
 
 def write(
@@ -66,10 +57,10 @@ def write(
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
     folder.mkdir(parents=True, exist_ok=True)
-    figures = [_figure(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
-    page = folder / "report.html"
-    page.write_text(_page(model, arguments, found, figures))
-    return page
+    figures = [picture(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
+    path = folder / "report.html"
+    path.write_text(_page(model, arguments, found, figures))
+    return path
 
 
 _PATHS = (
@@ -116,12 +107,6 @@ def _before_after(model: Model, arguments: Mapping[str, Any], found: Optimum, sh
     return designs.before_and_after(runs[0], runs[1], names)
 
 
-def _figure(path: pathlib.Path, caption: str) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    text = html.escape(caption)
-    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
-
-
 def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str]) -> str:
     goal = "maximize" if "maximize" in arguments else "minimize"
     name, kind = arguments[goal], type(model).__name__
@@ -129,9 +114,9 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
-    parts = [f"<h1>{html.escape(title)}</h1>", *(f"<p>{html.escape(text)}</p>" for text in paragraphs)]
+    parts = [*map(paragraph, paragraphs)]
     parts += [_parameters(model, arguments, found), _limits(found), _scenarios(found), *figures, _starts(found)]
-    return _HEAD.format(title=html.escape(title)) + "\n".join(parts) + f"<p>Machine: {machine()}.</p></body></html>\n"
+    return page(title, parts)
 
 
 def _firmness(local: Local) -> str:
@@ -141,11 +126,6 @@ def _firmness(local: Local) -> str:
     if len(local.curvature) > 1:
         text += f"Across the ridge the objective bends {ratio:.3g} times as much as along it. "
     return text + f"Slopes around the optimum agree with differences of values within {local.difference:.1%}."
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{html.escape(x)}</{tag}>" for x in row) + "</tr>"
-    return f"<table>{cells(head, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"
 
 
 def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> str:
@@ -158,13 +138,13 @@ def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> s
             row.append(f"-{down:.3g} to +{up:.3g}")
         rows.append(row)
     head = ["parameter", "before", "best", "unit", "bounds"]
-    return _table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
+    return table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
 
 
 def _limits(found: Optimum) -> str:
     if not found.limits:
         return ""
-    return _table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
+    return table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
 
 
 def _scenarios(found: Optimum) -> str:
@@ -176,7 +156,7 @@ def _scenarios(found: Optimum) -> str:
     counts = [f"{x:.3g}" if np.isfinite(x) else "not known" for x in found.scenarios.weight.values.ravel()]
     head = ["scenario", *(column.attrs["long_name"] for column in columns), found.scenarios.weight.attrs["long_name"]]
     rows = [list(row) for row in zip(found.scenarios.scenario.values.ravel(), *texts, counts, strict=True)]
-    return "<h2>Scenarios</h2>" + _table(head, rows)
+    return "<h2>Scenarios</h2>" + table(head, rows)
 
 
 def _starts(found: Optimum) -> str:
@@ -191,4 +171,4 @@ def _starts(found: Optimum) -> str:
         ]
         for i, why in enumerate(found.why_stopped)
     ]
-    return "<h2>Starts</h2>" + _table(["start", *names, "objective", "evaluations", "why it stopped"], rows)
+    return "<h2>Starts</h2>" + table(["start", *names, "objective", "evaluations", "why it stopped"], rows)
