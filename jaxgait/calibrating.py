@@ -46,7 +46,7 @@ def fitted(request: Any) -> int:
     if request.report is not None:
         typed.folder_to_write(request.report)
     model = mechanism(request)
-    box, read = bounds(model, request.over), source(request.measured, model, request.output)
+    read, box = source(request.measured, model, request.output), bounds(model, request.over)
     run, noise, start = _span(request, model, read), _noise(request.noise, read), _initial(request, model, box)
     print("\n".join(_given(read, request.noise, run)), flush=True)
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
@@ -108,11 +108,11 @@ def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
     return scale * typed.number(parts[0], name), scale * typed.number(parts[1], name)
 
 
-def source(text: str, model: Model, output: str | None) -> CurveTable:
+def source(text: str | None, model: Model, output: str | None) -> CurveTable:
     """The measured curve that a user names: a table, or the knee curve of a drive.
 
     Args:
-        text: a file, or an embedded gait.
+        text: a file, or an embedded gait; None if nothing was typed.
         model: the mechanism.
         output: what was measured; None: what the column is named, or of a drive the knee angle.
 
@@ -120,6 +120,8 @@ def source(text: str, model: Model, output: str | None) -> CurveTable:
         FileNotFoundError: if there is no such thing.
         ValueError: if it cannot be used.
     """
+    if text is None:
+        raise ValueError("say what was measured: --measured FILE, a CSV with a header such as 'time (s),height (m)'")
     path = pathlib.Path(text)
     if path.suffix.lower() in TABLES and text not in REFERENCE_GAITS:
         if not path.exists():

@@ -24,10 +24,10 @@ class Fit(Found, Steps, Span, Mechanism):
     Example: `jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit`
     """
 
-    measured: str
+    measured: str | None = None
     """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (`jaxgait motion` lists
     them)."""
-    over: tuple[str, ...]
+    over: tuple[str, ...] = ()
     """Bounds, as name=low:high, or name=low:high:unit where the numbers are in another unit than the parameter's."""
     output: str | None = None
     """Output that was measured, as `jaxgait run MODEL --list` shows them; without it, what the column is named."""

@@ -736,7 +736,7 @@ COMMANDS = {
         ("run bungee --motion hbm07_0.98ms", 2, "Bungee is not driven by measured motion"),
     ],
     "command line: fits": [
-        ("fit bungee", 2, "--measured"),
+        ("fit bungee", 2, "say what was measured: --measured FILE, a CSV with a header such as"),
         ("fit bungee --measured A_CURVE", 2, "say what to fit: --over name=low:high with some of mass, stiffness"),
         ("fit bungee --measured A_CURVE --over mass=40", 2, "--over wants name=low:high, or name=low:high:unit"),
         ("fit bungee --measured A_CURVE --over mass=90:40", 2, "bounds of 'mass' must be (low, high) in kg with low <"),
