@@ -35,7 +35,7 @@ def changed(model: M, texts: Sequence[str]) -> M:
     Raises:
         ParameterError: for anything else, unknown names, names given twice, and values that are not what is asked for.
     """
-    found = _each(texts, "--set", "--set wants name=value", lambda name, text: text)
+    found = each(texts, "--set", "--set wants name=value", lambda name, text: text)
     laws = {n for n in parts(model) if n not in choices(model)}
     exchanged = {n: text for n, text in found.items() if n in laws and not _is_number(text)}
     model = with_parts(model, exchanged)  # first, for these bring parameters and choices of their own
@@ -81,7 +81,7 @@ def components(texts: Sequence[str]) -> dict[str, Any]:
     Raises:
         ParameterError: for anything else, and for names given twice.
     """
-    return _each(texts, "--initial", "--initial wants name=value", _array)
+    return each(texts, "--initial", "--initial wants name=value", _array)
 
 
 def state(model: Model, texts: Sequence[str]) -> Any:
@@ -112,7 +112,7 @@ def axes(texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
         ParameterError: for anything else, and for names given twice.
         MemoryError: for an axis that does not fit in memory.
     """
-    return _each(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(name, span, option))
+    return each(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(name, span, option))
 
 
 def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -121,7 +121,7 @@ def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     Raises:
         ParameterError: for anything else, and for names given twice.
     """
-    return _each(texts, "--over", _BOX, _bounds)
+    return each(texts, "--over", _BOX, _bounds)
 
 
 def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
@@ -209,8 +209,18 @@ def folder_to_write(folder: pathlib.Path) -> None:
         raise OSError(f"cannot write to {folder}: {error.strerror or error}") from error
 
 
-def _each(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, str], T]) -> dict[str, T]:
-    """The values of `name=...` by name, each name once."""
+def each(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, str], T]) -> dict[str, T]:
+    """The values of `name=...` by name, each name once.
+
+    Args:
+        texts: as they are typed.
+        option: what they are given to, for messages.
+        wanted: what one looks like, for messages.
+        value: reads name and text after it.
+
+    Raises:
+        ParameterError: for anything else, and for names given twice.
+    """
     found: dict[str, T] = {}
     for text in texts:
         name, equals, rest = text.partition("=")

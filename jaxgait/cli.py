@@ -6,6 +6,7 @@ Examples:
   jaxgait view run.nc --out walk.gif
   jaxgait scan bungee --over mass=40:100:61 stiffness=15:40:51 --store scan.zarr --dry-run
   jaxgait optimize knee --over damper.k=1.2e4:3e4 --maximize rho --json best.json
+  jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit
   jaxgait reproduce bungee
   jaxgait completion bash                                    so that the Tab key completes names
 
@@ -13,8 +14,8 @@ Examples:
 version this is. With `--json FILE` a command writes what it found as JSON, with `--json -` to the standard output.
 
 Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
-which no member completed, a search without a result, a reproduction with unmet figures); 2, bad input or usage, said in
-one line; 130, interrupted. Results computed by then are written.
+which no member completed, a search without a result, a fit that is no minimum or leaves parameters open, a reproduction
+with unmet figures); 2, bad input or usage, said in one line; 130, interrupted. Results computed by then are written.
 """
 
 from __future__ import annotations
@@ -45,86 +46,13 @@ from jaxgait.console import (
     write_json,
 )
 from jaxgait.design_options import Further
+from jaxgait.fit_command import Fit
+from jaxgait.options import Found, Mechanism, Positional, Span, Steps
 
 PROGRAM = "jaxgait"
-Positional = tyro.conf.Positional
-ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
-Precision = Literal["float64", "float32"]
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 # What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Found:
-    """Where what was found goes, for other programs."""
-
-    json: pathlib.Path | None = None
-    """File for what was found, as JSON; "-": the standard output, while the text for people goes to stderr."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Mechanism:
-    """Which mechanism, with which numbers; `jaxgait run MODEL --list` shows them all."""
-
-    model: Positional[ModelName]
-    """Which mechanism."""
-    preset: str | None = None
-    """Parameter set of the model, by name."""
-    set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value: damper.k=2e4 damper.c=1000; arrays as name=0.1,0.2."""
-    initial: tuple[str, ...] = ()
-    """Components of the initial state, as name=value."""
-    motion: str | None = None
-    """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or
-    an embedded gait (`jaxgait motion` lists them)."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Span:
-    """How long, and how often it is looked at."""
-
-    strides: int | None = None
-    """Strides to run (models with a period)."""
-    duration: float | None = None
-    """Seconds to run."""
-    samples: int | None = None
-    """Samples per stride (100) of a run counted in strides, or in all (1000)."""
-
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """As `simulate` and `ensemble` take it."""
-        return {"strides": self.strides, "duration": self.duration, "samples": self.samples}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Steps:
-    """How it moves. An option of a scheme is a field here, under the name that `simulate` and `ensemble` know it by."""
-
-    scheme: str | None = None
-    """How it moves, if the model can move in more than one way (`jaxgait run MODEL --list` shows them)."""
-    dt: float | None = None
-    """Length in s of the steps of schemes with fixed steps."""
-    solver: str | None = None
-    """Solver of smooth motion by name, such as Verner8 (`jaxgait run MODEL --list` shows them)."""
-    rtol: float | None = None
-    """Relative tolerance of adaptive steps."""
-    atol: float | None = None
-    """Absolute tolerance, in the units of the state."""
-    max_step: float | None = None
-    """Longest step in s."""
-    max_steps: int | None = None
-    """Steps after which a trajectory is given up."""
-    max_events: int | None = None
-    """Events after which a trajectory with events is given up."""
-    precision: Precision = "float64"
-    """Floating-point precision of the computation."""
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """As `simulate` and `ensemble` take them: those that were given."""
-        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(Steps)}
-        return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -413,6 +341,7 @@ Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Scan, tyro.conf.subcommand("scan")]
     | Annotated[Optimize, tyro.conf.subcommand("optimize")]
+    | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Motion, tyro.conf.subcommand("motion")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]

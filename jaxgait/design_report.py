@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,10 +18,10 @@ from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
+from jaxgait.page import listed, page, paragraph, picture, table
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.style import axis_label, save
-from jaxgait.report import machine
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 
@@ -35,14 +33,6 @@ SHOWN = 2.0
 """Strides at the end of a run that are drawn before and after."""
 _SPAN = ("strides", "duration", "samples")
 _STEPS = ("scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events", "precision")
-_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
-img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
-table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
-border-bottom: 1px solid #ddd; text-align: right }}
-td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left }}
-</style></head><body>
-"""
 
 
 def write(
@@ -76,14 +66,14 @@ def write(
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [_figure(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
+    parts = [picture(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
     for name, data in (beside or {}).items():
         data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
         title, figure, caption, rows = _BESIDE[name](data, arguments, found)
-        parts += [f"<h2>{title}</h2>", _figure(save(figure, folder / f"{name}.png"), caption), rows]
-    page = folder / "report.html"
-    page.write_text(_page(model, arguments, found, parts))
-    return page
+        parts += [f"<h2>{title}</h2>", picture(save(figure, folder / f"{name}.png"), caption), rows]
+    path = folder / "report.html"
+    path.write_text(_page(model, arguments, found, parts))
+    return path
 
 
 _BASINS = (
@@ -133,12 +123,6 @@ def _before_after(model: Model, arguments: Mapping[str, Any], found: Optimum, sh
     return designs.before_and_after(runs[0], runs[1], names)
 
 
-def _figure(path: pathlib.Path, caption: str) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    text = html.escape(caption)
-    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
-
-
 def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: Sequence[str]) -> str:
     goal = "maximize" if "maximize" in arguments else "minimize"
     name, kind = arguments[goal], type(model).__name__
@@ -146,9 +130,9 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
-    parts = [f"<h1>{html.escape(title)}</h1>", *(f"<p>{html.escape(text)}</p>" for text in paragraphs)]
+    parts = [*map(paragraph, paragraphs)]
     parts += [_parameters(model, arguments, found), _limits(found), _scenarios(found), *figures, _starts(found)]
-    return _HEAD.format(title=html.escape(title)) + "\n".join(parts) + f"<p>Machine: {machine()}.</p></body></html>\n"
+    return page(title, parts)
 
 
 def _firmness(local: Local) -> str:
@@ -158,11 +142,6 @@ def _firmness(local: Local) -> str:
     if len(local.curvature) > 1:
         text += f"Across the ridge the objective bends {ratio:.3g} times as much as along it. "
     return text + f"Slopes around the optimum agree with differences of values within {local.difference:.1%}."
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{html.escape(x)}</{tag}>" for x in row) + "</tr>"
-    return f"<table>{cells(head, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"
 
 
 def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> str:
@@ -175,13 +154,13 @@ def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> s
             row.append(f"-{down:.3g} to +{up:.3g}")
         rows.append(row)
     head = ["parameter", "before", "best", "unit", "bounds"]
-    return _table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
+    return table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
 
 
 def _limits(found: Optimum) -> str:
     if not found.limits:
         return ""
-    return _table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
+    return table(["limit", "left"], [[text, f"{left:.6g}"] for text, left in found.limits.items()])
 
 
 def _scenarios(found: Optimum) -> str:
@@ -193,7 +172,7 @@ def _scenarios(found: Optimum) -> str:
     counts = [f"{x:.3g}" if np.isfinite(x) else "not known" for x in found.scenarios.weight.values.ravel()]
     head = ["scenario", *(column.attrs["long_name"] for column in columns), found.scenarios.weight.attrs["long_name"]]
     rows = [list(row) for row in zip(found.scenarios.scenario.values.ravel(), *texts, counts, strict=True)]
-    return "<h2>Scenarios</h2>" + _table(head, rows)
+    return "<h2>Scenarios</h2>" + table(head, rows)
 
 
 def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
@@ -213,7 +192,7 @@ def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimu
             row = [str(name), f"{float(one.value):.6g}", str(one.parameter_unit.values)]
             rows.append([*row, *(f"{x:+.3g}" for x in one.change.values), parameter_info(found.model, name).doc])
     figure = sensitivities.tornado(data, searched=list(found.best))
-    return "Sensitivities", figure, caption, _table(["parameter", "value", "unit", *head, "meaning"], rows)
+    return "Sensitivities", figure, caption, table(["parameter", "value", "unit", *head, "meaning"], rows)
 
 
 def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
@@ -232,7 +211,7 @@ def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tu
         "Trade-off",
         fronts.trade_offs(data),
         caption,
-        _table([axis_label(name, data[name].attrs["units"]) for name in names], rows),
+        table([axis_label(name, data[name].attrs["units"]) for name in names], rows),
     )
 
 
@@ -253,6 +232,6 @@ def _starts(found: Optimum) -> str:
         for i, why in enumerate(found.why_stopped)
     ]
     units = {name: parameter_info(found.model, name).unit for name in names}
-    lines = "".join(f"<li>{html.escape(line)}</li>" for line in described(found.basins, units, found.why_stopped))
+    basins = listed(described(found.basins, units, found.why_stopped))
     head = ["start", "basin", *names, "objective", "evaluations", "why it stopped"]
-    return f"<h2>Starts</h2><p>{_BASINS}</p><ul>{lines}</ul>" + _table(head, rows)
+    return "<h2>Starts</h2>" + paragraph(_BASINS) + basins + table(head, rows)

@@ -54,7 +54,7 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("motion walk.c3d --cutoff fast", "--cutoff must be a number, got 'fast'"),
         ("run bungee --mass 70", "not known here: --mass 70; a parameter is given as --set mass=70"),
         ("optimize --maximise rho", "not known here: --maximise rho; did you mean --maximize?"),
-        ("fly", "not known here: fly; there are run, scan, optimize, motion"),
+        ("fly", "not known here: fly; there are run, scan, optimize, fit, motion"),
         ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
         ("view", "Missing from jaxgait view"),
     ],

@@ -8,3 +8,6 @@ from jaxgait.calibration.measured import over_time as over_time
 from jaxgait.calibration.profile import Profile as Profile
 from jaxgait.calibration.profile import profile as profile
 from jaxgait.calibration.sampling import sample as sample
+from jaxgait.calibration.saved import as_dataset as as_dataset
+from jaxgait.calibration.table import CurveTable as CurveTable
+from jaxgait.calibration.table import read_curve as read_curve

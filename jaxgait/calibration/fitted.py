@@ -18,10 +18,10 @@ from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.model import Model
 from jaxgait.optimization.optimum import plain
 from jaxgait.outcome import NoResult
-from jaxgait.parameters import with_parameters
+from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
 
-__all__ = ["Fit", "summed_up"]
+__all__ = ["Fit", "check_points", "summed_up"]
 
 ON_A_BOUND = 1e-3
 """Distance from a wall of the unit box below which a parameter lies on it: the search only comes near."""
@@ -33,6 +33,8 @@ ALIKE = 0.5
 """Correlation of neighbouring residuals above which they are said not to be noise."""
 INTERPOLATION = 0.1
 """Error of interpolation, in standard deviations of the noise, from which on more samples are asked for."""
+BESIDE = 1 << 20
+"""The number by which a run beside the searches is known to what remembers their gaits."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Fit:
     """Sum of the squared residuals over the squared noise."""
     degrees: int
     """Degrees of freedom: points less parameters that are free."""
+    fall: float
+    """By how much chi-square would still fall at the bottom of the parabola: zero at a minimum. No dimension."""
     curve: xr.Dataset
     """`measured`, `fitted`, `residual` and `band` (half the width of the 95 % band of the fitted curve)."""
     singular_values: Float[np.ndarray, " n"]
@@ -91,6 +95,22 @@ class Fit:
         """Chi-square per degree of freedom, without dimension; NaN where there is none."""
         return self.chi_square / self.degrees if self.degrees > 0 else float("nan")
 
+    @property
+    def minimum(self) -> bool:
+        """Whether it is a minimum, within a small part of the standard errors."""
+        return self.fall <= UNFINISHED
+
+    @property
+    def determined(self) -> bool:
+        """Whether it is a minimum and the data leave no direction open: then the standard errors mean something."""
+        return self.minimum and not self.undetermined
+
+    def before(self) -> Float[np.ndarray, " points"]:
+        """The curve of the model as it was, at the points of the data and in their unit; NaN if that run failed."""
+        problem, space = self.problem, self.problem.space
+        own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
+        return problem([BESIDE], (own[None] - space.low) / space.width).simulated[0]
+
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).
 
@@ -113,7 +133,8 @@ class Fit:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it for JSON; None stands where there is no finite number."""
-        words = ("best", "units", "noise_estimated", "chi_square", "degrees", "active", "why_stopped", "gradient")
+        words = ("best", "units", "noise_estimated", "chi_square", "degrees", "fall", "minimum", "determined")
+        words += ("why_stopped", "gradient")
         record: dict[str, Any] = {name: getattr(self, name) for name in words}
         arrays = ("noise", "singular_values", "directions")
         record |= {name: plain(getattr(self, name)) for name in arrays}
@@ -147,6 +168,23 @@ def quantile(found: Fit, level: float) -> float:
     return float(law.ppf(0.5 * (1.0 + level)))
 
 
+def check_points(points: int, parameters: int) -> None:
+    """Finds out whether there are points enough to estimate the noise as well.
+
+    Args:
+        points: how many are measured.
+        parameters: how many are fitted.
+
+    Raises:
+        ValueError: if not.
+    """
+    if points <= parameters:
+        raise ValueError(
+            f"{points} points are too few to estimate {parameters} parameters and the noise: give the noise (then the "
+            f"result says what they leave open), or {parameters + 1} points or more"
+        )
+
+
 def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[Ended], estimated: bool) -> Fit:
     """The result of the searches from some points of the unit box (no dimension).
 
@@ -158,7 +196,6 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
 
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
-        ValueError: if there are too few points to estimate the noise.
     """
     best = min(ended, key=lambda end: end.squares)
     if not np.isfinite(best.squares):
@@ -170,7 +207,7 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         problem, found = _estimated(problem, found, degrees)
     local = laplace(found.slopes, free)
     covariance = local.covariance * np.outer(space.width, space.width)
-    errors, named = np.sqrt(np.diagonal(covariance)), space.named(best.x)
+    errors, named, fall = np.sqrt(np.diagonal(covariance)), space.named(best.x), _fall(found, free)
     with np.errstate(invalid="ignore"):
         correlation = covariance / np.outer(errors, errors)
     correlation[np.isinf(errors), np.isinf(errors)] = 1.0
@@ -188,11 +225,12 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         estimated,
         float(found.squares),
         degrees,
+        fall,
         _curves(problem, found, local, degrees if estimated else None),
         local.singular_values,
         local.directions,
         open_directions(local, space.names),
-        _remarks(problem, found, free, degrees, estimated),
+        _remarks(problem, found, fall, degrees, estimated),
         _active(problem, best.x),
         [end.why for end in ended],
         _ends(problem, x, ended),
@@ -204,11 +242,6 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
 
 def _estimated(problem: Problem, found: Residuals, degrees: int) -> tuple[Problem, Residuals]:
     """The same with the noise that the residual shows."""
-    if degrees < 1:
-        raise ValueError(
-            f"{len(problem.noise)} points are too few to estimate {len(problem.space.names)} parameters and the noise: "
-            "give the noise, or more points"
-        )
     rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
     size = max(float(np.sqrt(found.squares / degrees)), float(rounding))
     scaled = found._replace(values=found.values / size, slopes=found.slopes / size)
@@ -239,11 +272,8 @@ def _fall(found: Residuals, free: Bool[np.ndarray, " n"]) -> float:
     return float(np.sum((slopes @ step) ** 2))
 
 
-def _remarks(
-    problem: Problem, found: Residuals, free: Bool[np.ndarray, " n"], degrees: int, estimated: bool
-) -> tuple[str, ...]:
+def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, estimated: bool) -> tuple[str, ...]:
     """What stands against the result."""
-    fall = _fall(found, free)
     r = found.values
     together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
     apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0

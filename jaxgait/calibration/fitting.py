@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from jaxgait import checks
 from jaxgait.calibration.curve import Output, observed, reading
-from jaxgait.calibration.fitted import Fit, summed_up
+from jaxgait.calibration.fitted import Fit, check_points, summed_up
 from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Settings, search
 from jaxgait.ensembles.members import INITIAL
@@ -39,6 +39,7 @@ def fit(
     tolerance: float = 1e-8,
     stability: float = 1.0,
     seed: int = 0,
+    progress: bool | None = None,
     **run: Any,
 ) -> Fit:
     """Fits parameters of a model to a measured curve by least squares with exact Jacobians.
@@ -64,6 +65,7 @@ def fit(
         stability: modulus of the largest Floquet multiplier from which on a gait counts as failed, since no walk stays
             on it; infinity takes all gaits.
         seed: of the Sobol points.
+        progress: show a progress bar; None: only on a terminal.
         run: what `jaxgait.ensemble` takes: strides, duration, samples, rtol, ...; more `samples` make the
             interpolation between them finer.
 
@@ -90,16 +92,25 @@ def fit(
     if not (isinstance(stability, int | float) and stability > 0.0):
         raise ValueError(f"stability must be a positive number (infinity takes all gaits), got {stability!r}")
     check_run("fit", run)
+    if noise is None:
+        check_points(len(curve.values), len(space.names))
     x, sigma = space.points(model, starts, checks.count("seed", seed, least=0)), _noise(noise, curve)
     goal, scale = observed(model, output, curve)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     evaluate = way(model, space, goal, _way(gradient, curve), run, fixed, x)
     read = reading(model, space, _sampling(model, curve, evaluate, run), curve, scale)
     problem = Problem(model, space, evaluate, read, curve, sigma, float(stability))
-    return solved(problem, x, Settings(iterations, tolerance), estimated=noise is None)
+    return solved(problem, x, Settings(iterations, tolerance), estimated=noise is None, progress=progress)
 
 
-def solved(problem: Problem, x: Float[np.ndarray, "starts n"], settings: Settings, *, estimated: bool) -> Fit:
+def solved(
+    problem: Problem,
+    x: Float[np.ndarray, "starts n"],
+    settings: Settings,
+    *,
+    estimated: bool,
+    progress: bool | None = False,
+) -> Fit:
     """Searches from some points of the unit box (no dimension), side by side, and what came of it.
 
     Args:
@@ -107,14 +118,17 @@ def solved(problem: Problem, x: Float[np.ndarray, "starts n"], settings: Setting
         x: where the searches begin.
         settings: when they stop.
         estimated: whether the noise is to be estimated from the residual.
+        progress: show a progress bar; None: only on a terminal.
 
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
         ValueError: if there are too few points to estimate the noise.
     """
+    if estimated:
+        check_points(len(problem.noise), len(problem.space.names))
     free = np.ones(x.shape[1], bool)
     lanes = [lambda ask, start=start: search(ask, start, free, settings, problem.model) for start in x]
-    return summed_up(problem, x, problem.together(lanes), estimated)
+    return summed_up(problem, x, problem.together(lanes, "fit", progress), estimated)
 
 
 def _way(gradient: str, measured: MeasuredCurve) -> str:

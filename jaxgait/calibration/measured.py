@@ -25,7 +25,7 @@ __all__ = ["Given", "MeasuredCurve", "factor", "measured_curve", "over_phase", "
 
 PHASES = 100
 """Even phases at which the knee curve of a drive is read: twelve samples per period of its eighth harmonic."""
-_SIZES = {
+SIZES = {
     "rad": ("angle", 1.0),
     "deg": ("angle", np.pi / 180.0),
     "m": ("length", 1.0),
@@ -133,13 +133,14 @@ def measured_curve(given: Any) -> MeasuredCurve:
     )
 
 
-def factor(given: str, wanted: str, what: str) -> float:
+def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
     """By what values in one unit are multiplied to have them in another, without dimension.
 
     Args:
         given: unit of the values.
         wanted: unit to have them in.
         what: whose unit that is, for the message.
+        of: whose unit the first one is.
 
     Raises:
         ValueError: if they do not measure the same, or one of them is not known.
@@ -151,10 +152,10 @@ def factor(given: str, wanted: str, what: str) -> float:
     """
     if given == wanted:
         return 1.0
-    (kind, size), (other, base) = (_SIZES.get(unit, (unit, 1.0)) for unit in (given, wanted))
+    (kind, size), (other, base) = (SIZES.get(unit, (unit, 1.0)) for unit in (given, wanted))
     if kind != other:
-        known = [unit for unit, (measures, _) in _SIZES.items() if measures == other] or [wanted]
-        raise ValueError(f"the measured curve is in {given!r}, and {what} in {wanted!r}: give it in {', '.join(known)}")
+        known = [unit for unit, (measures, _) in SIZES.items() if measures == other] or [wanted]
+        raise ValueError(f"{of} is in {given!r}, and {what} in {wanted!r}: give it in {', '.join(known)}")
     return size / base
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import least_squares
+from tqdm import tqdm
 
 from jaxgait import outcome
 from jaxgait.calibration.curve import Reading
@@ -101,11 +102,18 @@ class Problem:
         """Residuals at one point of the unit box, without dimension and leading axis."""
         return _one(self([0], x[None]), 0, None)
 
-    def together(self, searches: Sequence[Callable[[AskFrom], Any]]) -> list[Any]:
+    def together(
+        self, searches: Sequence[Callable[[AskFrom], Any]], title: str = "", progress: bool | None = False
+    ) -> list[Any]:
         """Runs searches side by side; each asks for one point at a time and says from which gait to guess its own.
 
         Of several gaits at the same parameters the one nearest to that guess is found: a step that was rejected must
         not leave its gait behind.
+
+        Args:
+            searches: each takes a function to ask.
+            title: what they do, for the progress bar.
+            progress: show one; None: only on a terminal.
         """
         guesses: dict[int, Any] = {}
 
@@ -119,9 +127,14 @@ class Problem:
         def answer(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Residuals]:
             self.recall({i: guesses[i] for i in asking})
             found = self(asking, np.concatenate(questions))
+            least.append(min([float(found.squares.min()), *least[-1:]]))
+            bar.set_postfix_str(f"least sum of squares {least[-1]:.5g}, searches that go on: {len(asking)}", False)
+            bar.update(len(asking))
             return [_one(found, k, self._memory(i)) for k, i in enumerate(asking)]
 
-        return together([lane(i) for i in range(len(searches))], answer)
+        least: list[float] = []
+        with tqdm(desc=title, unit=" runs", disable=None if progress is None else not progress) as bar:
+            return together([lane(i) for i in range(len(searches))], answer)
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Sets the gaits from which searches guess their next; those without one keep theirs."""

@@ -140,7 +140,9 @@ class _Walk:
         return f", with {', '.join(on)} on its bound" if on else ""
 
 
-def profile(found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iterations: int = 50) -> Profile:
+def profile(
+    found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iterations: int = 50, progress: bool | None = None
+) -> Profile:
     """The profile of one parameter of a fit, and the interval that it gives.
 
     Args:
@@ -149,6 +151,7 @@ def profile(found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iter
         level: chance of such an interval to hold the true value (for noise that is independent and normal).
         steps: to each side, at most.
         iterations: evaluations of each fit, at most.
+        progress: show a progress bar; None: only on a terminal.
 
     Raises:
         KeyError: for a parameter that was not fitted.
@@ -168,7 +171,8 @@ def profile(found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iter
         walks.append(_Walk(ask, found, best, i, Settings(iterations)))
         return walks[-1].limit(sign, step, threshold, steps)
 
-    ends = problem.together([lambda ask, sign=sign: walked(ask, sign) for sign in (-1.0, 1.0)])
+    sides = [lambda ask, sign=sign: walked(ask, sign) for sign in (-1.0, 1.0)]
+    ends = problem.together(sides, f"profile of {name}", progress)
     points = sorted((p for walk in walks for p in walk.points), key=lambda p: p.x[i])
     low, high = (float(space.low[i] + end * space.width[i]) for end, _ in ends)
     return Profile(

@@ -15,7 +15,7 @@ import math
 import pathlib
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,32 @@ LARGEST = 16 * 2**20
 _REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;]+)")
 
 
+class Header(NamedTuple):
+    """The names of all columns of a table, and where they stand."""
+
+    file: str
+    line: int
+    """Counted from 1."""
+    names: list[str]
+
+    def error(self, what: str, advice: str, column: str | None = None) -> MotionFormatError:
+        """What is wrong with the header, what would be right, and in which column."""
+        return MotionFormatError(what, advice, self.file, self.line, column)
+
+    def check(self, example: str) -> None:
+        """Finds out whether it has names at all.
+
+        Args:
+            example: such a line.
+
+        Raises:
+            MotionFormatError: for a line of numbers.
+        """
+        if all(_is_number(cell) for cell in self.names):
+            what = "numbers where the names of the columns are wanted"
+            raise self.error(what, f"write a header line first: {example}")
+
+
 class Table(NamedTuple):
     """Columns of numbers with where they come from."""
 
@@ -39,6 +65,7 @@ class Table(NamedTuple):
     """Line of the file of every row, counted from 1."""
     remarks: dict[str, str]
     """What comment lines say as name=value."""
+    header: Header
 
 
 def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
@@ -53,28 +80,42 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
         FileNotFoundError: if there is no such file.
         MotionFormatError: with file, line, column, what is wrong and what would be right.
     """
+    return read_columns(path, lambda header: _names(header, required, optional))
+
+
+def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
+    """Reads columns of numbers from a text file that are chosen by what its header says; others are not looked at.
+
+    Args:
+        path: the file.
+        choose: the columns to read, by name, with their positions, counted from 0.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: with file, line, column, what is wrong and what would be right.
+    """
     file = str(path)
-    raw = content(pathlib.Path(path), LARGEST, "a CSV file", "cut out one stride: some hundred rows are enough")
-    lines = decoded(file, raw, "export the stride as CSV (UTF-8)").split("\n")
+    raw = content(pathlib.Path(path), LARGEST, "a CSV file", "cut out what is needed: some hundred rows are enough")
+    lines = decoded(file, raw, "export it as CSV (UTF-8)").split("\n")
     remarks = dict(pair for text in lines if _comment(text) for pair in _REMARK.findall(text))
     first = next((i for i, text in enumerate(lines) if text.strip() and not _comment(text)), None)
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
     delimiter = _delimiter(lines[first])
-    header = _cells(lines[first], delimiter)
-    names = _names(file, first + 1, [cell.strip() for cell in header], required, optional)
+    header = Header(file, first + 1, [cell.strip() for cell in _cells(lines[first], delimiter)])
+    names = choose(header)
     rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not _comment(lines[i])]
     if len(rows) < 2:
         found = "only a header line" if not rows else f"only one row of numbers (line {rows[0] + 1})"
-        raise MotionFormatError(f"no samples: {found}", "write one row per sample of a whole stride", file)
+        raise MotionFormatError(f"no samples: {found}", "write one row per sample", file)
     comma = delimiter != "," and _decimal_comma(file, lines, rows)
     values = array.array("d")  # one row of cells at a time: their texts would be many times the file
     for i in rows:
         cells = _cells(lines[i], delimiter)
-        _check_count(file, i + 1, len(cells), len(header))
+        _check_count(file, i + 1, len(cells), len(header.names))
         values.extend(_number(cells[k].strip(), comma, file, i + 1, name) for name, k in names.items())
     columns = np.array(values).reshape(len(rows), len(names)).T
-    return Table(file, dict(zip(names, columns, strict=True)), np.array(rows) + 1, remarks)
+    return Table(file, dict(zip(names, columns, strict=True)), np.array(rows) + 1, remarks, header)
 
 
 def _comment(line: str) -> bool:
@@ -98,27 +139,26 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return [line]
 
 
-def _names(file: str, line: int, found: list[str], required: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
+def _names(header: Header, required: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
     """The columns to read, with their positions.
 
     Raises:
         MotionFormatError: for a column that is missing or there twice.
     """
-    if all(_is_number(cell) for cell in found):
-        advice = f"write a header line first: {','.join(required)}"
-        raise MotionFormatError("numbers where the names of the columns are wanted", advice, file, line)
+    header.check(",".join(required))
+    found = header.names
     wanted = [*required, *(optional if any(name in found for name in optional) else ())]
     for name in wanted:
         if found.count(name) > 1:
             twice = [i for i, other in enumerate(found, 1) if other == name]
             what = f"the name stands over columns {' and '.join(map(str, twice))}"
-            raise MotionFormatError(what, "keep one of them", file, line, name)
+            raise header.error(what, "keep one of them", name)
         if name not in found:
             listed = reprlib.repr(", ".join(found))
             hint = (
                 _instead(name, [other for other in found if other not in wanted]) or f"wanted are {', '.join(wanted)}"
             )
-            raise MotionFormatError(f"no column {name!r} among {listed}", hint, file, line, name)
+            raise header.error(f"no column {name!r} among {listed}", hint, name)
     return {name: found.index(name) for name in wanted}
 
 

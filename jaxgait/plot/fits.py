@@ -1,31 +1,36 @@
-"""Pictures of a fit to a measured curve: curve with band, residual, correlations, profile of a parameter."""
+"""Pictures of a fit to a measured curve: curve with band, residual, correlations, parameters in bounds, profile."""
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgait.calibration.fitted import Fit
 from jaxgait.calibration.profile import Profile
+from jaxgait.parameters import get_parameter
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
-__all__ = ["fitted", "profiled"]
+__all__ = ["bounded", "fitted", "profiled"]
 
 
-def fitted(found: Fit, quantity: str = "curve") -> Figure:
+def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " points"] | None = None) -> Figure:
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters.
 
     Args:
         found: result of `jaxgait.fit`.
         quantity: what was measured, for the axis.
+        before: the curve of the model as it was (`Fit.before`) in the unit of the measured one, to be drawn too.
     """
     with style():
         figure = plt.figure(figsize=(10.0, 5.0))
         grid = figure.add_gridspec(2, 2, width_ratios=(1.7, 1.0), height_ratios=(2.2, 1.0))
         upper = figure.add_subplot(grid[0, 0])
         lower = figure.add_subplot(grid[1, 0], sharex=upper)
+        if before is not None and np.isfinite(before).any():
+            upper.plot(found.curve[found.problem.measured.axis], before, "--", color=ORANGE, lw=1.2, label="before")
         _curves(upper, lower, found, quantity)
         _correlations(figure, figure.add_subplot(grid[:, 1]), found)
     return figure
@@ -38,7 +43,7 @@ def _curves(upper: Axes, lower: Axes, found: Fit, quantity: str) -> None:
     upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
     upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
     upper.set_ylabel(axis_label(quantity, unit))
-    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     upper.tick_params(labelbottom=False)
     lower.fill_between(x, -2 * found.noise, 2 * found.noise, color=GREY, alpha=0.25, lw=0)
     lower.plot(x, curve.residual, ".-", color=ORANGE, lw=0.8, ms=3)
@@ -60,6 +65,35 @@ def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
     ax.grid(False)
     ax.set_title("correlation of the errors", fontsize=9)
     figure.colorbar(image, ax=ax, shrink=0.6)
+
+
+def bounded(found: Fit) -> Figure:
+    """Each parameter within its bounds: as it was, and fitted with its 95 % interval.
+
+    Args:
+        found: result of `jaxgait.fit`.
+    """
+    space, model = found.problem.space, found.problem.model
+    with style():
+        figure, ax = plt.subplots(figsize=(7.2, 0.9 + 0.55 * len(found.best)))
+        for i, name in enumerate(found.best):
+            place = lambda value, i=i: (value - space.low[i]) / space.width[i]
+            own, (low, high) = place(float(get_parameter(model, name))), map(place, found.interval(name))
+            known = np.isfinite(high - low)
+            span = np.clip((low, high), 0.0, 1.0) if known else (0.0, 1.0)
+            ax.plot((0.0, 1.0), (i, i), color=GREY, lw=0.8, alpha=0.5)
+            ax.plot(span, (i, i), color=BLUE, lw=3.0 if known else 1.2, ls="-" if known else ":")
+            ax.plot(place(found.best[name]), i, "o", color=BLUE, ms=6, label="fitted, with its 95 % interval")
+            if 0.0 <= own <= 1.0:
+                ax.plot(own, i, "D", mfc="none", color=ORANGE, ms=6, label="before")
+            ax.text(1.02, i, f"{space.low[i]:.5g} to {space.high[i]:.5g} {space.units[i]}", va="center", fontsize=8)
+        ax.set_yticks(range(len(found.best)), list(found.best))
+        ax.set_ylim(len(found.best) - 0.4, -0.6)
+        ax.set_xlabel("position between the bounds; dotted: no interval")
+        handles, texts = ax.get_legend_handles_labels()
+        once = dict(zip(texts, handles, strict=True))
+        ax.legend(once.values(), once.keys(), loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return figure
 
 
 def profiled(found: Profile) -> Figure:
@@ -84,6 +118,6 @@ def profiled(found: Profile) -> Figure:
         ax.set_ylim(-0.05 * found.threshold, 2.0 * found.threshold)
         ax.set_xlabel(axis_label(found.parameter, found.unit))
         ax.set_ylabel("rise of chi-square")
-        ax.set_title(f"red: the threshold of the {found.level:.0%} interval", loc="left", fontsize=8)
+        ax.set_title(f"red: the threshold of the {100.0 * found.level:g} % interval", loc="left", fontsize=8)
         ax.legend()
     return figure

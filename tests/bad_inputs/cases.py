@@ -694,6 +694,18 @@ SEARCHES = {
 
 CALLS = MODELS | RUNS | ENSEMBLES | SEARCHES
 
+CURVES = {
+    "A_CURVE": "time (s),height (m)\n0,80\n1,75\n2,60\n",
+    "A_VOID": "",
+    "A_GAP": "time (s),height (m)\n0,80\n1,nan\n2,60\n",
+    "A_MIX": "time (s),height (m)\n0,80\n2,60\n1,75\n",
+    "A_WEIGHT": "time (s),height (kg)\n0,80\n1,75\n",
+    "A_BARE": "time (s),height\n0,80\n1,75\n",
+    "A_PHASE": "stride (%),height (m)\n0,80\n50,75\n",
+    "A_TYPO": "time (s),heigth (m)\n0,80\n1,75\n",
+}
+"""Files that commands are given, by the word that stands for them."""
+
 COMMANDS = {
     "command line: parameters": [
         ("run bungee --set mas=3", 2, "did you mean 'mass'"),
@@ -722,6 +734,43 @@ COMMANDS = {
         ("run bungee --initial x=1 x=2", 2, "--initial names x twice"),
         ("run knee --motion nobody", 2, "nobody: no such file, nor an embedded gait"),
         ("run bungee --motion hbm07_0.98ms", 2, "Bungee is not driven by measured motion"),
+    ],
+    "command line: fits": [
+        ("fit bungee", 2, "say what was measured: --measured FILE, a CSV with a header such as"),
+        ("fit bungee --measured A_CURVE", 2, "say what to fit: --over name=low:high with some of mass, stiffness"),
+        ("fit bungee --measured A_CURVE --over mass=40", 2, "--over wants name=low:high, or name=low:high:unit"),
+        ("fit bungee --measured A_CURVE --over mass=90:40", 2, "bounds of 'mass' must be (low, high) in kg with low <"),
+        ("fit bungee --measured A_CURVE --over mass=40:90:m", 2, "a bound is in 'm', and mass in 'kg': give it in kg"),
+        ("fit bungee --measured A_CURVE --over mas=40:90", 2, "did you mean 'mass'"),
+        (
+            "fit bungee --measured nowhere.csv --over mass=40:90",
+            2,
+            "nowhere.csv: no such file; --measured wants a table",
+        ),
+        ("fit bungee --measured nobody --over mass=40:90", 2, "nobody: no such file, nor an embedded gait"),
+        ("fit bungee --measured A_VOID --over mass=40:90", 2, "no samples: the file is empty"),
+        ("fit bungee --measured A_GAP --over mass=40:90", 2, "line 3, column height (m): nan is not finite"),
+        ("fit bungee --measured A_MIX --over mass=40:90", 2, "line 4, column time (s): the time goes back from 2 to 1"),
+        (
+            "fit bungee --measured A_WEIGHT --over mass=40:90",
+            2,
+            "column height (kg): the column is in 'kg', and height in",
+        ),
+        (
+            "fit bungee --measured A_BARE --over mass=40:90",
+            2,
+            "column height: the column says no unit; name it 'height",
+        ),
+        ("fit bungee --measured A_PHASE --over mass=40:90", 2, "phases of a stride, and Bungee has no strides; give"),
+        ("fit bungee --measured A_TYPO --over mass=40:90", 2, "Bungee has no output 'heigth'; did you mean 'height'"),
+        ("fit bungee --measured A_CURVE --over mass=40:90 --duration 1", 2, "2 s lies beyond the end of the run, 1 s"),
+        (
+            "fit bungee --measured A_CURVE --over mass=40:90 --noise 0",
+            2,
+            "noise must be a positive number in m, or one",
+        ),
+        ("fit bungee --measured A_CURVE --over mass=40:90 ground=40:60 stiffness=20:30", 2, "3 points are too few to"),
+        ("fit bungee --measured A_CURVE --over mass=40:90 --set mass=70", 2, "mass is given to --set and to --over"),
     ],
     "command line: axes": [
         ("scan bungee --over mass", 2, "--over wants name=low:high:count or name=a,b,c, got 'mass'"),

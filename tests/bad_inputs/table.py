@@ -134,7 +134,7 @@ def walks() -> list[tuple[str, Said]]:
 
 def collect() -> dict[str, list[tuple[str, Said]]]:
     """What is said in all cases, by area."""
-    from tests.bad_inputs.cases import CALLS, COMMANDS
+    from tests.bad_inputs.cases import CALLS, COMMANDS, CURVES
 
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
@@ -142,6 +142,9 @@ def collect() -> dict[str, list[tuple[str, Said]]]:
         (folder / "a_folder").mkdir()
         files = {"A_FILE": str(folder / "a_file.txt"), "A_FOLDER": str(folder / "a_folder")}
         files["A_RUN"] = str(_a_run(folder))
+        for name, text in CURVES.items():
+            files[name] = str(folder / f"{name.lower()}.csv")
+            pathlib.Path(files[name]).write_text(text)
         known = names(folder)
         found: dict[str, list[tuple[str, Said]]] = {
             area: [(text, _without_paths(call(text, known), files)) for text, *_ in cases]

@@ -79,6 +79,7 @@ def test_a_line_is_fitted_as_the_textbook_does():
     np.testing.assert_allclose(got.covariance, covariance, rtol=1e-9)
     np.testing.assert_allclose(got.curve.band, 1.959964 * np.sqrt(np.einsum("pi,ij,pj->p", design, covariance, design)))
     assert got.degrees == 19 and not got.undetermined and not got.remarks
+    assert got.fall < 1e-9 and got.minimum and got.determined
 
 
 def test_noise_that_is_not_given_is_estimated_from_the_residual():
@@ -153,6 +154,7 @@ def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
     held = found(replace(problem, stability=1.0))
     assert held.best["stiffness"] < 3.5 and "not stable" in held.why_stopped[0]
     assert held.remarks[0].startswith("this is no minimum: chi-square would fall by about")
+    assert held.fall > 0.1 and not held.minimum and not held.determined
     with pytest.raises(NoResult, match="its gait is not stable"):
         found(replace(problem, stability=1.0), start=(0.9, 0.5))
 
@@ -295,6 +297,7 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
         ({"measured": over_phase([0.0, 0.5], [1.0, 2.0], unit="m")}, "whole strides"),
         ({"measured": reference_gait()}, "give output='knee_angle'"),
         ({"output": "heigth"}, "did you mean 'height'"),
+        ({"noise": None}, "3 points are too few to estimate 3 parameters and the noise: give the noise"),
         ({"noise": -1.0}, "noise must be a positive number in m"),
         ({"noise": [1.0, 2.0]}, "one for each of the 3 points"),
         ({"gradient": "gait"}, "a gait has phases and no time"),
@@ -305,7 +308,7 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
 )
 def test_impossible_requests_say_what_would_be_right(change, message):
     with pytest.raises(ValueError, match=message):
-        fit(Bungee(), **{"measured": METRES, "over": JUMP, **RUN, **change})
+        fit(Bungee(), **{"measured": METRES, "over": JUMP, "noise": NOISE, **RUN, **change})
 
 
 def test_something_else_than_a_curve_is_no_data():

@@ -163,10 +163,10 @@ BAD: dict[str, Bad] = {
     "decimal commas and points": Bad(
         GOOD.replace(",", ";").replace("0.9109", "0,9109").encode(), "write one kind, best the point"
     ),
-    "UTF-16 without a mark": Bad(GOOD.encode("utf-16-le"), "is not a text file; export the stride as CSV"),
+    "UTF-16 without a mark": Bad(GOOD.encode("utf-16-le"), "is not a text file; export it as CSV"),
     "broken UTF-16": Bad(GOOD.encode("utf-16")[:-1], "is broken utf-16 text"),
-    "binary": Bad(bytes(range(256)) * 8, "is not a text file; export the stride as CSV"),
+    "binary": Bad(bytes(range(256)) * 8, "is not a text file; export it as CSV"),
     "a workbook": Bad(b"PK\x03\x04" + bytes(100), "is not a text file but an Excel or OpenDocument workbook"),
-    "too large": Bad(b"#" * (16 * 2**20 + 1), "is larger than 16 MB; cut out one stride"),
+    "too large": Bad(b"#" * (16 * 2**20 + 1), "is larger than 16 MB; cut out what is needed"),
 }  # fmt: skip
 """Files that `read_drive` raises for, by a name that says what is wrong with them."""

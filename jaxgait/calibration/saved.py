@@ -1,0 +1,91 @@
+"""A fit as a labelled Dataset, to be written to a file and read again: `as_dataset(found).to_netcdf("fit.nc")`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from jaxgait.calibration.fitted import Fit
+from jaxgait.calibration.profile import Profile
+from jaxgait.parameters import get_parameter
+from jaxgait.report import labels
+
+__all__ = ["as_dataset"]
+
+_OWN = "each in the unit of its parameter"
+
+
+def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
+    """Curves, parameters with their errors, what stays open, and profiles, all with units.
+
+    Args:
+        found: result of `jaxgait.fit`.
+        profiles: of some of its parameters.
+
+    Returns:
+        Over `time` or `phase` the curves `measured`, `before` (of the model as it was), `fitted`, with `residual`,
+        `band` and `noise`; over `parameter` `before_fit`, `best`, `standard_error`, the bounds `low` and `high`, and
+        `unit`; `covariance` and `correlation`; over `direction` the singular values and directions; of each profile
+        `rise[NAME]` over `value[NAME]`. Attributes say what was fitted and how it went.
+    """
+    parts = [_curves(found), _parameters(found), _directions(found), *map(_profile, profiles)]
+    return xr.merge([part.drop_attrs(deep=False) for part in parts]).assign_attrs(_facts(found))
+
+
+def _facts(found: Fit) -> dict[str, str | float]:
+    """How it went; flags are 0 or 1."""
+    words = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
+    facts: dict[str, str | float] = {name: float(getattr(found, name)) for name in words}
+    lines = {name: "\n".join(getattr(found, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}
+    return {"model": type(found.model).__name__, "gradient": found.gradient, **facts, **lines}
+
+
+def _curves(found: Fit) -> xr.Dataset:
+    axis, unit = found.problem.measured.axis, found.problem.measured.unit
+    beside = {
+        "before": (axis, found.before(), labels(unit, "curve of the model as it was")),
+        "noise": (axis, found.noise, labels(unit, "standard deviation of the measured values")),
+    }
+    return found.curve.assign(beside)
+
+
+def _parameters(found: Fit) -> xr.Dataset:
+    space, model = found.problem.space, found.problem.model
+    columns = {
+        "before_fit": ([float(get_parameter(model, name)) for name in space.names], "value before the fit"),
+        "best": (list(found.best.values()), "value of the best fit"),
+        "standard_error": (list(found.standard_error.values()), "standard error (Laplace)"),
+        "low": (space.low, "lower bound"),
+        "high": (space.high, "upper bound"),
+    }
+    data = {name: ("parameter", np.asarray(x, float), labels(_OWN, what)) for name, (x, what) in columns.items()}
+    unit = {"unit": ("parameter", space.units, {"long_name": "unit of the parameter"})}
+    return xr.Dataset(data, {"parameter": space.names, **unit}).assign(
+        covariance=found.covariance, correlation=found.correlation
+    )
+
+
+def _directions(found: Fit) -> xr.Dataset:
+    what = "of the Jacobian: 1/s is the standard error along a direction, in widths of the box"
+    return xr.Dataset(
+        {
+            "singular_value": ("direction", found.singular_values, labels("1", f"singular value s {what}")),
+            "component": (
+                ("direction", "parameter"),
+                found.directions,
+                labels("1", "direction in the unit box, the best determined first"),
+            ),
+        },
+        {"parameter": found.problem.space.names},
+    )
+
+
+def _profile(found: Profile) -> xr.Dataset:
+    """The rise of chi-square over one parameter, whose attributes hold the interval."""
+    name = found.parameter
+    rise = found.curve.rise.rename(f"rise[{name}]").rename(value=f"value[{name}]")
+    ends = {f"{kind}_{side}": end for kind in ("interval", "laplace") for side, end in
+            zip(("low", "high"), getattr(found, kind), strict=True)}  # fmt: skip
+    return rise.assign_attrs(level=found.level, threshold=found.threshold, **ends).to_dataset()

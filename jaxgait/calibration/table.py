@@ -1,0 +1,274 @@
+"""A measured curve from a text file, whose header says what each column is and in which unit.
+
+    time (s),height (m),sd (m)
+    0,80.1,0.2
+    0.1,79.8,0.2
+
+One column of times ("time (s)", "time (ms)") or phases of the stride ("stride (%)", "phase (1)"), one of values, named
+as an output of the model, and if known one of their standard deviations ("sd (m)"). "height_m" and "height [m]" are
+the same as "height (m)". No unit is assumed. What the file may look like otherwise, `jaxgait.motion.table` says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgait.calibration.measured import SIZES, MeasuredCurve, factor, over_phase, over_time
+from jaxgait.model import Model, Variable, as_model
+from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.table import Header, Table, read_columns
+
+__all__ = ["CurveTable", "read_curve"]
+
+_EXAMPLE = "time (s),height (m)"
+_AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")
+"""What columns of times and of phases are called."""
+_STEPS = {"time": {"s": 1.0, "ms": 1e-3}, "phase": {"1": 1.0, "%": 0.01, "percent": 0.01}}
+"""Their units, in s and in strides."""
+_NOISE = re.compile(r"(?:^|[ _])(?:sd|std|standard deviation)$", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"(.+?)\s*(?:\(([^()]*)\)|\[([^][]*)\])")
+
+
+class CurveTable(NamedTuple):
+    """A measured curve with where it comes from: what `jaxgait.fit` takes, and what it needs to know beside it."""
+
+    curve: MeasuredCurve
+    output: str
+    """The output of the model that was measured."""
+    noise: Float[np.ndarray, " points"] | None
+    """Standard deviations of the values in the unit of the curve; None if the file has none."""
+    file: str
+    lines: Int[np.ndarray, " points"]
+    """Line of the file of every point, counted from 1."""
+    columns: tuple[str, ...]
+    """Those that were read: times or phases, values, standard deviations."""
+    unused: tuple[str, ...]
+    """Those that were not."""
+
+    def check_end(self, end: float) -> None:
+        """Finds out whether a run reaches the last time.
+
+        Args:
+            end: of the run, in s.
+
+        Raises:
+            MotionFormatError: naming the first line that lies beyond.
+        """
+        beyond = np.flatnonzero(self.curve.at > end * (1.0 + 1e-12))
+        if self.curve.axis == "time" and beyond.size:
+            first, last = self.curve.at[beyond[0]], self.curve.at[-1]
+            advice = f"give a longer duration (--duration {last:.10g}), or leave the later rows out"
+            what = f"{first:.10g} s lies beyond the end of the run, {end:.10g} s"
+            raise MotionFormatError(what, advice, self.file, int(self.lines[beyond[0]]), self.columns[0])
+
+
+class _Column(NamedTuple):
+    """One column of the header."""
+
+    text: str
+    quantity: str
+    unit: str | None
+    """None if it does not say."""
+    position: int
+
+
+class _Roles(NamedTuple):
+    """Which column is what."""
+
+    at: _Column
+    values: _Column
+    noise: _Column | None
+    unused: tuple[str, ...]
+
+    @property
+    def read(self) -> list[_Column]:
+        return [column for column in self[:3] if isinstance(column, _Column)]
+
+
+def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None) -> CurveTable:
+    r"""Reads a measured curve from a text file (CSV) whose header names the columns with their units.
+
+        read = read_curve("jump.csv", Bungee())
+        fit(Bungee(), read.curve, over=box, output=read.output, noise=read.noise)
+
+    Args:
+        path: the file; see the module for what it holds.
+        model: the mechanism, which knows what its outputs are called and what their units are.
+        output: the output that was measured, if the column of values is named otherwise, or if there are several.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: with file, line, column, what is wrong and what would be right.
+        ValueError: for an unknown output.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.calibration import read_curve
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "jump.csv"
+        ...     _ = path.write_text("time (ms),height (m)\n0,80\n500,79\n1000,75.1\n")
+        ...     read = read_curve(path, Bungee())
+        >>> print(read.output, read.curve.at, read.curve.unit)  # s, and the unit of the values
+        height [0.  0.5 1. ] m
+    """
+    kind, known = type(as_model(model)).__name__, model.variables
+    if output is not None and output not in known:
+        raise ValueError(f"{kind} has no output {output!r}: {_instead(output, known)}")
+    roles_of = lambda header: _roles(header, kind, known, output)
+    table = read_columns(path, lambda header: {c.text: c.position for c in roles_of(header).read})
+    roles = roles_of(table.header)
+    return _checked(table, roles, roles.values.quantity if output is None else output)
+
+
+def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
+    """The curve of a table, whose rows are looked at first."""
+    axis, unit = _AXES[roles.at.quantity.lower()], str(roles.values.unit)
+    at = table.columns[roles.at.text] * _STEPS[axis][str(roles.at.unit)]
+    _check_order(table, roles.at, axis, at)
+    make, values = over_time if axis == "time" else over_phase, table.columns[roles.values.text]
+    noise = None if roles.noise is None else _noise(table, roles.noise, unit)
+    names = tuple(column.text for column in roles.read)
+    return CurveTable(make(at, values, unit=unit), output, noise, table.file, table.lines, names, roles.unused)
+
+
+def _check_order(table: Table, column: _Column, axis: str, at: np.ndarray) -> None:
+    """Finds out whether times or phases increase, from where they may begin to where they may end."""
+    written = table.columns[column.text]
+    steps = np.flatnonzero(np.diff(at) <= 0.0)
+    if steps.size:
+        i = int(steps[0])
+        same = written[i + 1] == written[i]
+        what = f"stands still at {written[i]:g}" if same else f"goes back from {written[i]:g} to {written[i + 1]:g}"
+        _fault(table, i + 1, column, f"the {axis} {what}", f"sort the rows by {axis} and keep each once")
+    outside = np.flatnonzero((at < 0.0) | (at > (np.inf if axis == "time" else 1.0)))
+    if outside.size:
+        i = int(outside[0])
+        start = "0 is the start of the run: shift the times"
+        advice = start if axis == "time" else "a stride goes from 0 to 1, or from 0 to 100 %"
+        _fault(table, i, column, f"the {axis} is {written[i]:g} {column.unit}", advice)
+
+
+def _noise(table: Table, column: _Column, unit: str) -> Float[np.ndarray, " points"]:
+    """Standard deviations in the unit of the curve."""
+    written = table.columns[column.text]
+    wrong = np.flatnonzero(written <= 0.0)
+    if wrong.size:
+        i, advice = int(wrong[0]), "give a positive one, or leave the column out to have it estimated"
+        _fault(table, i, column, f"a standard deviation of {written[i]:g}", advice)
+    return written * _scale(table.header, column, unit, "the values")
+
+
+def _fault(table: Table, row: int, column: _Column, what: str, advice: str) -> NoReturn:
+    raise MotionFormatError(what, advice, table.file, int(table.lines[row]), column.text)
+
+
+# --- the header -----------------------------------------------------------------------------------------------------
+
+
+def _roles(header: Header, kind: str, known: Mapping[str, Variable], output: str | None) -> _Roles:
+    """Which column is what.
+
+    Raises:
+        MotionFormatError: if that is not clear, or a unit is missing or does not fit.
+    """
+    header.check(_EXAMPLE)
+    units = {*SIZES, *(variable.unit for variable in known.values()), *_STEPS["time"], *_STEPS["phase"]}
+    columns = [_column(text, i, units) for i, text in enumerate(header.names)]
+    at = _axis(header, [c for c in columns if c.quantity.lower() in _AXES])
+    others = [c for c in columns if c.quantity.lower() not in _AXES]
+    values = _values(header, kind, known, output, [c for c in others if not _NOISE.search(c.quantity)])
+    wanted = known[values.quantity if output is None else output]
+    _scale(header, values, wanted.unit, values.quantity if output is None else output)
+    noise = _noise_column(header, values, [c for c in others if _NOISE.search(c.quantity)])
+    if noise is not None:
+        _scale(header, noise, str(values.unit), "the values")
+    used = {c.position for c in (at, values, noise) if c is not None}
+    return _Roles(at, values, noise, tuple(c.text for c in columns if c.position not in used))
+
+
+def _column(text: str, position: int, units: set[str]) -> _Column:
+    """Quantity and unit of "height (m)", "height [m]" or "height_m"."""
+    found = _IN_BRACKETS.fullmatch(text)
+    if found:
+        return _Column(text, found[1], (found[2] or found[3] or "").strip() or None, position)
+    quantity, _, unit = text.rpartition("_")
+    said = bool(quantity) and unit in units
+    return _Column(text, quantity if said else text, unit if said else None, position)
+
+
+def _axis(header: Header, found: list[_Column]) -> _Column:
+    """The column of times or phases, whose unit is known."""
+    if not found:
+        advice = "name it 'time (s)' or 'stride (%)'"
+        raise header.error(f"no column of times or phases among {_listed(header)}", advice)
+    _check_single(header, found, "times or phases")
+    column, units = found[0], _STEPS[_AXES[found[0].quantity.lower()]]
+    if column.unit not in units:
+        what = "says no unit" if column.unit is None else f"is in {column.unit!r}"
+        names = " or ".join(f"'{column.quantity} ({unit})'" for unit in list(units)[:2])
+        raise header.error(f"the column {what}", f"name it {names}, and convert it if need be", column.text)
+    return column
+
+
+def _values(
+    header: Header, kind: str, known: Mapping[str, Variable], output: str | None, found: list[_Column]
+) -> _Column:
+    """The column of the values."""
+    if not found:
+        raise header.error(f"no column of values among {_listed(header)}", f"add one, as in {_EXAMPLE!r}")
+    named = [c for c in found if (c.quantity in known if output is None else c.quantity == output)]
+    if not named and output is None:
+        first = found[0]
+        advice = f"{_instead(first.quantity, known)} (or say which it is: --output)"
+        raise header.error(f"{kind} has no output {first.quantity!r}", advice, first.text)
+    chosen = named or found
+    if len({c.quantity for c in chosen}) > 1:
+        texts = ", ".join(repr(c.text) for c in chosen)
+        advice = "say which one: --output" if output is None else f"name one of them '{output} ({known[output].unit})'"
+        raise header.error(f"several columns could be the measured curve: {texts}", advice)
+    _check_single(header, chosen, "values")
+    return chosen[0]
+
+
+def _noise_column(header: Header, values: _Column, found: list[_Column]) -> _Column | None:
+    """The standard deviations of the values, if there are any: of several columns theirs."""
+    own = [c for c in found if _NOISE.sub("", c.quantity) == values.quantity]
+    free = [c for c in found if not _NOISE.sub("", c.quantity)]
+    chosen = own or free
+    _check_single(header, chosen, "standard deviations")
+    return chosen[0] if chosen else None
+
+
+def _check_single(header: Header, found: list[_Column], what: str) -> None:
+    if len(found) > 1:
+        texts = " and ".join(repr(c.text) for c in found)
+        raise header.error(f"{len(found)} columns of {what}: {texts}", "keep one of them", found[1].text)
+
+
+def _scale(header: Header, column: _Column, wanted: str, what: str) -> float:
+    """By what a column is multiplied to be in another unit, without dimension."""
+    if column.unit is None:
+        advice = f"name it '{column.quantity} ({wanted})' if that is its unit"
+        raise header.error("the column says no unit", advice, column.text)
+    try:
+        return factor(column.unit, wanted, what, of="the column")
+    except ValueError as error:
+        raise header.error(str(error), "", column.text) from error
+
+
+def _instead(name: str, known: Mapping[str, Variable]) -> str:
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known)}"
+
+
+def _listed(header: Header) -> str:
+    texts = ", ".join(header.names)
+    return repr(texts if len(texts) < 80 else texts[:77] + "...")

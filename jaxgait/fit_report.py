@@ -1,0 +1,123 @@
+"""The report of a fit to a measured curve: pictures, and one HTML page that holds them all."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxgait import fit_words as words
+from jaxgait import page
+from jaxgait.calibration import CurveTable, Fit, Profile
+from jaxgait.parameters import get_parameter
+from jaxgait.plot import fits
+from jaxgait.plot.style import save
+
+__all__ = ["write"]
+
+PARTS = 3
+"""Parameters that are named of each direction."""
+_CURVES = (
+    "Above: the measured curve, the curve of the model as it was, and the fitted one. Below: what is left, fitted less "
+    "measured. Right: how the errors of the parameters go together; near 1 or -1 only a combination of them is known."
+)
+_PROFILE = "How chi-square rises where {} is held at other values and all others are fitted anew. {}."
+
+
+def write(
+    folder: pathlib.Path, found: Fit, read: CurveTable, stated: float | None = None, profiles: Sequence[Profile] = ()
+) -> pathlib.Path:
+    """Writes the pictures as PNG files and the page `report.html` into a folder.
+
+    Args:
+        folder: is made if it does not exist.
+        found: result of `jaxgait.fit`.
+        read: the measured curve with where it comes from.
+        stated: its standard deviation in its unit, if it was given beside it.
+        profiles: of the parameters, as far as there are.
+
+    Returns:
+        The path of the page.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = lambda name, figure, caption: page.picture(save(figure, folder / f"{name}.png"), caption)
+    parts = [
+        page.paragraph(f"{read.file}: {words.span(read)}; noise: {words.origin(read, stated)}."),
+        page.paragraph(f"{_sentence(words.quality(found))} {_sentence(words.verdict(found))}"),
+        page.listed([_sentence(text) for text in words.against(found)]),
+        _parameters(found, profiles),
+        picture("curves", fits.fitted(found, read.output, found.before()), _CURVES),
+        "<h2>Uncertainty</h2>",
+        picture("bounds", fits.bounded(found), "Each parameter within the bounds that the fit was given."),
+        _directions(found),
+        *(picture(_file(one), fits.profiled(one), _caption(one)) for one in profiles),
+        _starts(found),
+    ]
+    path = folder / "report.html"
+    path.write_text(
+        page.page(f"{type(found.model).__name__}: {read.output} fitted to {pathlib.Path(read.file).name}", parts)
+    )
+    return path
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _file(found: Profile) -> str:
+    return f"profile_{found.parameter.replace('.', '_')}"
+
+
+def _caption(found: Profile) -> str:
+    return _PROFILE.format(found.parameter, _sentence(words.said(found))[:-1])
+
+
+def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
+    """Parameters with their errors and intervals."""
+    drawn, space, rows = {one.parameter: one for one in profiles}, found.problem.space, []
+    for i, (name, best) in enumerate(found.best.items()):
+        own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
+        row = [name, f"{own:.6g}", f"{best:.6g}", _number(error), _interval(found.interval(name))]
+        row += [_interval(drawn[name].interval)] if drawn else []
+        rows.append([*row, f"{space.low[i]:g} to {space.high[i]:g}", found.units[name]])
+    head = ["parameter", "before", "fitted", "standard error", "95 %", *(["95 %, profile"] if drawn else [])]
+    return page.table([*head, "bounds", "unit"], rows)
+
+
+def _number(x: float) -> str:
+    return f"{x:.2g}" if np.isfinite(x) else "on its bound" if np.isnan(x) else "not determined"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    """Two ends; a dash where there are none."""
+    if np.isnan(ends).any():
+        return "–"
+    return " to ".join(f"{end:.6g}" if np.isfinite(end) else "open" for end in ends)
+
+
+def _directions(found: Fit) -> str:
+    """How well each direction of the parameters is determined, the best one first."""
+    names, rows = list(found.best), []
+    for s, direction in zip(found.singular_values, found.directions, strict=True):
+        largest = np.argsort(-np.abs(direction))[:PARTS]
+        what = ", ".join(f"{direction[i]:+.2f} {names[i]}" for i in largest)
+        rows.append([f"{s:.3g}", f"{100.0 / s:.3g}" if s > 0.0 else "infinite", what])
+    return page.table(["singular value", "standard error (% of the bounds)", "direction"], rows)
+
+
+def _starts(found: Fit) -> str:
+    ends, names = found.ends, list(found.best)
+    rows = [
+        [
+            str(i),
+            *(f"{float(ends[n][i]):.6g}" for n in names),
+            f"{float(ends.squares[i]):.6g}",
+            str(int(ends.evaluations[i])),
+            why,
+        ]
+        for i, why in enumerate(found.why_stopped)
+    ]
+    kind = "sum of squares" if found.noise_estimated else "chi-square"
+    head = ["start", *names, kind, "evaluations", "why it stopped"]
+    return "<h2>Starts</h2>" + page.paragraph(f"Derivatives: {found.gradient}.") + page.table(head, rows)

@@ -1,0 +1,142 @@
+"""A fit in words, for the command line and the report: parameters with units and errors, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxgait.calibration import CurveTable, Fit, Profile
+from jaxgait.parameters import get_parameter
+
+__all__ = ["against", "description", "origin", "quality", "row", "said", "span", "verdict"]
+
+
+def span(read: CurveTable) -> str:
+    """Where a measured curve lies, with units.
+
+    Args:
+        read: the curve.
+    """
+    curve = read.curve
+    over = "s" if curve.axis == "time" else "of the stride"
+    return f"{read.output} in {curve.unit}, {len(curve.at)} points from {curve.at[0]:.6g} to {curve.at[-1]:.6g} {over}"
+
+
+def origin(read: CurveTable, stated: float | None) -> str:
+    """Where the standard deviation of the data comes from, in words.
+
+    Args:
+        read: the curve.
+        stated: a standard deviation in its unit; None if there is none.
+    """
+    if read.noise is not None:
+        return f"of column {read.columns[2]!r}"
+    return "estimated from the residual" if stated is None else f"{stated:g} {read.curve.unit}"
+
+
+def description(found: Fit) -> Iterator[str]:
+    """A result in lines for people.
+
+    Args:
+        found: result of `jaxgait.fit`.
+    """
+    width = max(map(len, found.best))
+    yield from (f"{name:{width}} = {row(found, name)}" for name in found.best)
+    yield f"  {quality(found)}"
+    if len(found.best) > 1:
+        yield "  correlation of the errors:"
+        yield from _triangle(found, width)
+    if found.minimum:  # else the remarks say it
+        yield f"  {verdict(found)}"
+    yield from (f"  {text}" for text in against(found))
+    yield f"  gradient: {found.gradient}"
+    for i, why in enumerate(found.why_stopped):
+        yield f"  start {i}: {why}"
+    yield f"  as parameters: --set {' '.join(f'{name}={value:.10g}' for name, value in found.best.items())}"
+
+
+def row(found: Fit, name: str) -> str:
+    """A parameter with its standard error, its interval, and what it was, in its unit.
+
+    Args:
+        found: the fit.
+        name: the parameter.
+    """
+    own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
+    unit = "" if found.units[name] == "1" else f" {found.units[name]}"
+    low, high = found.interval(name)
+    firm = f"± {error:.2g}{unit} (95 %: {low:.6g} to {high:.6g})" if np.isfinite(error) else f"{unit} {_loose(error)}"
+    return f"{found.best[name]:.6g} {firm.strip()}, was {own:.6g}"
+
+
+def _loose(error: float) -> str:
+    """Why there is no standard error."""
+    return "(on its bound)" if np.isnan(error) else "(not determined)"
+
+
+def quality(found: Fit) -> str:
+    """How far the curve is from the data, in words, with units.
+
+    Args:
+        found: the fit.
+    """
+    unit, rms = found.problem.measured.unit, float(np.sqrt(np.mean(found.curve.residual**2)))
+    if found.noise_estimated:
+        return f"residual: {rms:.3g} {unit} (root mean square); noise, from it: {found.noise[0]:.3g} {unit}"
+    text = f"residual: {rms:.3g} {unit} (root mean square); chi-square {found.chi_square:.4g}"
+    return f"{text} at {found.degrees} degrees of freedom" + (
+        f", {found.reduced:.3g} each" if found.degrees > 0 else ""
+    )
+
+
+def _triangle(found: Fit, width: int) -> Iterator[str]:
+    """The lower half of the correlation."""
+    for i, name in enumerate(found.best):
+        values = "".join(f"{x:8.3f}" if np.isfinite(x) else f"{'–':>8}" for x in found.correlation.values[i, : i + 1])
+        yield f"    {name:{width}}{values}"
+
+
+def verdict(found: Fit) -> str:
+    """Whether it is a minimum, and whether the data determine all of it, in words.
+
+    Args:
+        found: the fit.
+    """
+    if not found.minimum:
+        return "no minimum"
+    least = f"condition number {found.condition:.3g}"
+    what = (
+        "all directions are determined"
+        if not found.undetermined
+        else f"directions left open: {len(found.undetermined)}"
+    )
+    return f"a minimum: chi-square would fall by {found.fall:.1g} further on; {what} ({least})"
+
+
+def against(found: Fit) -> list[str]:
+    """What stands against a result, one sentence each.
+
+    Args:
+        found: the fit.
+    """
+    return [*found.undetermined, *found.remarks, *(f"on its bound: {bound}" for bound in found.active)]
+
+
+def said(found: Profile) -> str:
+    """The interval of a profile in words, with its unit.
+
+    Args:
+        found: result of `jaxgait.calibration.profile`.
+    """
+    text = lambda end: f"{end:.6g}" if np.isfinite(end) else "open"
+    low, high = map(text, found.interval)
+    unit = "" if found.unit == "1" else f" {found.unit}"
+    line = f"profile of {found.parameter}: {low} to {high}{unit} ({100.0 * found.level:g} %)"
+    opened = [
+        f"{side} because {why}"
+        for side, end, why in zip(("below", "above"), found.interval, found.why, strict=True)
+        if not np.isfinite(end)
+    ]
+    line += f"; open {', '.join(opened)}" if opened else ""
+    return line + ("; a better fit was met on the way: fit again with more starts" if found.better else "")

@@ -1,0 +1,67 @@
+"""One HTML page that needs no other file: text, tables, and pictures inside it, in the look of all our reports."""
+
+from __future__ import annotations
+
+import base64
+import html
+import pathlib
+from collections.abc import Iterable, Sequence
+
+from jaxgait.report import machine
+
+__all__ = ["listed", "page", "paragraph", "picture", "table"]
+
+_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
+border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child, th:last-child
+{{ text-align: left }}
+</style></head><body>
+"""
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """A whole page.
+
+    Args:
+        title: its text.
+        parts: HTML, as the other functions make it; empty ones are left out.
+    """
+    body = "\n".join([f"<h1>{html.escape(title)}</h1>", *filter(None, parts)])
+    return _HEAD.format(title=html.escape(title)) + body + f"\n<p>Machine: {machine()}.</p></body></html>\n"
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of plain text.
+
+    Examples:
+        >>> from jaxgait.page import paragraph
+        >>> paragraph("clearance >= 0")
+        '<p>clearance &gt;= 0</p>'
+    """
+    return f"<p>{html.escape(text)}</p>"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """A list of plain texts; nothing if there are none."""
+    items = "".join(f"<li>{html.escape(text)}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def picture(path: pathlib.Path, caption: str) -> str:
+    """A picture from its PNG file, inside the page, with its caption."""
+    data, text = base64.b64encode(path.read_bytes()).decode(), html.escape(caption)
+    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of plain texts.
+
+    Examples:
+        >>> from jaxgait.page import table
+        >>> table(["a"], [["1"]])
+        '<table><tr><th>a</th></tr><tr><td>1</td></tr></table>'
+    """
+    cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{html.escape(x)}</{tag}>" for x in row) + "</tr>"
+    return f"<table>{cells(head, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"

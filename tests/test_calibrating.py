@@ -1,0 +1,162 @@
+"""`jaxgait fit`: a jump whose truth is known, what it prints and writes, and what is wrong with a request."""
+
+import contextlib
+import inspect
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.integrate import solve_ivp
+
+from jaxgait import cli, fit
+from jaxgait.calibrating import bounds
+from jaxgait.fit_command import Fit
+from jaxgait.models.bungee.model import Bungee
+
+TRUTH = {"stiffness": 26.0, "rope_length": 28.0}
+NOISE = 0.2
+
+
+def jump(times, noise=NOISE):
+    """Heights in m of the true jump, solved by SciPy, with noise."""
+    b, k, length = Bungee(), *TRUTH.values()
+
+    def slope(t, y):
+        drag = (b.linear_drag + b.quadratic_drag * abs(y[1])) * y[1]
+        return [y[1], b.gravity - (k * max(y[0], 0.0) + drag) / b.mass]
+
+    x = solve_ivp(slope, (0.0, times[-1]), [-length, 0.0], t_eval=times, rtol=1e-9, atol=1e-9, max_step=0.02).y[0]
+    return b.ground - x + noise * np.random.default_rng(0).normal(size=len(times))
+
+
+def table(path, times, heights, head="time (s),height (m)"):
+    path.write_text(f"{head}\n" + "".join(f"{t:.10g},{h:.10g}\n" for t, h in zip(times, heights, strict=True)))
+    return path
+
+
+TIMES = np.arange(41) / 5.0
+BOX = "--over stiffness=15:40 rope_length=2400:3400:cm"
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    file = table(folder / "jump.csv", TIMES, jump(TIMES))
+    options = f"--noise {NOISE} --samples 200 --starts 2 --profile"
+    files = f"--json {folder}/f.json --out {folder}/f.nc --report {folder}/r"
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        cli.main(f"fit bungee --measured {file} {BOX} {options} {files}".split())
+    return folder, said.getvalue()
+
+
+def test_a_jump_gives_its_parameters_back_within_their_errors(done):
+    record = json.loads((done[0] / "f.json").read_text())
+    for name, value in TRUTH.items():
+        assert abs(record["best"][name] - value) < 3.5 * record["standard_error"][name] < 0.05 * value
+        low, high = record["profile"][name]["interval"]
+        assert np.allclose((low, high), record["interval"][name], rtol=2e-3)
+    assert record["minimum"] and record["determined"] and 0.5 < record["chi_square"] / record["degrees"] < 1.6
+    assert np.std(record["curve"]["before"]) > 5.0 and record["model"] == "Bungee" and record["output"] == "height"
+
+
+def test_what_is_said_has_units_and_a_verdict(done):
+    said = done[1]
+    assert "height in m, 41 points from 0 to 8 s; noise: 0.2 m" in said and "runs of 8 s" in said
+    firm = r"^stiffness   = 2[56]\.\d+ ± 0\.\d+ N/m \(95 %: 2[56][\d.]* to 26[\d.]*\), was 20$"
+    assert re.search(firm, said, re.MULTILINE)
+    assert "a minimum: chi-square would fall by" in said and "all directions are determined" in said
+    assert "profile of stiffness: 2" in said and "--set stiffness=2" in said
+
+
+def test_the_file_is_read_again_with_units(done):
+    data = xr.load_dataset(done[0] / "f.nc", engine="h5netcdf")
+    record = json.loads((done[0] / "f.json").read_text())
+    assert data.best.sel(parameter="stiffness") == record["best"]["stiffness"] and data.time[-1] == 8.0
+    assert data.unit.values.tolist() == ["N/m", "m"] and data.fitted.attrs["units"] == "m"
+    assert data.attrs["minimum"] == 1 and data.attrs["measured"].endswith("jump.csv")
+    rise = data["rise[stiffness]"]
+    assert rise.attrs["interval_low"] < record["best"]["stiffness"] < rise.attrs["interval_high"]
+    assert float(rise.min()) == 0.0 and float(rise.max()) > 3.8
+    np.testing.assert_allclose(data.measured - data.fitted, -data.residual)
+
+
+def test_the_report_is_one_page_that_needs_no_other_file(done):
+    page = (done[0] / "r" / "report.html").read_text()
+    pictures = sorted(path.name for path in (done[0] / "r").glob("*.png"))
+    assert pictures == ["bounds.png", "curves.png", "profile_rope_length.png", "profile_stiffness.png"]
+    assert page.count("data:image/png;base64,") == 4 and "<th>95 %, profile</th>" in page
+    assert "Bungee: height fitted to jump.csv" in page and "<td>stiffness</td><td>20</td><td>2" in page
+
+
+@pytest.mark.slow
+def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
+    file = table(tmp_path / "jump.csv", TIMES, jump(TIMES, 0.02))
+    box = "--set rope_length=28 --over stiffness=15:40 mass=50:90 linear_drag=0.1:3 quadratic_drag=0.1:3"
+    with pytest.raises(SystemExit) as ended:
+        cli.main(f"fit bungee --measured {file} {box} --noise 0.02 --starts 1 --report {tmp_path}/r".split())
+    said = capsys.readouterr().out
+    assert ended.value.code == 1 and "the data do not determine" in said and "directions left open: 1" in said
+    assert "not determined" in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_bounds_are_read_with_their_unit():
+    assert bounds(Bungee(), ["mass=40,90", "ground=5000:6000:cm"]) == {"mass": (40.0, 90.0), "ground": (50.0, 60.0)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--measured nowhere.csv", "nowhere.csv: no such file; --measured wants a table of the measured curve (CSV)"),
+        ("--measured nobody", "nobody: no such file, nor an embedded gait (there are "),
+        ("--measured rajagopal_1.26ms", "brings the curve of a knee, and Bungee has no output 'knee_angle'"),
+        ("--measured A_FILE --output heigth", "has no output 'heigth': did you mean 'height'"),
+        ("--measured A_FILE --duration 5", "line 28, column time (s): 5.2 s lies beyond the end of the run, 5 s; give"),
+        ("--measured A_FILE --strides 3", "Bungee has no period: give duration"),
+        ("--measured A_FILE --noise -1", "noise must be a positive number in m"),
+        ("--measured A_FILE --gradient gait", "a gait has phases and no time"),
+        ("--measured A_FILE --set mass=60 stiffness=20", "stiffness is given to --set and to --over"),
+        ("--measured A_FILE --initial z=1", "the state of Bungee has no component 'z'"),
+        ("--measured A_FILE --out fit.csv", "its name must end in one of .nc"),
+        ("--measured A_FILE --report /proc/nowhere", "cannot write to /proc/nowhere"),
+        ("--measured A_SHORT", "2 points are too few to estimate 2 parameters and the noise: give the noise"),
+        ("--measured A_KNOWN --noise 0.1", "--noise and the column 'sd (m)' of "),
+    ],
+)
+def test_bad_requests_are_one_line(options, message, tmp_path, capsys):
+    short, known = tmp_path / "short.csv", tmp_path / "known.csv"
+    short.write_text("time (s),height (m)\n0,80\n1,75\n")
+    known.write_text("time (s),height (m),sd (m)\n0,80,1\n1,75,1\n2,60,1\n")
+    files = {"A_FILE": table(tmp_path / "jump.csv", TIMES, TIMES), "A_SHORT": short, "A_KNOWN": known}
+    given = [str(files.get(word, word)) for word in options.split()]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["fit", "bungee", *BOX.split(), *given])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and message in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ([], "say what to fit: --over name=low:high with some of mass, stiffness"),
+        (["mass"], "--over wants name=low:high, or name=low:high:unit, got 'mass'"),
+        (["mass=40"], "--over wants name=low:high, or name=low:high:unit, got mass='40'"),
+        (["mass=40:90:kg:1"], "got mass='40:90:kg:1'"),
+        (["mass=40:90:m"], "--over mass=40:90:m: a bound is in 'm', and mass in 'kg': give it in kg"),
+        (["mass=40:many"], "mass: 'many' is not a number"),
+        (["mas=40:90"], "Bungee has no parameter 'mas': did you mean 'mass'"),
+        (["mass=40:90", "mass=50:90"], "--over names mass twice"),
+    ],
+)
+def test_bad_bounds_say_what_would_be_right(over, message):
+    with pytest.raises(ValueError) as caught:
+        bounds(Bungee(), over)
+    assert message in str(caught.value)
+
+
+def test_the_command_has_the_names_of_pythons_arguments():
+    named = set(inspect.signature(fit).parameters) & set(Fit.__dataclass_fields__)
+    assert named == {"model", "measured", "over", "output", "noise", "gradient", "initial", "starts", "iterations"}
