@@ -149,7 +149,7 @@ def compile_blocks(plan: Plan) -> None:
 
 
 def failures(codes: np.ndarray) -> np.ndarray:
-    """Which status codes mean that the computation failed, as opposed to an end that the model foresees."""
+    """Which status codes mean that the computation failed, not an end that the model foresees; of any shape (...,)."""
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 

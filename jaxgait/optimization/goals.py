@@ -211,7 +211,7 @@ class Goal:
         return signs * (values[..., 1 : 1 + len(at)] - at)
 
     def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b slacks n"]:
-        """Derivatives of `slack`."""
+        """Derivatives of `slack` by the unit box; no dimension."""
         signs, _ = self._signs
         return signs[:, None] * slopes[..., 1 : 1 + len(signs), :]
 

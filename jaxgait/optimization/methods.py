@@ -147,7 +147,11 @@ class Scaled:
         return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to be minimised."""
+        """The objective, to be minimised; worse than any so far where the run failed.
+
+        Raises:
+            Stuck: if too many runs fail one after the other.
+        """
         found, fine = self._usable(x)
         if fine:
             return float(self.scale * found.values[0, 0])
@@ -157,7 +161,7 @@ class Scaled:
         return float(self._worst + PENALTY)
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its derivative."""
+        """The derivative of `value`."""
         return self.scale * self._usable(x)[0].slopes[0, 0]
 
     def slack(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " limits"]:
@@ -165,7 +169,7 @@ class Scaled:
         return self._settings.goal.slack(self._usable(x)[0].values)[0]
 
     def slack_slopes(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "limits n"]:
-        """Its derivative."""
+        """The derivative of `slack`."""
         return self._settings.goal.slack_slopes(self._usable(x)[0].slopes)[0]
 
 

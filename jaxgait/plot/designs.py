@@ -85,7 +85,7 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
 
 
 def convergence(found: Optimum, sign: float) -> Figure:
-    """How far the best of each start is from the best of all, in its own unit, over its evaluations.
+    """How far the best of each start is from the best of all, in the objective's unit, over its evaluations.
 
     Args:
         found: result of a search.

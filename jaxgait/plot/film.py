@@ -285,7 +285,7 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
 
 
 def arrow_scale(shown: Scene) -> float:
-    """Newtons per metre of arrow at which the longest arrow is a quarter of the view's height."""
+    """Scale of the arrows in N/m: rounded, so that the longest one has at most a quarter of the view's height."""
     sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
     largest = max((float(np.nanmax(s)) for s in sizes if np.isfinite(s).any()), default=0.0)
     return 1.0 / _nice(shown.views[0].span[1] / (4.0 * largest)) if largest > 0.0 else 1.0

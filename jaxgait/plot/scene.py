@@ -210,9 +210,9 @@ def seen(places: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float)
     """Positions (forward, left, up) as a far observer sees them, (right, up).
 
     Args:
-        places: in m.
-        azimuth: from where he looks in rad, from the right side (0: he sees forward to the right) toward the front.
-        elevation: how far above the horizon he is, in rad.
+        places: positions in m.
+        azimuth: where the observer stands in rad, from the right side (0: forward points to the right) to the front.
+        elevation: of the observer above the horizon, in rad.
     """
     x, y, z = np.moveaxis(np.asarray(places), -1, 0)
     across = x * np.cos(azimuth) + y * np.sin(azimuth)

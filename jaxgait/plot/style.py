@@ -84,7 +84,13 @@ def kinds() -> tuple[str, ...]:
 
 
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
-    """Saves a figure, closes it and returns its path."""
+    """Saves a figure, closes it and returns its path; folders that are missing are made.
+
+    Args:
+        figure: what to save.
+        path: a file; its ending says which kind (see `kinds`).
+        dpi: resolution in dots per inch.
+    """
     import matplotlib.pyplot as plt
 
     path = pathlib.Path(path)

@@ -40,7 +40,7 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     """Solves the fall up to its first turning point; differentiable (forward mode) and batchable by `jax.vmap`.
 
     Returns:
-        Time and place of the lowest point; NaN where the jumper has not turned after 1000 s.
+        Time in s and position in m of the lowest point; NaN where the jumper has not turned after 1000 s.
     """
     bungee = precision.cast(bungee)
     floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # what the precision in force can resolve

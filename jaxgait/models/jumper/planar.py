@@ -424,7 +424,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
 
 @float64_default
 def held(angle: Scalar) -> Turn:
-    """A joint that does not move."""
+    """A joint that does not move, at an angle in rad."""
     return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
 
 

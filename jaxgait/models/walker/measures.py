@@ -181,16 +181,20 @@ class Gait(NamedTuple):
     """Which strikes begin a step of the gait."""
 
     def change(self, values: Array) -> Array:
-        """From the first strike of the gait to the strike that ends it."""
+        """Change from the first strike of the gait to the strike that ends it.
+
+        Args:
+            values: at the strikes, shape (events,), in any unit; the result is in the same unit.
+        """
         last = jnp.nan_to_num(self.steps).astype(int)
         return jnp.where(self.steps >= 2.0, values[last] - values[0], jnp.nan)
 
     def per_step(self, values: Array) -> Array:
-        """Change per step."""
+        """Change per step of values at the strikes, shape (events,), in the same unit."""
         return self.change(values) / self.steps
 
     def mean(self, values: Array, foot: int | None = None) -> Array:
-        """Mean over the steps, or over those that begin with a foot (0 or 1)."""
+        """Mean over the steps, or over those that a foot (0 or 1) begins; values (events,) in their own unit."""
         chosen = self.begins if foot is None else self.begins & (self.strikes.kind == TOUCHES[foot])
         return jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.sum(jnp.where(chosen, 1.0, 0.0))
 

@@ -189,7 +189,11 @@ class RoundFeet(eqx.Module):
     start: WalkerStart = eqx.field(default_factory=WalkerStart)
 
     def validate(self) -> None:
-        """Rejects walkers that cannot stand."""
+        """Rejects walkers that cannot stand.
+
+        Raises:
+            ParameterError: for parameters out of their bounds, and a foot larger than its leg.
+        """
         check(self)
         radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
         if np.any(radius >= length):
@@ -262,11 +266,14 @@ class RoundFeet(eqx.Module):
         }
 
     def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
-        """Whether the walker lies rather than walks."""
+        """Whether the walker has fallen at a state in SI units: `balance` below zero."""
         return self.balance(y) < 0.0
 
     def balance(self, y: WalkerState | BristledState) -> Scalar:
-        """Falls through zero when the walker falls: hip height beyond `FALL_HEIGHT`, leg angles beyond `FALL_ANGLE`."""
+        """Falls through zero when the walker falls: a low hip (`FALL_HEIGHT`) or a wide leg angle (`FALL_ANGLE`).
+
+        The lesser of the margin in leg lengths (no dimension) and that in rad.
+        """
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
 

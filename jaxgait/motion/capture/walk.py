@@ -91,6 +91,7 @@ def measure(
         mass: of the person in kg; by default that of the file, or what the ground forces carry.
 
     Raises:
+        ValueError: for another side.
         MotionFormatError: if a trial has no such leg, or there is no whole stride.
     """
     if side not in ("right", "left"):
