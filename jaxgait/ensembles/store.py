@@ -199,7 +199,14 @@ def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def fill_value(dtype: np.dtype) -> Any:
-    """What stands for "not run yet" in a result."""
+    """What stands for "not run yet" in a result.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.ensembles.store import fill_value
+        >>> print(fill_value(np.dtype(float)), fill_value(np.dtype(int)))  # results and statuses not run yet
+        nan -1
+    """
     if dtype.kind in "fc":
         return dtype.type(np.nan)
     return dtype.type(-1) if dtype.kind == "i" else dtype.type(0)

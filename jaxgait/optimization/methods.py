@@ -174,12 +174,26 @@ class Scaled:
 
 
 def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-    """A point of the unit box (no dimension), on its wall where it is beyond it or nearer than rounding."""
+    """A point of the unit box (no dimension), on its wall where it is beyond it or nearer than rounding.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.methods import inside
+        >>> print(inside(np.array([-0.1, 0.5, 1.0 - 1e-12])))
+        [0.  0.5 1. ]
+    """
     return np.where(x < ROUNDING, 0.0, np.where(x > 1.0 - ROUNDING, 1.0, x))
 
 
 def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """A slope to be gone down, in the unit box, without the components that lead out of it at this point."""
+    """A slope to be gone down, in the unit box, without the components that lead out of it at this point.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.methods import projected
+        >>> print(projected(np.array([0.0, 0.5]), np.array([2.0, 3.0])))  # downhill of the first is beyond its wall
+        [0. 3.]
+    """
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 
 
@@ -232,6 +246,13 @@ def restored(
         slack_at: what is left of the limits at a point, of order one (no dimension), (limits,).
         slopes_at: its derivative, (limits, n).
         x: a point of the unit box that nearly keeps them.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.methods import restored
+        >>> slack, slope = lambda x: x[:1] - 0.5, lambda x: np.array([[1.0, 0.0]])  # x_0 is to be at least 0.5
+        >>> print(restored(slack, slope, np.array([0.4, 0.2])).round(6))
+        [0.5 0.2]
     """
     margin = 0.1 * KEPT
     for _ in range(RESTORING):

@@ -111,7 +111,14 @@ class Optimum:
 
 
 def plain(values: np.ndarray) -> list[Any]:
-    """Lists for JSON of an array of any shape and any unit, with None where there is no finite number."""
+    """Lists for JSON of an array of any shape and any unit, with None where there is no finite number.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.optimum import plain
+        >>> plain(np.array([[26.3, np.nan], [np.inf, 3.0]]))
+        [[26.3, None], [None, 3.0]]
+    """
     masked = np.asarray(values).astype(object)
     masked[~np.isfinite(np.asarray(values).astype(float))] = None
     return masked.tolist()

@@ -145,6 +145,14 @@ def slopes(
         names: of the parameters.
         exact: slopes at some points.
         differences: the same by differences of values.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.designs import slopes
+        >>> exact = np.array([[1.0], [2.0], [3.0]])  # at three points, by one parameter
+        >>> figure = slopes(["stiffness"], exact, differences=exact + 1e-6)
+        >>> figure.axes[0].get_title()  # a panel per parameter: points on the diagonal agree
+        'stiffness'
     """
     with style():
         figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names) + 0.6, 3.4), squeeze=False)
@@ -165,6 +173,14 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
         before: result of `simulate`.
         after: the same with the best parameters.
         variables: which.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.designs import before_and_after
+        >>> run = lambda h: xr.Dataset({"height": ("time", h, {"units": "m"})}, {"time": [0.0, 1.0, 2.0]})
+        >>> figure = before_and_after(run([80.0, 20.0, -5.0]), run([80.0, 25.0, 2.0]), ["height"])
+        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        ['before', 'after']
     """
     panels: dict[str, list[str]] = {}
     for name in variables:
