@@ -55,7 +55,15 @@ Manoeuvre = Literal["straight", "steer", "yaw"]
 
 @float64_default
 class Bearing(eqx.Module):
-    """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs)."""
+    """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.creeper.chain import Bearing
+        >>> bearing = Bearing(axial_stiffness=400.0, lateral_stiffness=150.0)
+        >>> print(bearing.force(jnp.array([1e-3, 2e-3]), jnp.zeros(2)).round(6))  # N, for 1 mm along and 2 mm across
+        [-0.4 -0.3]
+    """
 
     axial_stiffness: Scalar = parameter(
         400.0, unit="N/m", doc="stiffness along the spring", bounds="nonnegative", source=_CHOSEN

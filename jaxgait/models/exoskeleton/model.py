@@ -85,6 +85,12 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
 
     Raises:
         ValueError: for another `split`.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.model import paper_table
+        >>> links = paper_table()
+        >>> print(len(links), round(sum(sum(link.masses) for link in links), 3))  # links, kg
+        5 52.61
     """
     shares = {"half": (0.25, 0.5, 0.25), "distal": (0.0, 0.5, 0.5)}
     if split not in shares:
@@ -386,6 +392,11 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
         split: see `paper_table`.
         mirror_swing: see `paper_table`.
         fields: any field of `Exoskeleton`, e.g. `dimension=2`, `mode="gait"`.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.model import five_links
+        >>> len(five_links(mode="gait").lengths)
+        5
     """
     return Exoskeleton.from_links(
         paper_table(split, mirror_swing), fields.pop("gait", WalkingGait()), exchange=(4, 3, 2, 1, 5), **fields
@@ -394,7 +405,14 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
 
 @float64_default
 def four_links(**fields: Any) -> Exoskeleton:
-    """The paper's planar four-link exoskeleton (figure 5): two legs without a torso, links 3 and 4 hanging."""
+    """The paper's planar four-link exoskeleton (figure 5): two legs without a torso, links 3 and 4 hanging.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.model import four_links
+        >>> legs = four_links()  # two legs without a torso, in the plane
+        >>> print(len(legs.lengths), legs.dimension)
+        4 2
+    """
     full = WalkingGait()
     legs = dataclasses.replace(full, amplitude=full.amplitude[:4], phase=full.phase[:4], roles=full.roles[:4])
     fields = {"dimension": 2, "exchange": (4, 3, 2, 1), "gait": legs, **fields}

@@ -424,7 +424,13 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
 
 @float64_default
 def held(angle: Scalar) -> Turn:
-    """A joint that does not move, at an angle in rad."""
+    """A joint that does not move, at an angle in rad.
+
+    Examples:
+        >>> from jaxgait.models.jumper.planar import held
+        >>> print(*map(float, held(0.5)))  # rad, rad/s, rad/s^2
+        0.5 0.0 0.0
+    """
     return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
 
 

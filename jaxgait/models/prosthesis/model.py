@@ -422,6 +422,11 @@ def parameter_set(name: str) -> Prosthesis:
 
     Raises:
         ParameterError: for an unknown name.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.model import parameter_set
+        >>> [float(parameter_set(name).linkage.l_AB) for name in ("R1", "R2", "R3")]  # m
+        [0.023, 0.023, 0.0225]
     """
     chosen = Prosthesis().preset(name)
     assert isinstance(chosen, Prosthesis)

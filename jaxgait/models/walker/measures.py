@@ -111,6 +111,14 @@ def passing_gait(
         t: sample times in s, of the part of the walk that counts.
         x: hip position in m.
         apart: angle in rad between the legs.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.walker.measures import passing_gait
+        >>> t = np.linspace(0.0, 4.0, 401)  # s
+        >>> period, velocity = passing_gait(t, x=0.5 * t, apart=0.4 * np.cos(np.pi * t))  # legs pass once a second
+        >>> print(round(period, 6), round(velocity, 6))  # s, m/s
+        1.0 0.5
     """
     i = np.flatnonzero(np.signbit(apart[1:]) != np.signbit(apart[:-1]))
     steps = (len(i) - 1) // 2 * 2
@@ -171,6 +179,14 @@ class Gait(NamedTuple):
     """An even number of steps in the second half of a time-stepped walk, from one heel strike to a later one.
 
     The work of the first strike belongs to it, that of the last one does not. NaN where there are less than two steps.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.walker.measures import Gait
+        >>> gait = Gait(strikes=None, steps=jnp.asarray(2.0), begins=jnp.array([True, True, False]))
+        >>> time, impulse = jnp.array([1.0, 1.4, 2.0]), jnp.array([0.5, 0.7, 9.0])  # s, N s
+        >>> print(float(gait.per_step(time)), round(float(gait.mean(impulse)), 6))  # the last one ends it
+        0.5 0.6
     """
 
     strikes: Events

@@ -189,6 +189,12 @@ def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
     Args:
         walker: its legs.
         theta: angle in rad of the leg on the ground, the other one being opposite.
+
+    Examples:
+        >>> from jaxgait.models.walker.rigid import friction_limit
+        >>> from jaxgait.models.walker.smooth import RoundFeet
+        >>> print(float(friction_limit(RoundFeet(), theta=0.2)) > 0.5)  # above the friction of the paper: impacts are unique
+        True
     """
     foot = walker.foot(WalkerState(*[0.0] * 8), theta, 0.0)
     normal, tangent = Generalised(0.0, 1.0, foot.normal_arm, 0.0), Generalised(1.0, 0.0, foot.tangent_arm, 0.0)

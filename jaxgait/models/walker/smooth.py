@@ -104,7 +104,15 @@ class Foot(NamedTuple):
 
 @float64_default
 class Inertia(NamedTuple):
-    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers."""
+    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers.
+
+    Examples:
+        >>> from jaxgait.models.walker.smooth import Generalised, RoundFeet
+        >>> inertia = RoundFeet(mass=1.0).inertia_at(0.0, 0.0)
+        >>> momentum = inertia.times(Generalised(0.5, 0.0, 0.0, 0.0))  # the hip moves at 0.5 m/s, the legs do not turn
+        >>> print(float(momentum.x), round(float(inertia.solve(momentum).x), 6))  # kg m/s of two legs, and back
+        1.0 0.5
+    """
 
     total: Scalar
     """2 m in kg."""
@@ -145,7 +153,13 @@ class Inertia(NamedTuple):
 
 @float64_default
 class WalkerStart(eqx.Module):
-    """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground."""
+    """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground.
+
+    Examples:
+        >>> from jaxgait.models.walker.smooth import WalkerStart
+        >>> float(WalkerStart(vx=0.6).state().vx)  # m/s
+        0.6
+    """
 
     x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=_PAPER)
     y: Scalar = parameter(
@@ -169,7 +183,15 @@ class WalkerStart(eqx.Module):
 
 @float64_default
 class RoundFeet(eqx.Module):
-    """What every form of the walker is made of: legs, feet, slope; and what follows from them."""
+    """What every form of the walker is made of: legs, feet, slope; and what follows from them.
+
+    Examples:
+        >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
+        >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)
+        >>> foot = legs.foot(WalkerStart(y=0.45, vx=0.6).state(), theta=0.0, omega=-1.5)
+        >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; 0.6 - 1.5 x 0.4 m/s: it rolls
+        0.05 0.0
+    """
 
     mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=_PAPER)
     inertia: Scalar = parameter(
