@@ -245,7 +245,19 @@ class _Forces(NamedTuple):
 
 
 class Creeper(Model):
-    """Two units, an actuator between them, and blood that pushes; see the module's docstring."""
+    """Two units, an actuator between them, and blood that pushes; see the module's docstring.
+
+    Examples:
+        >>> from jaxgait.models import Creeper
+        >>> robot = Creeper()
+        >>> print(float(robot.period), robot.duration, robot.numerics.stiff)  # s, s; bristles need no implicit solver
+        1.0 4.0 False
+        >>> front, rear = robot.fluid_forces(-1.0, 0.0, 0.0)  # blood at 1 m/s against it, at rest
+        >>> print(float(front) < float(rear) < 0.0)  # N: the front also meets the flow head on
+        True
+        >>> print(bool(robot.fluid_force(-1.0, 0.0, True) == front))
+        True
+    """
 
     diameter: Scalar = parameter(12e-3, unit="m", doc="diameter of a unit", bounds="positive", source=_CHOSEN)
     clearance: Scalar = parameter(2e-3, unit="m", doc="gap between unit and wall", bounds="positive", source=_CHOSEN)

@@ -215,6 +215,13 @@ class RoundFeet(eqx.Module):
 
         Raises:
             ParameterError: for parameters out of their bounds, and a foot larger than its leg.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> Walker(leg_length=0.4, foot_radius=0.1).validate()  # nothing to say
+            >>> Walker(leg_length=0.4, foot_radius=0.5).validate()
+            Traceback (most recent call last):
+            ParameterError: Walker cannot stand: foot_radius (0.5 m) must be smaller than leg_length (0.4 m), ...
         """
         check(self)
         radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
@@ -226,22 +233,49 @@ class RoundFeet(eqx.Module):
 
     @property
     def shank(self) -> Scalar:
-        """Distance in m from the hip to the centre of the foot's arc."""
+        """Distance in m from the hip to the centre of the foot's arc.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> round(float(Walker(leg_length=0.4, foot_radius=0.1).shank), 6)
+            0.3
+        """
         return self.leg_length - self.foot_radius
 
     @property
     def leg_inertia(self) -> Scalar:
-        """Moment of inertia in kg m^2 of a leg about the hip."""
+        """Moment of inertia in kg m^2 of a leg about the hip.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> round(float(Walker(inertia=0.008, mass=1.0, com_offset=0.1).leg_inertia), 6)  # Steiner's 0.01 added
+            0.018
+        """
         return self.inertia + self.mass * self.com_offset**2
 
     def inertia_at(self, theta_1: Scalar, theta_2: Scalar) -> Inertia:
-        """The mass matrix at two leg angles in rad."""
+        """The mass matrix at two leg angles in rad.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> inertia = Walker(mass=1.0, com_offset=0.1).inertia_at(0.0, 0.0)
+            >>> print(inertia.total, float(inertia.cos_1))  # kg of both legs; kg m of one that hangs
+            2.0 0.1
+        """
         a = self.mass * self.com_offset
         (s1, c1), (s2, c2) = elementary.sincos(theta_1), elementary.sincos(theta_2)
         return Inertia(2.0 * self.mass, self.leg_inertia, a * c1, a * s1, a * c2, a * s2)
 
     def forces(self, inertia: Inertia, y: WalkerState | BristledState) -> Generalised:
-        """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``."""
+        """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> walker = Walker(mass=1.0, gravity=10.0, slope=0.0)
+            >>> y = walker.start.state()._replace(omega_1=0.0, omega_2=0.0)
+            >>> print(float(walker.forces(walker.inertia_at(0.0, 0.0), y).y))  # N: the weight of two legs at rest
+            -20.0
+        """
         weight = 2.0 * self.mass * self.gravity
         sg, cg = elementary.sincos(self.slope)
         w1, w2 = y.omega_1**2, y.omega_2**2
@@ -253,7 +287,15 @@ class RoundFeet(eqx.Module):
         )
 
     def feet(self, y: WalkerState | BristledState) -> tuple[Foot, Foot]:
-        """Both feet against the ground."""
+        """Both feet against the ground.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> walker = Walker()
+            >>> front, rear = walker.feet(walker.start.state())
+            >>> print(abs(float(front.gap)) < 1e-3, abs(float(rear.gap)) < 1e-3)  # m: on the ground
+            True True
+        """
         return self.foot(y, y.theta_1, y.omega_1), self.foot(y, y.theta_2, y.omega_2)
 
     def foot(self, y: WalkerState | BristledState, theta: Scalar, omega: Scalar) -> Foot:
@@ -264,7 +306,15 @@ class RoundFeet(eqx.Module):
         return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
 
     def energies(self, y: WalkerState | BristledState) -> tuple[Scalar, Scalar]:
-        """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes."""
+        """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> walker = Walker(mass=1.0)
+            >>> y = walker.start.state()._replace(vx=2.0, vy=0.0, omega_1=0.0, omega_2=0.0)
+            >>> print(float(walker.energies(y)[0]))  # J: 2 kg at 2 m/s
+            4.0
+        """
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         u = Generalised(*y[4:8])
         kinetic = 0.5 * sum(p * v for p, v in zip(inertia.times(u), u, strict=True))
@@ -274,7 +324,15 @@ class RoundFeet(eqx.Module):
         return kinetic, self.gravity * (normal * cg - along * sg)
 
     def observables(self, y: WalkerState | BristledState) -> dict[str, Scalar]:
-        """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J."""
+        """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> walker = Walker()
+            >>> seen = walker.observables(walker.start.state())
+            >>> print(bool(seen["energy"] == seen["kinetic_energy"] + seen["potential_energy"]))
+            True
+        """
         foot_1, foot_2 = self.feet(y)
         kinetic, potential = self.energies(y)
         return {
@@ -288,13 +346,28 @@ class RoundFeet(eqx.Module):
         }
 
     def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
-        """Whether the walker has fallen at a state in SI units: `balance` below zero."""
+        """Whether the walker has fallen at a state in SI units: `balance` below zero.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> walker = Walker()
+            >>> y = walker.start.state()
+            >>> print(bool(walker.fell(y)), bool(walker.fell(y._replace(y=0.05))))  # hip at 5 cm
+            False True
+        """
         return self.balance(y) < 0.0
 
     def balance(self, y: WalkerState | BristledState) -> Scalar:
         """Falls through zero when the walker falls: a low hip (`FALL_HEIGHT`) or a wide leg angle (`FALL_ANGLE`).
 
         The lesser of the margin in leg lengths (no dimension) and that in rad.
+
+        Examples:
+            >>> from jaxgait.models import Walker
+            >>> walker = Walker()
+            >>> y = walker.start.state()
+            >>> print(float(walker.balance(y)) > 0.0, float(walker.balance(y._replace(y=0.05))) < 0.0)
+            True True
         """
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
@@ -340,6 +413,18 @@ class Walker(RoundFeet, Model):
     The defaults walk with the period of the rigid walker to 0.03 %. Softer ground is cheaper and less exact: the static
     sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: 50 s/m behaves as plastic.
     Other laws of contact go into `normal` and `friction`.
+
+    Examples:
+        >>> from jaxgait.models import Walker
+        >>> walker = Walker(stiffness=1e6, friction=0.5)
+        >>> print(type(walker.normal_law).__name__, type(walker.friction_law).__name__, walker.duration)  # s
+        HuntCrossley Coulomb 10.0
+        >>> print(float(walker.sinkage) < 1e-4)  # m under its 2 kg: stiff enough
+        True
+        >>> y = walker.initial_state()
+        >>> forces = walker.contact_forces(y, walker.feet(y))
+        >>> print([round(float(normal), 3) for normal, _ in forces])  # N: both feet are just about to touch
+        [20.374, 0.0]
     """
 
     friction: Scalar | FrictionLaw = parameter(
