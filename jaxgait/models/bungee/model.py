@@ -124,7 +124,7 @@ class Bungee(Model):
         Examples:
             >>> from jaxgait import Bungee
             >>> jumper = Bungee()
-            >>> print(float(jumper.events()["taut"](0.0, jumper.initial_state())))  # m above the point where the rope is taut
+            >>> print(float(jumper.events()["taut"](0.0, jumper.initial_state())))  # m to fall
             30.0
         """
         return {

@@ -423,7 +423,7 @@ class Walker(RoundFeet, Model):
         True
         >>> y = walker.initial_state()
         >>> forces = walker.contact_forces(y, walker.feet(y))
-        >>> print([round(float(normal), 3) for normal, _ in forces])  # N: both feet are just about to touch
+        >>> print([round(float(normal), 3) for normal, _ in forces])  # N: the front foot has landed
         [20.374, 0.0]
     """
 
