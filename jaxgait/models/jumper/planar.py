@@ -93,6 +93,19 @@ class PlanarJumper(Model):
 
     Subclasses have the parameters `gravity`, `quiet`, `com_ahead`, `sole`, one `Swing` per joint under the joint's name
     and, for every joint but the ankle, its start angle as `<joint>_start`.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.models import Jumper
+        >>> jumper = Jumper()
+        >>> print(jumper.labels["joint"], jumper.duration)  # s
+        ['ankle', 'knee', 'hip', 'shoulder', 'elbow'] 0.6
+        >>> print(jumper.tree().names[:3], round(float(jumper.build().mass.sum()), 2))  # kg
+        ('foot', 'shank', 'thigh') 70.0
+        >>> print(round(math.degrees(float(jumper.crouch_ankle()))))  # deg: the ankle of the crouch
+        38
+        >>> print([round(math.degrees(float(turn.angle))) for turn in jumper.joint_turns(0.0)])  # deg, all joints in it
+        [38, 90, 90, -30, 0]
     """
 
     joints: ClassVar[tuple[Joint, ...]]
@@ -194,6 +207,15 @@ class PlanarJumper(Model):
         Args:
             flexions: of all joints; the ankle's own is not read.
             com_ahead: in m.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import held
+            >>> jumper = Jumper()
+            >>> straight = [held(0.0) for _ in jumper.joints]
+            >>> low, high = (float(jumper.balanced_ankle(straight, ahead)) for ahead in (0.05, 0.10))
+            >>> print(low < high)  # rad: the farther ahead, the more the ankle bends
+            True
         """
         tree = self.tree()
         motion = self.posed([held(0.0), *flexions[1:]])

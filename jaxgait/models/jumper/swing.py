@@ -38,8 +38,6 @@ class Keyframes(eqx.Module):
         >>> knee = Keyframes(times=(0.0, 0.4), angles=(0.0, 1.0))
         >>> print(round(float(knee.turn(0.2).angle), 6))  # rad, half-way
         0.5
-        >>> print(*map(float, knee.corners()))  # rad: it does not overshoot
-        0.0 1.0
     """
 
     times: tuple[Scalar, ...] = parameter((0.0, 0.3), unit="s", doc="times of the keyframes, after the delay")
