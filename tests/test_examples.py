@@ -17,6 +17,12 @@ import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
+LONG |= {"Optimum", "through_stages", "front", "paths", "convergence", "room", "fitted", "profiled", "Fit", "profile"}
+LONG |= {"sample", "float32_error", "read_store", "people", "single_strides", "rolling_gait", "performance", "peak_load"}
+LONG |= {"grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "Prosthesis.driven", "Sole"}
+LONG |= {"FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged", "WalkingGait"}
+LONG |= {"JoinedGait", "Exoskeleton.actuators", "CreeperChain.drive_force", "CreeperChain.force_on_shaft"}
+LONG |= {"CreeperChain.loads", "assess"}
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit"}
 """Examples that compile for some seconds: slow tests."""
 FLOOR = 105
@@ -34,7 +40,11 @@ def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 SOURCES = sorted(pathlib.Path(jaxgait.__file__).parent.rglob("*.py"))
-EXAMPLES = {f"{path.stem}:{name}": text for path in SOURCES for name, text in documented(path)}
+PACKAGE = pathlib.Path(jaxgait.__file__).parent
+EXAMPLES = {f"{path.relative_to(PACKAGE)}:{name}": text for path in SOURCES for name, text in documented(path)}
+"""Under the file and the name: several files have a `scene`, a `Gait`, a `Force`."""
+NEEDS = {"sample": "blackjax"}
+"""Libraries of examples that no other test needs."""
 
 
 def timed(name: str):
@@ -46,6 +56,8 @@ def timed(name: str):
 @pytest.mark.parametrize("name", [timed(name) for name in EXAMPLES])
 def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if library := NEEDS.get(name.partition(":")[2]):
+        pytest.importorskip(library)
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"__name__": "example"}, name, None, None)
     told = []
     doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=told.append)

@@ -194,7 +194,15 @@ def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> t
 
 
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
-    """Opens a scan for reading, lazily, also while it runs: members not run yet have `status` -1 and NaN results."""
+    """Opens a scan for reading, lazily, also while it runs: members not run yet have `status` -1 and NaN results.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import read_store
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
+        >>> print(read_store("scan.zarr").status.values)  # both completed
+        [0 0]
+    """
     return with_promotions(xr.open_zarr(path, chunks=None))
 
 

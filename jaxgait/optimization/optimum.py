@@ -55,7 +55,18 @@ class Local:
 
 @dataclass(frozen=True)
 class Optimum:
-    """What a search found."""
+    """What a search found.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> print(round(found.objective), found.local.active, found.moved)  # N, the limit that holds it; one stage only
+        1316 ('clearance >= 0',) {}
+        >>> found.to_json("best.json")
+        >>> sorted(found.as_dict())[:3]
+        ['best', 'ends', 'gradient']
+    """
 
     model: Model
     """The model with the best parameters."""

@@ -106,6 +106,14 @@ def front(
             counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
         jaxgait.outcome.NoResult: if every trajectory failed, or none came within the limits.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization import front
+        >>> box = {"stiffness": (20.0, 40.0)}
+        >>> found = front(Bungee(), maximize="clearance", minimize="peak_rope_force", over=box, points=3, starts=1)
+        >>> print(found.stiffness.values[[0, -1]].round(3))  # N/m: from the safest to the gentlest jump
+        [40. 20.]
     """
     space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, several(subject_to))
     _names(goal, len(signs), space)

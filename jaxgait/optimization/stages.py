@@ -44,6 +44,15 @@ def through_stages(
 
     Raises:
         ParameterError: for values that are no such stages.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> request = {"over": box, "subject_to": safe, "starts": 1}
+        >>> request["continue_in"] = {"quadratic_drag": [1.5, 1.0]}  # kg/m
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", **request)
+        >>> print(found.stages.stiffness.values.round(1), found.moved["stiffness"] > 0.0)  # N/m
+        [22.6 26.3] True
     """
     values = _checked(model, stages, over)
     found: list[Optimum] = []

@@ -32,6 +32,14 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
 
     Raises:
         ValueError: for a scan that is not over two of the parameters.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.plot.designs import paths
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> print(paths(found, box).axes[0].get_xlabel())
+        stiffness (N/m)
     """
     names = list(found.best)[:4]
     if scan is not None and (scan.ndim != 2 or not set(scan.dims) <= set(names)):
@@ -90,6 +98,14 @@ def convergence(found: Optimum, sign: float) -> Figure:
     Args:
         found: result of a search.
         sign: 1 if the objective was maximised, -1 if it was minimised.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.plot.designs import convergence
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> convergence(found, sign=-1.0).axes[0].get_xlabel()
+        'evaluations of a start'
     """
     history = found.history
     values = np.where(history.allowed.values == 1, sign * history.objective.values, -np.inf)
@@ -112,6 +128,14 @@ def room(found: Optimum) -> Figure:
 
     Raises:
         ValueError: if nothing is known around the optimum.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.plot.designs import room
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> [label.get_text() for label in room(found).axes[0].get_yticklabels()]
+        ['stiffness']
     """
     if found.local is None:
         raise ValueError("nothing is known around this optimum: it was found without slopes, or runs beside it failed")

@@ -417,7 +417,17 @@ class Exoskeleton(Model):
 
 @float64_default
 class FactorisedExoskeleton(System):
-    """An exoskeleton ready to run."""
+    """An exoskeleton ready to run.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.exoskeleton.model import five_links
+        >>> exoskeleton = five_links()
+        >>> y, system = exoskeleton.initial_state(), exoskeleton.prepared()
+        >>> same = np.isclose(system.vector_field(0.0, y).v, exoskeleton.vector_field(0.0, y).v)
+        >>> print(type(system).__name__, bool(same.all()))
+        FactorisedExoskeleton True
+    """
 
     _factor: vectors.Factor
 

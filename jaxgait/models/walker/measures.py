@@ -73,6 +73,13 @@ def rolling_gait(
         TypeError: for a walker of another form.
         ValueError: for a guess that is not three finite numbers.
         jaxgait.parameters.ParameterError: for an impossible walker, as far as its leaves are not traced.
+
+    Examples:
+        >>> from jaxgait.models import RollingWalker
+        >>> from jaxgait.models.walker.measures import rolling_gait
+        >>> gait = rolling_gait(RollingWalker())
+        >>> print(round(float(gait.period), 3), round(float(gait.velocity), 3))  # s, m/s
+        0.412 0.375
     """
     check_kind(walker, RollingWalker, "rolling feet, RollingWalker()")
     if guess is not None and np.shape(guess) != (3,):
