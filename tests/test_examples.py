@@ -18,13 +18,14 @@ import jaxgait
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
 LONG |= {"Optimum", "through_stages", "front", "paths", "convergence", "room", "fitted", "profiled", "Fit", "profile"}
-LONG |= {"sample", "float32_error", "read_store", "people", "single_strides", "rolling_gait", "performance", "peak_load"}
-LONG |= {"grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "Prosthesis.driven", "Sole"}
-LONG |= {"FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged", "WalkingGait"}
-LONG |= {"JoinedGait", "Exoskeleton.actuators", "CreeperChain.drive_force", "CreeperChain.force_on_shaft"}
-LONG |= {"CreeperChain.loads", "assess"}
+LONG |= {"sample", "float32_error", "read_store", "people", "single_strides", "drive_number", "rolling_gait", "Sole"}
+LONG |= {"performance", "peak_load", "grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "assess"}
+LONG |= {"Prosthesis.driven", "FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged"}
+LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.drive_force", "CreeperChain.loads"}
+LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
+LONG |= {"models/exoskeleton/formulations/vectors.py"}
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit"}
-"""Examples that compile for some seconds: slow tests."""
+"""Examples that compile for some seconds, by function, or by the file that holds many: slow tests."""
 FLOOR = 105
 """Examples there are; raise it, never lower it."""
 
@@ -49,7 +50,8 @@ NEEDS = {"sample": "blackjax"}
 
 def timed(name: str):
     """A parameter of a test, slow where its example is long."""
-    marks = [pytest.mark.slow] if name.partition(":")[2] in LONG else []
+    file, _, function = name.partition(":")
+    marks = [pytest.mark.slow] if file in LONG or function in LONG else []
     return pytest.param(name, marks=marks)
 
 

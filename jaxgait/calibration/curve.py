@@ -31,8 +31,8 @@ class Named:
 
     Examples:
         >>> from jaxgait.calibration.curve import Named
-        >>> Named("height")({"height": [80.0, 75.0]})  # of a run; here of what looks like one
-        [80.0, 75.0]
+        >>> Named("height") == Named("height")  # as two functions would not be
+        True
     """
 
     name: str

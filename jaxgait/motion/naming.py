@@ -144,13 +144,14 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
     """The mean stride of a walk, for a drive; harmonics as many as are worth it unless their number is given.
 
     Examples:
+        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.naming import walk_stride
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = reference_gait().evaluate(time)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
         >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
         >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
         >>> angles["ankle_angle_r"] = hip.ankle.value
@@ -205,13 +206,14 @@ def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
     Strides are not held against walking again: they are of a walk that was.
 
     Examples:
+        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.naming import walk_drives
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = reference_gait().evaluate(time)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
         >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
         >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
         >>> angles["ankle_angle_r"] = hip.ankle.value

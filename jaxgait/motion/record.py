@@ -53,7 +53,7 @@ def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames
         >>> from jaxgait.motion.record import choose_harmonics
         >>> phase = np.linspace(0.0, 2 * np.pi, 101)  # the end repeats the start
         >>> knee = 0.5 + 0.4 * np.sin(phase) + 0.2 * np.cos(2 * phase)
-        >>> choose_harmonics({"knee_rad": knee}, frames=100)
+        >>> choose_harmonics({"knee_rad": knee}, frames=100.0)
         2
     """
     most = max(1, min(most, int(frames) // 2 - 1))
@@ -76,13 +76,14 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         harmonics: how many; by default as many as the data support (see `choose_harmonics`).
 
     Examples:
+        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.record import walk_record
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = reference_gait().evaluate(time)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
         >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
         >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
         >>> angles["ankle_angle_r"] = hip.ankle.value
@@ -154,13 +155,14 @@ def key_figures(walk: Walk) -> dict[str, Any]:
     """Key figures for comparison: times in s, lengths in m, angles in deg; phases as shares of the stride.
 
     Examples:
+        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.record import key_figures
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = reference_gait().evaluate(time)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
         >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
         >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
         >>> angles["ankle_angle_r"] = hip.ankle.value

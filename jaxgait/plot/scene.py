@@ -254,7 +254,7 @@ def rod(a: Path, b: Path) -> Points:
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import rod
-        >>> hip, foot = np.array([[0.0, 0.9], [0.1, 0.9]]), np.array([0.3, 0.0])  # the foot stands, the hip moves on
+        >>> hip, foot = np.array([[0.0, 0.9], [0.1, 0.9]]), np.array([[0.3, 0.0]])  # the foot stands
         >>> rod(hip, foot).shape
         (2, 2, 2)
     """

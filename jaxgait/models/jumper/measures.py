@@ -56,11 +56,12 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
         gravity: m/s^2.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import assess
         >>> run = {"depth": [1e-3, 1e-3, -1e-3], "grf_z": [1500.0, 1500.0, 0.0]}  # m, N
         >>> run |= {"com_z": [0.9, 1.0, 1.3], "com_vz": [3.0, 3.0, 3.0]}  # m, m/s
         >>> run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], [0.0, 0.0, 0.0])
-        >>> jump = assess([0.0, 0.1, 0.2], run, weight=500.0, gravity=10.0)
+        >>> jump = assess(np.array([0.0, 0.1, 0.2]), run, weight=500.0, gravity=10.0)
         >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s; m: v^2 / 2 g
         0.15 0.45
     """
@@ -102,9 +103,10 @@ def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Arra
     """Displacement in m that each row of studs slides under load during a run with `depth` and `slip`.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import slid
         >>> run = {"depth": [[1e-3, -1e-3], [1e-3, -1e-3]], "slip": [[0.02, 0.02], [0.02, 0.02]]}  # m and m/s, two rows
-        >>> print(slid([0.0, 0.5], run))  # m: only the row that presses slides under load
+        >>> print(slid(np.array([0.0, 0.5]), run))  # m: only the row that presses slides under load
         [0.01 0.  ]
     """
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
@@ -191,9 +193,10 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
     """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do.
 
     Examples:
+        >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import lift_off_times
-        >>> depth = [[1e-3, 1e-3], [-1e-3, 1e-3], [-2e-3, -1e-3]]  # m, heel and toe
-        >>> print(lift_off_times([0.0, 0.1, 0.2], depth).round(6))  # s: heel first
+        >>> depth = np.array([[1e-3, 1e-3], [-1e-3, 1e-3], [-2e-3, -1e-3]])  # m, heel and toe
+        >>> print(lift_off_times(np.array([0.0, 0.1, 0.2]), depth).round(6))  # s: heel first
         [0.05 0.15]
     """
     time, depth = jnp.asarray(time), jnp.asarray(depth)

@@ -32,12 +32,13 @@ class Walk:
     """One leg's walk: strides, their mean and standard deviation, and what was found on the way.
 
     Examples:
+        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = reference_gait().evaluate(time)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
         >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
         >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
         >>> angles["ankle_angle_r"] = hip.ankle.value
@@ -110,12 +111,13 @@ def measure(
         MotionFormatError: if a trial has no such leg, or there is no whole stride.
 
     Examples:
+        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.arange(0.0, 4.0, 0.01)  # what inverse kinematics of a trial of 4 s at 100 Hz has
-        >>> hip = reference_gait().evaluate(time)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
         >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
         >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
         >>> angles["ankle_angle_r"] = hip.ankle.value
