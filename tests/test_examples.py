@@ -23,7 +23,8 @@ LONG |= {"performance", "peak_load", "grip_threshold", "lowest_point", "with_dri
 LONG |= {"Prosthesis.driven", "FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged"}
 LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.drive_force", "CreeperChain.loads"}
 LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
-LONG |= {"models/exoskeleton/formulations/vectors.py"}
+LONG |= {"PlanarJumper.motion", "PlanarJumper.contact", "PlanarJumper.events", "PlanarJumper.figure"}
+LONG |= {"Local", "Profile", "models/exoskeleton/formulations/vectors.py"}
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit"}
 """Examples that compile for some seconds, by function, or by the file that holds many: slow tests."""
 FLOOR = 105

@@ -36,7 +36,18 @@ BETTER = 1e-3
 
 @dataclass(frozen=True)
 class Profile:
-    """How chi-square rises away from the best fit along one parameter."""
+    """How chi-square rises away from the best fit along one parameter.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.calibration import profile
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> drawn = profile(found, "stiffness", steps=4)
+        >>> print(drawn.parameter, drawn.unit, drawn.better)  # no better fit was met on the way
+        stiffness N/m False
+    """
 
     parameter: str
     unit: str

@@ -29,7 +29,16 @@ ACTIVE = 1e-5
 
 @dataclass(frozen=True)
 class Local:
-    """The objective around the best point, from differences of exact slopes."""
+    """The objective around the best point, from differences of exact slopes.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> multipliers = found.local.multipliers
+        >>> print({name: round(gain) for name, gain in multipliers.items()})  # N per m of clearance given up
+        {'clearance >= 0': 12}
+    """
 
     slope: float
     """Norm of the slope that neither bounds nor limits hold, in units of the objective per box."""

@@ -164,7 +164,14 @@ class PlanarJumper(Model):
 
     @classmethod
     def joint_to(cls, bar: int) -> spatial.Joint:
-        """The joint that carries a bar: the foot moves freely in the plane, bars without a moving joint are fixed."""
+        """The joint that carries a bar: the foot moves freely in the plane, bars without a moving joint are fixed.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> foot, shank, *_, upper_trunk, head = (Jumper.joint_to(bar) for bar in range(6))
+            >>> print(foot == shank, upper_trunk == head)  # the foot moves freely; the trunk is stiff
+            False True
+        """
         if bar == 0:
             return spatial.planar()
         return next((spatial.hinge((0.0, j.sense, 0.0)) for j in cls.joints if j.bar == bar), spatial.fixed())
@@ -240,7 +247,17 @@ class PlanarJumper(Model):
     # --- equations of motion -------------------------------------------------------------------------------------
 
     def motion(self, t: Scalar, y: JumperState) -> Motion:
-        """Motion of all bars."""
+        """Motion of all bars.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import JumperState
+            >>> jumper = Jumper()
+            >>> aloft = JumperState(0.2, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
+            >>> foot = jumper.motion(0.0, aloft).world[0]
+            >>> print(*map(float, foot.r))  # m: the ankle
+            0.2 1.0
+        """
         return self.posed(self.joint_turns(t), (y.x, y.z, y.pitch), (y.vx, y.vz, y.spin))
 
     def posed(
@@ -255,6 +272,15 @@ class PlanarJumper(Model):
             flexions: of all joints.
             foot: position (x, z) of the ankle in m and pitch in rad.
             rates: of these, m/s and rad/s.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import held
+            >>> jumper = Jumper()
+            >>> upright = jumper.posed([held(0.0) for _ in jumper.joints])
+            >>> knee = upright.world[2].r
+            >>> print(float(knee.x), round(float(knee.z - jumper.tips()[1].z), 6))  # m: straight above the ankle
+            0.0 0.0
         """
         angles, speeds = [turn.angle for turn in flexions], [turn.rate for turn in flexions]
         return spatial.kinematics(self.tree(), [*foot, *angles], [*rates, *speeds])
@@ -271,7 +297,17 @@ class PlanarJumper(Model):
         return motion, found.vdot, wrenches
 
     def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
-        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law."""
+        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import JumperState
+            >>> jumper = Jumper()
+            >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
+            >>> contact = jumper.contact(aloft)
+            >>> print(round(float(contact.depth[0]), 3), float(contact.studs.normal.max()))  # m above the ground; N
+            -0.932 0.0
+        """
         sole = self.sole
         c, s = jnp.cos(y.pitch), jnp.sin(y.pitch)
         ahead, below = sole.row_places, sole.radius - sole.drop
@@ -342,7 +378,16 @@ class PlanarJumper(Model):
     # --- what can be observed ------------------------------------------------------------------------------------
 
     def events(self) -> Mapping[str, Callable[[Scalar, JumperState], Array]]:
-        """The last stud leaves the ground, and the first one comes down."""
+        """The last stud leaves the ground, and the first one comes down.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import JumperState
+            >>> jumper = Jumper()
+            >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
+            >>> print({name: float(event(0.0, aloft)) > 0.0 for name, event in jumper.events().items()})
+            {'take-off': False, 'landing': True}
+        """
         lowest = lambda y: jnp.max(self.contact(y).depth)
         return {"take-off": lambda t, y: lowest(y), "landing": lambda t, y: -lowest(y)}
 
@@ -374,7 +419,17 @@ class PlanarJumper(Model):
         }
 
     def figure(self, t: Scalar, y: JumperState) -> Float[Array, "bars 2 2"]:
-        """Stick figure: for each bar its joint and its far end, (x, z) in m."""
+        """Stick figure: for each bar its joint and its far end, (x, z) in m.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import JumperState
+            >>> jumper = Jumper()
+            >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
+            >>> print(jumper.figure(0.0, aloft)[0])  # m: ankle and toe
+            [[0.         1.        ]
+             [0.18902183 0.932     ]]
+        """
         ends = []
         for bar, tip in zip(self.motion(t, y).world, self.tips(), strict=True):
             ends.append(jnp.stack([jnp.stack(bar.r), jnp.stack(bar.point(tip))]))

@@ -147,7 +147,13 @@ class Prosthesis(Model):
 
     @property
     def labels(self) -> Mapping[str, Any]:
-        """Names of the points (see `POINTS`) and of the axes."""
+        """Names of the points (see `POINTS`) and of the axes.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> Prosthesis().labels["axis"]
+            ('x', 'y')
+        """
         return {"point": POINTS, "axis": ("x", "y")}
 
     # --- what drives it -----------------------------------------------------------------------------------------------
@@ -159,7 +165,14 @@ class Prosthesis(Model):
 
     @property
     def duration(self) -> Scalar:
-        """Twenty strides in s, as in the paper."""
+        """Twenty strides in s, as in the paper.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> leg = Prosthesis()
+            >>> print(round(float(leg.duration / leg.period)))  # strides
+            20
+        """
         return 20.0 * self.period
 
     def driven(self, drive: GaitDrive) -> Prosthesis:

@@ -59,7 +59,15 @@ class Linkage(eqx.Module):
 
 
 class Segments(eqx.Module):
-    """Lengths of thigh, shank and foot."""
+    """Lengths of thigh, shank and foot.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.models.prosthesis.parts import Segments
+        >>> leg = Prosthesis(segments=Segments(shank=0.35))  # a longer pylon
+        >>> print(leg.segments.shank, leg.segments.thigh)  # m
+        0.35 0.4175
+    """
 
     thigh: Scalar = parameter(
         0.4175, unit="m", doc="thigh length, hip to thigh end E", bounds="positive", source=CHOSEN
@@ -78,7 +86,14 @@ class Segments(eqx.Module):
 
 
 class Masses(eqx.Module):
-    """Masses; bars and segments are uniform rods unless an inertia is given."""
+    """Masses; bars and segments are uniform rods unless an inertia is given.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Masses
+        >>> m = Masses()
+        >>> print(round(m.AD + m.BC + m.CD + m.BE, 2))  # kg of the four-bar knee
+        0.9
+    """
 
     AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=CHOSEN)
     BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=CHOSEN)

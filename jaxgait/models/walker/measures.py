@@ -192,8 +192,10 @@ class Gait(NamedTuple):
         >>> from jaxgait.models.walker.measures import Gait
         >>> gait = Gait(strikes=None, steps=jnp.asarray(2.0), begins=jnp.array([True, True, False]))
         >>> time, impulse = jnp.array([1.0, 1.4, 2.0]), jnp.array([0.5, 0.7, 9.0])  # s, N s
-        >>> print(float(gait.per_step(time)), round(float(gait.mean(impulse)), 6))  # the last one ends it
-        0.5 0.6
+        >>> print(float(gait.change(time)), float(gait.per_step(time)))  # s, over both steps and for one
+        1.0 0.5
+        >>> print(round(float(gait.mean(impulse)), 6))  # N s: the last strike ends the gait
+        0.6
     """
 
     strikes: Events
