@@ -23,10 +23,10 @@ LONG |= {"performance", "peak_load", "grip_threshold", "lowest_point", "with_dri
 LONG |= {"Prosthesis.driven", "FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged"}
 LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.drive_force", "CreeperChain.loads"}
 LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
-LONG |= {"PlanarJumper.motion", "PlanarJumper.contact", "PlanarJumper.events", "PlanarJumper.figure"}
+LONG |= {"PlanarJumper.contact", "PlanarJumper.figure"}
 LONG |= {"Local", "Profile", "models/exoskeleton/formulations/vectors.py"}
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit"}
-"""Examples that compile for some seconds, by function, or by the file that holds many: slow tests."""
+"""Examples that compile for some seconds: slow tests."""
 FLOOR = 105
 """Examples there are; raise it, never lower it."""
 
@@ -41,12 +41,12 @@ def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
+NEEDS = {"sample": "blackjax"}
+"""Libraries of examples that no other test needs."""
 SOURCES = sorted(pathlib.Path(jaxgait.__file__).parent.rglob("*.py"))
 PACKAGE = pathlib.Path(jaxgait.__file__).parent
 EXAMPLES = {f"{path.relative_to(PACKAGE)}:{name}": text for path in SOURCES for name, text in documented(path)}
 """Under the file and the name: several files have a `scene`, a `Gait`, a `Force`."""
-NEEDS = {"sample": "blackjax"}
-"""Libraries of examples that no other test needs."""
 
 
 def timed(name: str):

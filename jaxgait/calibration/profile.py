@@ -152,7 +152,7 @@ class _Walk:
 
 
 def profile(found: Fit, name: str, *, level: float = 0.95, steps: int = 30, iterations: int = 50) -> Profile:
-    """The profile of one parameter of a fit, and the interval that it gives, in the parameter's unit.
+    """The profile of one parameter of a fit, and the interval that it gives.
 
     Args:
         found: the fit.

@@ -344,14 +344,7 @@ def drive_number(model: Model, name: str) -> Any:
 
 
 def reached(model: Any, name: str) -> Any:
-    """What is under a dotted name in a tree of modules and tuples, whatever it is and in its own unit.
-
-    Examples:
-        >>> from jaxgait import Prosthesis
-        >>> from jaxgait.ensembles.members import reached
-        >>> float(reached(Prosthesis(), "damper.k"))  # N/m
-        18000.0
-    """
+    """What is under a dotted name in a tree of modules and tuples, whatever it is and in its own unit."""
     return functools.reduce(_inside, name.split("."), model)
 
 

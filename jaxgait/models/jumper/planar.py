@@ -164,14 +164,7 @@ class PlanarJumper(Model):
 
     @classmethod
     def joint_to(cls, bar: int) -> spatial.Joint:
-        """The joint that carries a bar: the foot moves freely in the plane, bars without a moving joint are fixed.
-
-        Examples:
-            >>> from jaxgait.models import Jumper
-            >>> foot, shank, *_, upper_trunk, head = (Jumper.joint_to(bar) for bar in range(6))
-            >>> print(foot == shank, upper_trunk == head)  # the foot moves freely; the trunk is stiff
-            False True
-        """
+        """The joint that carries a bar: the foot moves freely in the plane, bars without a moving joint are fixed."""
         if bar == 0:
             return spatial.planar()
         return next((spatial.hinge((0.0, j.sense, 0.0)) for j in cls.joints if j.bar == bar), spatial.fixed())
@@ -247,17 +240,7 @@ class PlanarJumper(Model):
     # --- equations of motion -------------------------------------------------------------------------------------
 
     def motion(self, t: Scalar, y: JumperState) -> Motion:
-        """Motion of all bars.
-
-        Examples:
-            >>> from jaxgait.models import Jumper
-            >>> from jaxgait.models.jumper.planar import JumperState
-            >>> jumper = Jumper()
-            >>> aloft = JumperState(0.2, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
-            >>> foot = jumper.motion(0.0, aloft).world[0]
-            >>> print(*map(float, foot.r))  # m: the ankle
-            0.2 1.0
-        """
+        """Motion of all bars."""
         return self.posed(self.joint_turns(t), (y.x, y.z, y.pitch), (y.vx, y.vz, y.spin))
 
     def posed(
@@ -272,15 +255,6 @@ class PlanarJumper(Model):
             flexions: of all joints.
             foot: position (x, z) of the ankle in m and pitch in rad.
             rates: of these, m/s and rad/s.
-
-        Examples:
-            >>> from jaxgait.models import Jumper
-            >>> from jaxgait.models.jumper.planar import held
-            >>> jumper = Jumper()
-            >>> upright = jumper.posed([held(0.0) for _ in jumper.joints])
-            >>> knee = upright.world[2].r
-            >>> print(float(knee.x), round(float(knee.z - jumper.tips()[1].z), 6))  # m: straight above the ankle
-            0.0 0.0
         """
         angles, speeds = [turn.angle for turn in flexions], [turn.rate for turn in flexions]
         return spatial.kinematics(self.tree(), [*foot, *angles], [*rates, *speeds])
@@ -378,16 +352,7 @@ class PlanarJumper(Model):
     # --- what can be observed ------------------------------------------------------------------------------------
 
     def events(self) -> Mapping[str, Callable[[Scalar, JumperState], Array]]:
-        """The last stud leaves the ground, and the first one comes down.
-
-        Examples:
-            >>> from jaxgait.models import Jumper
-            >>> from jaxgait.models.jumper.planar import JumperState
-            >>> jumper = Jumper()
-            >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
-            >>> print({name: float(event(0.0, aloft)) > 0.0 for name, event in jumper.events().items()})
-            {'take-off': False, 'landing': True}
-        """
+        """The last stud leaves the ground, and the first one comes down."""
         lowest = lambda y: jnp.max(self.contact(y).depth)
         return {"take-off": lambda t, y: lowest(y), "landing": lambda t, y: -lowest(y)}
 

@@ -147,13 +147,7 @@ class Prosthesis(Model):
 
     @property
     def labels(self) -> Mapping[str, Any]:
-        """Names of the points (see `POINTS`) and of the axes.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> Prosthesis().labels["axis"]
-            ('x', 'y')
-        """
+        """Names of the points (see `POINTS`) and of the axes."""
         return {"point": POINTS, "axis": ("x", "y")}
 
     # --- what drives it -----------------------------------------------------------------------------------------------
@@ -165,14 +159,7 @@ class Prosthesis(Model):
 
     @property
     def duration(self) -> Scalar:
-        """Twenty strides in s, as in the paper.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> leg = Prosthesis()
-            >>> print(round(float(leg.duration / leg.period)))  # strides
-            20
-        """
+        """Twenty strides in s, as in the paper."""
         return 20.0 * self.period
 
     def driven(self, drive: GaitDrive) -> Prosthesis:
@@ -281,15 +268,7 @@ class Prosthesis(Model):
         )
 
     def bodies(self, leg: Leg) -> dict[str, Body]:
-        """The moving bodies of the leg, thigh and upper bar included.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> leg = Prosthesis()
-            >>> bodies = leg.bodies(leg.leg(0.0, leg.initial_state()))
-            >>> print(list(bodies), float(bodies["shank"].mass))  # kg
-            ['thigh', 'BE', 'AD', 'BC', 'CD', 'shank', 'foot'] 1.7
-        """
+        """The moving bodies of the leg, thigh and upper bar included."""
         m, P, s, k = self.masses, leg.points, self.segments, self.linkage
         return {
             "thigh": body(m.thigh, m.inertia_thigh, along(P["H"], s.thigh / 2.0, leg.thigh), leg.thigh),
@@ -348,16 +327,7 @@ class Prosthesis(Model):
         return self.damper.torque(AD, rate, self.linkage.gamma1)
 
     def torques(self, leg: Leg, y: State) -> Torques:
-        """The torques of lock, cylinder and ankle at a state.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> leg = Prosthesis()
-            >>> y = leg.initial_state()
-            >>> found = leg.torques(leg.leg(0.0, y), y)
-            >>> print(found._fields)  # N m, and m
-            ('lock', 'cylinder', 'ankle', 'cylinder_length')
-        """
+        """The torques of lock, cylinder and ankle at a state."""
         thigh = leg.hip.thigh
         shank = thigh.value + fourbar.shank_angle(self.linkage.bars, leg.knee)
         length, cylinder = self.cylinder(leg.knee.AD, leg.link_AD.rate - thigh.rate)

@@ -104,15 +104,7 @@ class Foot(NamedTuple):
 
 @float64_default
 class Inertia(NamedTuple):
-    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers.
-
-    Examples:
-        >>> from jaxgait.models.walker.smooth import Generalised, RoundFeet
-        >>> inertia = RoundFeet(mass=1.0).inertia_at(0.0, 0.0)
-        >>> momentum = inertia.times(Generalised(0.5, 0.0, 0.0, 0.0))  # the hip moves at 0.5 m/s, the legs do not turn
-        >>> print(float(momentum.x), round(float(inertia.solve(momentum).x), 6))  # kg m/s of two legs, and back
-        1.0 0.5
-    """
+    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers."""
 
     total: Scalar
     """2 m in kg."""
@@ -153,13 +145,7 @@ class Inertia(NamedTuple):
 
 @float64_default
 class WalkerStart(eqx.Module):
-    """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground.
-
-    Examples:
-        >>> from jaxgait.models.walker.smooth import WalkerStart
-        >>> float(WalkerStart(vx=0.6).state().vx)  # m/s
-        0.6
-    """
+    """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground."""
 
     x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=_PAPER)
     y: Scalar = parameter(
@@ -187,10 +173,13 @@ class RoundFeet(eqx.Module):
 
     Examples:
         >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
-        >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)
-        >>> foot = legs.foot(WalkerStart(y=0.45, vx=0.6).state(), theta=0.0, omega=-1.5)
+        >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)  # each of 1 kg
+        >>> y = WalkerStart(y=0.45, vx=0.6, vy=0.0, omega_1=0.0, omega_2=0.0).state()
+        >>> foot = legs.foot(y, theta=0.0, omega=-1.5)
         >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; 0.6 - 1.5 x 0.4 m/s: it rolls
         0.05 0.0
+        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)))  # J of 2 kg at 0.6 m/s
+        0.36 False
     """
 
     mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=_PAPER)
@@ -215,13 +204,6 @@ class RoundFeet(eqx.Module):
 
         Raises:
             ParameterError: for parameters out of their bounds, and a foot larger than its leg.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> Walker(leg_length=0.4, foot_radius=0.1).validate()  # nothing to say
-            >>> Walker(leg_length=0.4, foot_radius=0.5).validate()
-            Traceback (most recent call last):
-            ParameterError: Walker cannot stand: foot_radius (0.5 m) must be smaller than leg_length (0.4 m), ...
         """
         check(self)
         radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
@@ -233,49 +215,22 @@ class RoundFeet(eqx.Module):
 
     @property
     def shank(self) -> Scalar:
-        """Distance in m from the hip to the centre of the foot's arc.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> round(float(Walker(leg_length=0.4, foot_radius=0.1).shank), 6)
-            0.3
-        """
+        """Distance in m from the hip to the centre of the foot's arc."""
         return self.leg_length - self.foot_radius
 
     @property
     def leg_inertia(self) -> Scalar:
-        """Moment of inertia in kg m^2 of a leg about the hip.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> round(float(Walker(inertia=0.008, mass=1.0, com_offset=0.1).leg_inertia), 6)  # Steiner's 0.01 added
-            0.018
-        """
+        """Moment of inertia in kg m^2 of a leg about the hip."""
         return self.inertia + self.mass * self.com_offset**2
 
     def inertia_at(self, theta_1: Scalar, theta_2: Scalar) -> Inertia:
-        """The mass matrix at two leg angles in rad.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> inertia = Walker(mass=1.0, com_offset=0.1).inertia_at(0.0, 0.0)
-            >>> print(inertia.total, float(inertia.cos_1))  # kg of both legs; kg m of one that hangs
-            2.0 0.1
-        """
+        """The mass matrix at two leg angles in rad."""
         a = self.mass * self.com_offset
         (s1, c1), (s2, c2) = elementary.sincos(theta_1), elementary.sincos(theta_2)
         return Inertia(2.0 * self.mass, self.leg_inertia, a * c1, a * s1, a * c2, a * s2)
 
     def forces(self, inertia: Inertia, y: WalkerState | BristledState) -> Generalised:
-        """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> walker = Walker(mass=1.0, gravity=10.0, slope=0.0)
-            >>> y = walker.start.state()._replace(omega_1=0.0, omega_2=0.0)
-            >>> print(float(walker.forces(walker.inertia_at(0.0, 0.0), y).y))  # N: the weight of two legs at rest
-            -20.0
-        """
+        """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``."""
         weight = 2.0 * self.mass * self.gravity
         sg, cg = elementary.sincos(self.slope)
         w1, w2 = y.omega_1**2, y.omega_2**2
@@ -287,15 +242,7 @@ class RoundFeet(eqx.Module):
         )
 
     def feet(self, y: WalkerState | BristledState) -> tuple[Foot, Foot]:
-        """Both feet against the ground.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> walker = Walker()
-            >>> front, rear = walker.feet(walker.start.state())
-            >>> print(abs(float(front.gap)) < 1e-3, abs(float(rear.gap)) < 1e-3)  # m: on the ground
-            True True
-        """
+        """Both feet against the ground."""
         return self.foot(y, y.theta_1, y.omega_1), self.foot(y, y.theta_2, y.omega_2)
 
     def foot(self, y: WalkerState | BristledState, theta: Scalar, omega: Scalar) -> Foot:
@@ -306,15 +253,7 @@ class RoundFeet(eqx.Module):
         return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
 
     def energies(self, y: WalkerState | BristledState) -> tuple[Scalar, Scalar]:
-        """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> walker = Walker(mass=1.0)
-            >>> y = walker.start.state()._replace(vx=2.0, vy=0.0, omega_1=0.0, omega_2=0.0)
-            >>> print(float(walker.energies(y)[0]))  # J: 2 kg at 2 m/s
-            4.0
-        """
+        """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes."""
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         u = Generalised(*y[4:8])
         kinetic = 0.5 * sum(p * v for p, v in zip(inertia.times(u), u, strict=True))
@@ -324,15 +263,7 @@ class RoundFeet(eqx.Module):
         return kinetic, self.gravity * (normal * cg - along * sg)
 
     def observables(self, y: WalkerState | BristledState) -> dict[str, Scalar]:
-        """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> walker = Walker()
-            >>> seen = walker.observables(walker.start.state())
-            >>> print(bool(seen["energy"] == seen["kinetic_energy"] + seen["potential_energy"]))
-            True
-        """
+        """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J."""
         foot_1, foot_2 = self.feet(y)
         kinetic, potential = self.energies(y)
         return {
@@ -346,28 +277,13 @@ class RoundFeet(eqx.Module):
         }
 
     def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
-        """Whether the walker has fallen at a state in SI units: `balance` below zero.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> walker = Walker()
-            >>> y = walker.start.state()
-            >>> print(bool(walker.fell(y)), bool(walker.fell(y._replace(y=0.05))))  # hip at 5 cm
-            False True
-        """
+        """Whether the walker has fallen at a state in SI units: `balance` below zero."""
         return self.balance(y) < 0.0
 
     def balance(self, y: WalkerState | BristledState) -> Scalar:
         """Falls through zero when the walker falls: a low hip (`FALL_HEIGHT`) or a wide leg angle (`FALL_ANGLE`).
 
         The lesser of the margin in leg lengths (no dimension) and that in rad.
-
-        Examples:
-            >>> from jaxgait.models import Walker
-            >>> walker = Walker()
-            >>> y = walker.start.state()
-            >>> print(float(walker.balance(y)) > 0.0, float(walker.balance(y._replace(y=0.05))) < 0.0)
-            True True
         """
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
@@ -416,15 +332,8 @@ class Walker(RoundFeet, Model):
 
     Examples:
         >>> from jaxgait.models import Walker
-        >>> walker = Walker(stiffness=1e6, friction=0.5)
-        >>> print(type(walker.normal_law).__name__, type(walker.friction_law).__name__, walker.duration)  # s
-        HuntCrossley Coulomb 10.0
-        >>> print(float(walker.sinkage) < 1e-4)  # m under its 2 kg: stiff enough
+        >>> print(float(Walker(stiffness=1e6).sinkage) < 1e-4)  # m under its 2 kg: stiff enough
         True
-        >>> y = walker.initial_state()
-        >>> forces = walker.contact_forces(y, walker.feet(y))
-        >>> print([round(float(normal), 3) for normal, _ in forces])  # N: the front foot has landed
-        [20.374, 0.0]
     """
 
     friction: Scalar | FrictionLaw = parameter(
