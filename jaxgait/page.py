@@ -43,7 +43,7 @@ def paragraph(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
 
 
-def listed(texts: Sequence[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
     """A list of plain texts; nothing if there are none."""
     items = "".join(f"<li>{html.escape(text)}</li>" for text in texts)
     return f"<ul>{items}</ul>" if items else ""

@@ -17,6 +17,14 @@ import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
+LONG |= {"Optimum", "through_stages", "front", "paths", "convergence", "room", "fitted", "profiled", "Fit", "profile"}
+LONG |= {"sample", "float32_error", "read_store", "people", "single_strides", "drive_number", "rolling_gait", "Sole"}
+LONG |= {"performance", "peak_load", "grip_threshold", "lowest_point", "with_drive", "straight_ankle_height", "assess"}
+LONG |= {"Prosthesis.driven", "FactorisedExoskeleton", "Exoskeleton", "Exoskeleton.prescribed", "Exoskeleton.exchanged"}
+LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.drive_force", "CreeperChain.loads"}
+LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
+LONG |= {"PlanarJumper.contact", "PlanarJumper.figure"}
+LONG |= {"Local", "Profile", "models/exoskeleton/formulations/vectors.py"}
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities"}
 """Examples that compile for some seconds: slow tests."""
 FLOOR = 105
@@ -33,19 +41,26 @@ def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
+NEEDS = {"sample": "blackjax"}
+"""Libraries of examples that no other test needs."""
 SOURCES = sorted(pathlib.Path(jaxgait.__file__).parent.rglob("*.py"))
-EXAMPLES = {f"{path.stem}:{name}": text for path in SOURCES for name, text in documented(path)}
+PACKAGE = pathlib.Path(jaxgait.__file__).parent
+EXAMPLES = {f"{path.relative_to(PACKAGE)}:{name}": text for path in SOURCES for name, text in documented(path)}
+"""Under the file and the name: several files have a `scene`, a `Gait`, a `Force`."""
 
 
 def timed(name: str):
     """A parameter of a test, slow where its example is long."""
-    marks = [pytest.mark.slow] if name.partition(":")[2] in LONG else []
+    file, _, function = name.partition(":")
+    marks = [pytest.mark.slow] if file in LONG or function in LONG else []
     return pytest.param(name, marks=marks)
 
 
 @pytest.mark.parametrize("name", [timed(name) for name in EXAMPLES])
 def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if library := NEEDS.get(name.partition(":")[2]):
+        pytest.importorskip(library)
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"__name__": "example"}, name, None, None)
     told = []
     doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=told.append)

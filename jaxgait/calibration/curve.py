@@ -27,7 +27,13 @@ Output: TypeAlias = Callable[[Run], Any] | str
 
 @dataclass(frozen=True)
 class Named:
-    """An output by its name, in its own unit; equal for equal names, so that programs are reused."""
+    """An output by its name, in its own unit; equal for equal names, so that programs are reused.
+
+    Examples:
+        >>> from jaxgait.calibration.curve import Named
+        >>> Named("height") == Named("height")  # as two functions would not be
+        True
+    """
 
     name: str
 
@@ -88,6 +94,14 @@ def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Cur
     Raises:
         ValueError: for an unknown output, and units that do not fit.
         TypeError: for an output that is neither a name nor a function.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.calibration import over_time
+        >>> from jaxgait.calibration.curve import observed
+        >>> curve, factor = observed(Bungee(), "height", over_time([0.0, 1.0], [8000.0, 7500.0], unit="cm"))
+        >>> print(curve.measures[0], factor)  # the height in m, times 100
+        Named(name='height') 100.0
     """
     over = measured.axis == "phase"
     if callable(output):
@@ -115,6 +129,18 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
 
     Raises:
         ValueError: for a stride where there is none, times beyond the run, and times that move with the parameters.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.calibration import over_time
+        >>> from jaxgait.calibration.curve import reading
+        >>> from jaxgait.optimization.space import Space
+        >>> from jaxgait.run import Sampling
+        >>> sampling, box = Sampling.of(Bungee(), None, 1.0, 4), Space(Bungee(), {"mass": (60.0, 80.0)})
+        >>> read = reading(Bungee(), box, sampling, over_time([0.5, 0.6], [3.0, 3.0], unit="m"), scale=1.0)
+        >>> print((read.matrix @ np.array([0.0, 0.25, 0.5, 0.75, 1.0])).round(6))  # between samples, by a spline
+        [0.5 0.6]
     """
     if measured.axis == "phase":
         grid = np.arange(sampling.samples + 1) / sampling.samples

@@ -39,7 +39,22 @@ BESIDE = 1 << 20
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit found."""
+    """What a fit found.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> low, high = found.interval("stiffness")  # 95 %
+        >>> print(round(low, 2), round(high, 2))  # N/m
+        25.99 26.01
+        >>> print(found.condition, round(found.reduced, 3))  # one parameter only; data without noise
+        1.0 0.0
+        >>> found.to_json("fit.json")
+        >>> found.as_dict()["units"]
+        {'stiffness': 'N/m'}
+    """
 
     model: Model
     """The model with the best parameters."""

@@ -71,6 +71,14 @@ def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
     Args:
         found: the parabola.
         names: of the parameters.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.calibration.laplace import laplace, open_directions
+        >>> slopes = np.array([[30.0, 30.0], [40.0, 40.0]])  # the curve only knows the sum of the two
+        >>> (sentence,) = open_directions(laplace(slopes, np.array([True, True])), ["k", "c"])
+        >>> print(sentence.partition(":")[0])
+        the data do not determine the direction (+0.71 k, -0.71 c)
     """
     s = found.singular_values
     left_open = (s < 1.0) | (s <= RANK * s.max(initial=0.0))

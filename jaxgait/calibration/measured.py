@@ -39,7 +39,14 @@ SIZES = {
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCurve:
-    """A measured curve; made by `over_phase`, `over_time` or `measured_curve`, which check it."""
+    """A measured curve; made by `over_phase`, `over_time` or `measured_curve`, which check it.
+
+    Examples:
+        >>> from jaxgait.calibration import over_time
+        >>> curve = over_time([0.0, 0.5, 1.0], [80.0, 79.0, 75.0], unit="m")
+        >>> print(curve.axis, curve.over, curve.unit)
+        time s m
+    """
 
     values: Float[np.ndarray, " points"]
     """In `unit`."""
@@ -117,6 +124,13 @@ def measured_curve(given: Any) -> MeasuredCurve:
         ValueError: for a labelled array that does not say what it is.
         TypeError: for anything else.
         FileNotFoundError: if there is no such file.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.calibration.measured import measured_curve
+        >>> curve = measured_curve("rajagopal_1.26ms")  # the sound knee of an embedded gait
+        >>> print(curve.unit, curve.axis, np.degrees(curve.values.max()).round())  # its peak flexion in deg
+        rad phase 64.0
     """
     if isinstance(given, MeasuredCurve):
         return given

@@ -40,7 +40,16 @@ _WHY = {
 
 
 class Residuals(NamedTuple):
-    """Weighted residuals at some points of the unit box, without dimension, with a leading axis over the points."""
+    """Weighted residuals at some points of the unit box, without dimension, with a leading axis over the points.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.calibration.problem import Residuals
+        >>> values, curve = np.array([[3.0, 4.0], [np.nan, 1.0]]), np.zeros((2, 2))  # of two members, the second failed
+        >>> found = Residuals(values, np.zeros((2, 2, 1)), curve, curve, np.array([0, 3]), np.full(2, np.nan))
+        >>> print(found.fine, found.squares)
+        [ True False] [25. inf]
+    """
 
     values: Float[np.ndarray, "*b points"]
     """(simulated - measured) / noise; NaN where the run failed."""

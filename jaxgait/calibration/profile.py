@@ -36,7 +36,18 @@ BETTER = 1e-3
 
 @dataclass(frozen=True)
 class Profile:
-    """How chi-square rises away from the best fit along one parameter."""
+    """How chi-square rises away from the best fit along one parameter.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.calibration import profile
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> drawn = profile(found, "stiffness", steps=4)
+        >>> print(drawn.parameter, drawn.unit, drawn.better)  # no better fit was met on the way
+        stiffness N/m False
+    """
 
     parameter: str
     unit: str
@@ -156,6 +167,16 @@ def profile(
     Raises:
         KeyError: for a parameter that was not fitted.
         ValueError: for an impossible level or count.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.calibration import profile
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> drawn = profile(found, "stiffness", steps=4)
+        >>> print([round(end, 2) for end in drawn.interval], round(drawn.threshold, 2))  # N/m; rise of chi-square
+        [25.99, 26.01] 3.84
     """
     laplace, threshold = found.interval(name, level), quantile(found, level) ** 2
     checks.count("steps", steps)

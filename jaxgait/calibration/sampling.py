@@ -46,6 +46,16 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
     Raises:
         ModuleNotFoundError: without blackjax.
         ValueError: for impossible counts, and a fit that was not made through the run.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.calibration import sample
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> drawn = sample(found, draws=20, warmup=20, chains=2)
+        >>> print(drawn.stiffness.dims, round(float(drawn.stiffness.mean()), 1))  # N/m
+        ('chain', 'draw') 26.0
     """
     for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
         checks.count(name, value, least=least)
@@ -71,7 +81,7 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
         positions, divergent = jax.jit(jax.vmap(chain))(keys, starts)
         x = jax.nn.sigmoid(positions)
         worth = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
-    return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.asarray, worth))
+    return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, worth))
 
 
 def _blackjax() -> Any:

@@ -52,7 +52,13 @@ class Job:
 
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
+    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events".
+
+    Args:
+        model: complete but for `values`.
+        values: by dotted name, each with the shape of what it replaces.
+        job: what to do.
+    """
     if not job.gradient:
         return _results(model, values, job)
     theta = {n: values[n] if n in values else _own_value(model, n) for n in job.gradient}
@@ -106,7 +112,12 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
 
 
 def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
-    """The model of one member and the state it starts from."""
+    """The model of one member and the state it starts from.
+
+    Args:
+        model: complete but for `values`.
+        values: by dotted name, each with the shape of what it replaces.
+    """
     known = parameters(model)
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
     moved = {n: x for n, x in values.items() if n.startswith(DRIVE) and n not in known}

@@ -24,6 +24,13 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
     Returns:
         For every real result its float32 minus its float64 value (NaN for members that float32 could not do), and
         `status` for members that ended differently in float32 (-1 where both ended alike).
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles.compare import float32_error
+        >>> error = float32_error(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"])
+        >>> print(bool((abs(error.clearance) < 0.01).all()), error.status.values)  # within 1 cm; both ended alike
+        True [-1 -1]
     """
     single = ensemble(model, members, precision="float32", **request)
     done = ~single.get("promoted", xr.zeros_like(single["status"], dtype=bool))

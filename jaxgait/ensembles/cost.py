@@ -85,7 +85,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         ValueError: as `ensemble` does.
         jaxgait.ensembles.store.StoreError: if the store holds another scan.
 
-    Example:
+    Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.ensembles import estimate
         >>> estimate(Bungee(), {"mass": [60.0, 70.0]}, duration=2.0).members
@@ -157,7 +157,7 @@ def duration(seconds: float) -> str:
     Args:
         seconds: s.
 
-    Example:
+    Examples:
         >>> from jaxgait.ensembles.cost import duration
         >>> duration(5400.0)
         '1.5 h'

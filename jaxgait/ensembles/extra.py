@@ -11,6 +11,11 @@ def store_library(module: str) -> Any:
 
     Raises:
         ModuleNotFoundError: saying what to install, if it is missing.
+
+    Examples:
+        >>> from jaxgait.ensembles.extra import store_library
+        >>> store_library("zarr").__name__
+        'zarr'
     """
     try:
         return importlib.import_module(module)

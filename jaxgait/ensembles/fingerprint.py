@@ -48,7 +48,13 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
 
 
 def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """What differs between two fingerprints, one sentence for each."""
+    """What differs between two fingerprints, one sentence for each.
+
+    Examples:
+        >>> from jaxgait.ensembles.fingerprint import differences
+        >>> differences({"strides": 20, "precision": "float64"}, {"strides": 5, "precision": "float64"})
+        ['strides: 20 in the store, 5 now']
+    """
     names = [*stored, *(n for n in wanted if n not in stored)]
     found = {n: _difference(n, stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in names}
     found = {name: sentence for name, sentence in found.items() if sentence}

@@ -50,6 +50,12 @@ class Members:
         values: for each dotted name the values of all members, shape (size, *shape of the parameter), last dimension
             of the box fastest.
         labels: coordinates of the result, each with the dimensions it runs along.
+
+    Examples:
+        >>> from jaxgait import grid
+        >>> members = grid({"mass": [60.0, 70.0, 80.0], "stiffness": [15.0, 20.0]})
+        >>> print(members.size, members.values["stiffness"])  # the last dimension runs fastest
+        6 [15. 20. 15. 20. 15. 20.]
     """
 
     dims: tuple[str, ...]
@@ -244,6 +250,13 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
 
     Raises:
         ParameterError: for a name that varies, and for values that are not numbers.
+
+    Examples:
+        >>> from jaxgait import grid
+        >>> from jaxgait.ensembles.members import constant
+        >>> members = constant(grid({"mass": [60.0, 80.0]}), {"stiffness": 25.0})
+        >>> print(members.dims, members.values["stiffness"])
+        ('mass',) [25. 25.]
     """
     columns = {name: _numbers(name, np.asarray(x)[None])[0] for name, x in values.items()}
     twice = sorted({*columns} & {*members.values, *members.labels})
@@ -259,6 +272,11 @@ def as_members(given: Members | Mapping[str, Any]) -> Members:
 
     Raises:
         ParameterError: for anything else.
+
+    Examples:
+        >>> from jaxgait.ensembles.members import as_members
+        >>> as_members({"mass": [60.0, 80.0], "stiffness": [15.0, 20.0, 25.0]}).shape
+        (2, 3)
     """
     return given if isinstance(given, Members) else grid(given)
 
@@ -271,6 +289,14 @@ def check_members(model: Model, members: Members) -> None:
 
     Warns:
         jaxgait.parameters.ImplausibleValue: for values out of their plausible range, once per parameter.
+
+    Examples:
+        >>> from jaxgait import Bungee, grid
+        >>> from jaxgait.ensembles.members import check_members
+        >>> check_members(Bungee(), grid({"mass": [60.0, 80.0]}))  # nothing to say
+        >>> check_members(Bungee(), grid({"mas": [60.0, 80.0]}))
+        Traceback (most recent call last):
+        ParameterError: Bungee has no parameter 'mas': did you mean 'mass'?
     """
     known = parameters(model)
     varied = {}
@@ -299,6 +325,12 @@ def drive_number(model: Model, name: str) -> Any:
 
     Raises:
         ParameterError: if the model is not driven, or its motion has no such number.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.ensembles.members import drive_number
+        >>> round(float(drive_number(Prosthesis(), "drive.speed")), 2)  # m/s
+        1.26
     """
     try:
         found = reached(model, name)
@@ -325,6 +357,12 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are not real numbers.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles.members import shape_of
+        >>> print(shape_of(Bungee(), "mass"), shape_of(Bungee(), "initial.x"))  # single numbers
+        () ()
     """
     if name.startswith(DRIVE) and name not in parameters(model):
         return np.shape(drive_number(model, name))

@@ -39,7 +39,7 @@ class Meter:
         self._bar.close()
 
     def add(self, status: np.ndarray) -> None:
-        """Counts one more block with the status codes of its members."""
+        """Counts one more block with the status codes (members,) of its members."""
         self._blocks += 1
         self._failures += int(failures(status).sum())
         self._bar.update(status.size)

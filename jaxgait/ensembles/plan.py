@@ -149,7 +149,15 @@ def compile_blocks(plan: Plan) -> None:
 
 
 def failures(codes: np.ndarray) -> np.ndarray:
-    """Which status codes mean that the computation failed, as opposed to an end that the model foresees."""
+    """Which status codes mean that the computation failed, not an end that the model foresees; of any shape (...,).
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.ensembles.plan import failures
+        >>> from jaxgait.outcome import FIRST_TERMINATION, Outcome
+        >>> print(failures(np.array([Outcome.COMPLETED, Outcome.MAX_STEPS, FIRST_TERMINATION])))  # a fall is a result
+        [False  True False]
+    """
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 

@@ -194,12 +194,27 @@ def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> t
 
 
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
-    """Opens a scan for reading, lazily, also while it runs: members not run yet have `status` -1 and NaN results."""
+    """Opens a scan for reading, lazily, also while it runs: members not run yet have `status` -1 and NaN results.
+
+    Examples:
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import read_store
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
+        >>> print(read_store("scan.zarr").status.values)  # both completed
+        [0 0]
+    """
     return with_promotions(xr.open_zarr(path, chunks=None))
 
 
 def fill_value(dtype: np.dtype) -> Any:
-    """What stands for "not run yet" in a result."""
+    """What stands for "not run yet" in a result.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.ensembles.store import fill_value
+        >>> print(fill_value(np.dtype(float)), fill_value(np.dtype(int)))  # results and statuses not run yet
+        nan -1
+    """
     if dtype.kind in "fc":
         return dtype.type(np.nan)
     return dtype.type(-1) if dtype.kind == "i" else dtype.type(0)

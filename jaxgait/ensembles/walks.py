@@ -44,6 +44,13 @@ def people(
         ParameterError: for no motions, and for a model that motion does not drive.
         MotionFormatError: for an unusable file.
         FileNotFoundError: for a name that is neither a file nor an embedded gait.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.ensembles.walks import people
+        >>> leg, walkers = people(Prosthesis(), ["rajagopal_1.26ms", "hbm07_0.98ms"])
+        >>> print(walkers.dims, walkers.labels["drive.speed"][1].round(2))  # m/s
+        ('subject',) [1.26 0.98]
     """
     if isinstance(motions, str) or not motions:
         raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {motions!r}")
@@ -70,6 +77,15 @@ def single_strides(
         ParameterError: for a model that motion does not drive.
         MotionFormatError: for an unusable file, and for one without single strides.
         FileNotFoundError: if there is no such file.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.ensembles.walks import single_strides
+        >>> from jaxgait.motion.drive import at_cadence, reference_gait
+        >>> slow, fast = reference_gait(), at_cadence(reference_gait(), 1.1)
+        >>> leg, strides = single_strides(Prosthesis(), [slow, fast])
+        >>> print(strides.dims, strides.labels["drive.period"][1].round(3))  # s
+        ('stride',) [1.127 1.025]
     """
     drives = motion_strides(motion) if isinstance(motion, str) else list(motion)
     if not drives:

@@ -140,7 +140,15 @@ class GaitDrive(eqx.Module):
 
     @eqx.filter_jit  # a run asks for it nine times while it is traced: from the second on it finds the program
     def evaluate(self, t: Scalar) -> HipMotion:
-        """The motion at time `t` in s; `hip_x` includes the progression."""
+        """The motion at time `t` in s; `hip_x` includes the progression.
+
+        Examples:
+            >>> from jaxgait.motion.drive import reference_gait
+            >>> drive = reference_gait()
+            >>> start, end = drive.evaluate(0.0), drive.evaluate(drive.period)
+            >>> print(round(float(end.hip_x.value - start.hip_x.value), 2))  # m: the hip goes on by a stride
+            1.42
+        """
         w = wave(t, self.period, len(self.thigh.a))  # type: ignore[arg-type]
         sway = self.hip_x.jet(w)
         hip_x = Jet(self.speed * t + sway.value, self.speed + sway.rate, sway.acceleration)
@@ -246,7 +254,7 @@ def fit_drive(
     """Fits Fourier series to one stride of sampled signals.
 
     Args:
-        signals: the names of `SIGNALS` and, if measured, of `LOAD`, each with n equally spaced samples of one stride.
+        signals: the names of `SIGNALS` and, if measured, of `LOAD`, each with evenly spaced samples (n,) of one stride.
             Whether the last samples repeat the first ones, one period later, is decided for all signals together.
         period: stride time in s.
         speed: walking speed in m/s.
@@ -261,6 +269,16 @@ def fit_drive(
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.drive import fit_drive
+        >>> swing = np.sin(2 * np.pi * np.arange(100) / 100)  # one stride
+        >>> signals = {"hip_x_m": 0.02 * swing, "hip_y_m": 0.9 + 0.02 * swing, "thigh_rad": 0.4 * swing}
+        >>> signals |= {"knee_rad": 0.5 + 0.5 * swing, "ankle_rad": 0.2 * swing}
+        >>> drive = fit_drive(signals, period=1.2, speed=1.1, harmonics=6, check=False)  # a robot's, not a person's
+        >>> print(round(float(drive.evaluate(0.3).thigh.value), 6))  # rad, a quarter of a stride after heel strike
+        0.4
     """
     samples = {k: np.asarray(signals[k], dtype=float) for k in UNITS if k in signals}
     count = next((x.shape[0] for x in samples.values() if x.ndim), 0)
@@ -289,13 +307,43 @@ def read_drive(
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.motion.drive import read_drive
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> gait = embedded_stride("rajagopal_1.26ms")
+        >>> pd.DataFrame({"time_s": gait.time, **gait.signals}).to_csv("stride.csv", index=False)
+        >>> print(round(float(read_drive("stride.csv", speed=1.26).period), 3))  # s
+        1.127
     """
     return stride_drive(read_stride(path, speed=speed), harmonics=harmonics, check=check)
 
 
 @float64_default
 def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = True) -> GaitDrive:
-    """The drive of a recorded stride; see `fit_drive` for arguments, errors and warnings."""
+    """The drive of a recorded stride.
+
+    Args:
+        stride: its samples.
+        harmonics: how many to keep; by default what the stride says, otherwise 8.
+        check: hold the stride against human walking (see `fit_drive`).
+
+    Raises:
+        MotionFormatError: for a stride that cannot be walking, unless `check` is False.
+
+    Warns:
+        MotionWarning: for each figure that is possible but unusual.
+
+    Examples:
+        >>> import dataclasses
+        >>> from jaxgait.motion.drive import stride_drive
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> gait = embedded_stride("rajagopal_1.26ms")
+        >>> drive = stride_drive(dataclasses.replace(gait, speed=1.3), harmonics=6)  # the same movements, faster
+        >>> print(drive.speed, drive.thigh.a.size)
+        1.3 6
+    """
     verdict = judge(stride, harmonics)
     if check and not verdict.usable:
         raise verdict.error()
@@ -306,7 +354,16 @@ def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = 
 
 @float64_default
 def verdict_drive(verdict: Verdict) -> GaitDrive:
-    """The drive of a stride that has been judged, whatever the verdict."""
+    """The drive of a stride that has been judged, whatever the verdict.
+
+    Examples:
+        >>> from jaxgait.motion.drive import verdict_drive
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import judge
+        >>> verdict = judge(embedded_stride("rajagopal_1.26ms"), harmonics=6)
+        >>> print(verdict.usable, verdict_drive(verdict).knee.a.size)
+        True 6
+    """
     series = {k: FourierSeries(*report.series) for k, report in verdict.signals.items()}
     return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name, verdict.stride.person)
 

@@ -29,7 +29,16 @@ def gait_record(name: str) -> dict[str, Any]:
 
 
 def joint_loads() -> dict[str, dict[str, list[float]]]:
-    """Joint moments in Nm/kg and powers in W/kg over a stride (101 samples) of the embedded gaits that have them."""
+    """Joint moments in Nm/kg and powers in W/kg over a stride (101 samples) of the embedded gaits that have them.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.embedded import joint_loads
+        >>> for name, curves in joint_loads().items():
+        ...     print(name, round(float(np.max(np.abs(curves["ankle_moment_Nm_kg"]))), 1))  # push-off
+        rajagopal_1.26ms 1.6
+        opensim_subject01_1.13ms 1.7
+    """
     records = {name: gait_record(name) for name in REFERENCE_GAITS}
     return {name: record["joint_loads"] for name, record in records.items() if "joint_loads" in record}
 

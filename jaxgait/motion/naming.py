@@ -32,6 +32,12 @@ def motion_drive(text: str) -> GaitDrive:
     Raises:
         FileNotFoundError: if it is none of them.
         MotionFormatError: if the file cannot be used.
+
+    Examples:
+        >>> from jaxgait.motion.naming import motion_drive
+        >>> drive = motion_drive("hbm07_0.98ms")  # or "walk.c3d", "walk.json", "stride.csv"
+        >>> print(drive.name, round(float(drive.speed), 2))
+        hbm07_0.98ms 0.98
     """
     from jaxgait.motion.drive import reference_gait
 
@@ -48,6 +54,12 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
     Raises:
         FileNotFoundError: if it is neither.
         MotionFormatError: if the file cannot be read.
+
+    Examples:
+        >>> from jaxgait.motion.naming import named_stride
+        >>> stride = named_stride("rajagopal_1.26ms", speed=1.3)
+        >>> print(stride.name, stride.speed)  # m/s
+        rajagopal_1.26ms 1.3
     """
     if text in REFERENCE_GAITS:
         stride = embedded_stride(text)
@@ -67,6 +79,16 @@ def recording_of(path: pathlib.Path) -> Recording | None:
 
     Raises:
         MotionFormatError: for a file that is neither.
+
+    Examples:
+        >>> import pathlib
+        >>> import pandas as pd
+        >>> from jaxgait.motion.naming import recording_of
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> gait = embedded_stride("rajagopal_1.26ms")
+        >>> pd.DataFrame({"time_s": gait.time, **gait.signals}).to_csv("stride.csv", index=False)
+        >>> print(recording_of(pathlib.Path("stride.csv")))  # one stride, not a trial
+        None
     """
     if path.is_dir():
         return None
@@ -91,6 +113,18 @@ def together(found: Sequence[Recording]) -> list[Recording]:
 
     Raises:
         MotionFormatError: if all have only ground forces, or a file of forces fits none.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.naming import together
+        >>> from jaxgait.motion.recording import Force, Recording
+        >>> time = np.linspace(0.0, 1.0, 101)
+        >>> markers = {name: np.ones((101, 3)) for name in ("RASI", "LASI", "RHEE")}
+        >>> body = Recording("walk", "walk.trc", 100.0, time, markers)
+        >>> plate = Force("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+        >>> found = together([body, Recording("forces", "forces.mot", 100.0, time, forces=(plate,))])
+        >>> print(len(found), found[0].file, found[0].forces[0].name)
+        1 walk.trc plate 1
     """
     moving = [r for r in found if r.markers or r.angles]
     moving = [r for r in moving if len(r.markers) > 2 or any(has_angles(r, s) for s in ("right", "left"))] or moving
@@ -107,7 +141,24 @@ def together(found: Sequence[Recording]) -> list[Recording]:
 
 
 def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
-    """The mean stride of a walk, for a drive; harmonics as many as are worth it unless their number is given."""
+    """The mean stride of a walk, for a drive; harmonics as many as are worth it unless their number is given.
+
+    Examples:
+        >>> import jax
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.naming import walk_stride
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.arange(0.0, 4.0, 0.01)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
+        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
+        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
+        >>> angles["ankle_angle_r"] = hip.ankle.value
+        >>> stride = walk_stride(measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)]))
+        >>> print(stride.name, stride.time.size, round(stride.time[-1], 2))  # one period of 101 samples, s
+        anna 101 1.13
+    """
     record = walk_record(walk, harmonics)
     return Stride(
         name=walk.name,
@@ -127,6 +178,12 @@ def motion_strides(text: str) -> list[GaitDrive]:
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: if it cannot be used, or holds no single strides.
+
+    Examples:
+        >>> from jaxgait.motion.naming import motion_strides
+        >>> motion_strides("rajagopal_1.26ms")
+        Traceback (most recent call last):
+        MotionFormatError: rajagopal_1.26ms: holds no single strides; write a recording with `jaxgait ...
     """
     path = pathlib.Path(text)
     if text not in REFERENCE_GAITS and path.suffix.lower() == ".json":
@@ -147,6 +204,22 @@ def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
     """All kept strides of a walk as one batched drive (see `motion.drive.stacked`): a person's variation.
 
     Strides are not held against walking again: they are of a walk that was.
+
+    Examples:
+        >>> import jax
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.naming import walk_drives
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.arange(0.0, 4.0, 0.01)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
+        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
+        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
+        >>> angles["ankle_angle_r"] = hip.ankle.value
+        >>> walk = measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)])
+        >>> print(len(walk.kept), walk_drives(walk).period.shape)  # one member for every kept stride
+        2 (2,)
     """
     record = walk_record(walk, harmonics)
     return stacked([stride_drive(s, check=False) for s in record_strides(record)])

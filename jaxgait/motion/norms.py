@@ -102,7 +102,21 @@ GUESSES = (
 
 
 def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> str:
-    """The advice that would make an impossible signal usual, or at least possible; empty if none does."""
+    """The advice that would make an impossible signal usual, or at least possible; empty if none does.
+
+    Args:
+        signal: its name.
+        unit: the unit that it should be in.
+        samples: in the unit that it came in.
+        distance: walked until each sample, in m.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.norms import guess
+        >>> knee = 30.0 - 30.0 * np.cos(np.linspace(0.0, 2 * np.pi, 101))  # 0 to 60: no knee turns by 60 rad
+        >>> guess("knee_rad", "rad", knee, np.linspace(0.0, 1.4, 101))
+        'degrees? multiply by pi/180'
+    """
     for kind in (0, 1):
         for candidate in GUESSES:
             mended = candidate.mend(samples, distance)
@@ -116,12 +130,26 @@ def _fits(signal: str, samples: np.ndarray, kind: int) -> bool:
 
 
 def inside(value: float, span: Range) -> bool:
-    """Whether a value is in a range. Both in the same unit."""
+    """Whether a value is in a range. Both in the same unit.
+
+    Examples:
+        >>> from jaxgait.motion.norms import PERIOD, inside
+        >>> print(inside(1.1, PERIOD.usual), inside(1.1e3, PERIOD.possible))  # s, and ms taken for s
+        True False
+    """
     return span[0] <= value <= span[1]
 
 
 def guess_time(period: float, step: float) -> str:
-    """What a column of times may be whose stride time cannot be in s; empty if nothing fits."""
+    """What a column of times may be whose stride time cannot be in s; empty if nothing fits.
+
+    Examples:
+        >>> from jaxgait.motion.norms import guess_time
+        >>> print(guess_time(1127.0, 10.0))  # what is 1127 long cannot be in s
+        milliseconds? divide by 1000
+        >>> print(guess_time(100.0, 1.0))
+        percent of the stride? multiply by the stride time, divide by 100
+    """
     if inside(period / 1000, PERIOD.possible):
         return "milliseconds? divide by 1000"
     if abs(period - 100) < 1.5:
@@ -132,7 +160,13 @@ def guess_time(period: float, step: float) -> str:
 
 
 def guess_speed(speed: float) -> str:
-    """Units that an impossible walking speed in m/s may be in."""
+    """Units that an impossible walking speed in m/s may be in.
+
+    Examples:
+        >>> from jaxgait.motion.norms import guess_speed
+        >>> guess_speed(4.5)
+        'km/h? divide by 3.6'
+    """
     for factor, unit in ((3.6, "km/h"), (100, "cm/s"), (1000, "mm/s")):
         if inside(speed / factor, SPEED.usual):
             return f"{unit}? divide by {factor:g}"

@@ -44,9 +44,17 @@ def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames
     """The number of harmonics that all signals together support, by Schwarz's information criterion (BIC).
 
     Args:
-        curves: one period of every signal, its end repeating its start.
+        curves: one period of every signal in SI units, its end repeating its start.
         frames: how many frames of the recording the period has: what was independent at most.
         most: largest number.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.record import choose_harmonics
+        >>> phase = np.linspace(0.0, 2 * np.pi, 101)  # the end repeats the start
+        >>> knee = 0.5 + 0.4 * np.sin(phase) + 0.2 * np.cos(2 * phase)
+        >>> choose_harmonics({"knee_rad": knee}, frames=100.0)
+        2
     """
     most = max(1, min(most, int(frames) // 2 - 1))
     costs = []
@@ -66,6 +74,22 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
     Args:
         walk: what was measured.
         harmonics: how many; by default as many as the data support (see `choose_harmonics`).
+
+    Examples:
+        >>> import jax
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.record import walk_record
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.arange(0.0, 4.0, 0.01)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
+        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
+        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
+        >>> angles["ankle_angle_r"] = hip.ankle.value
+        >>> record = walk_record(measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)]), harmonics=6)
+        >>> print(record["name"], record["n_harmonics"], round(record["period_T_s"], 2))
+        anna 6 1.13
     """
     frames = walk.period * walk.legs[0].recording.rate
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
@@ -128,7 +152,24 @@ def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
 
 
 def key_figures(walk: Walk) -> dict[str, Any]:
-    """Key figures for comparison, angles in degrees."""
+    """Key figures for comparison: times in s, lengths in m, angles in deg; phases as shares of the stride.
+
+    Examples:
+        >>> import jax
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.record import key_figures
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.arange(0.0, 4.0, 0.01)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
+        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
+        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
+        >>> angles["ankle_angle_r"] = hip.ankle.value
+        >>> figures = key_figures(measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)]))
+        >>> print(figures["n_strides"], round(figures["knee_deg"][1]))  # strides, and the peak flexion in deg
+        2 64
+    """
     knee, mean = np.degrees(walk.mean["knee_rad"]), walk.mean
     span = lambda k: [float(np.degrees(mean[k]).min()), float(np.degrees(mean[k]).max())]
     figures = {
@@ -154,7 +195,18 @@ def key_figures(walk: Walk) -> dict[str, Any]:
 
 
 def write_record(record: Mapping[str, Any], path: str | pathlib.Path) -> None:
-    """Writes a record as JSON, after a check (see `check_record`)."""
+    """Writes a record as JSON, after a check.
+
+    Raises:
+        MotionFormatError: naming the first field that is wrong (see `check_record`).
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.record import read_record, write_record
+        >>> write_record(gait_record("rajagopal_1.26ms"), "walk.json")
+        >>> round(read_record("walk.json")["speed_m_s"], 2)
+        1.26
+    """
     check_record(record, str(path))
     text = json.dumps(record, indent=1, allow_nan=False)
     pathlib.Path(path).write_text(text + "\n", encoding="utf-8")
@@ -166,6 +218,13 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: if it is not valid JSON or no record, naming the field.
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.record import read_record, write_record
+        >>> write_record(gait_record("rajagopal_1.26ms"), "walk.json")
+        >>> list(read_record("walk.json")["signals"])
+        ['hip_x_m', 'hip_y_m', 'thigh_rad', 'knee_rad', 'ankle_rad', 'ground_x_N', 'ground_y_N']
     """
     file = str(path)
     raw = content(pathlib.Path(path), LARGEST, "a JSON file", "a walk has some hundred kB")
@@ -181,10 +240,19 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
 
 
 def check_record(record: Any, file: str | None = None) -> None:
-    """Whether a record has the fields of a drive: their names, types, sizes and finite numbers.
+    """Checks that a record has the fields of a drive: their names, types, sizes and finite numbers.
 
     Raises:
         MotionFormatError: naming the first field that is wrong.
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.record import check_record
+        >>> record = gait_record("rajagopal_1.26ms")
+        >>> check_record(record)  # nothing to say
+        >>> check_record({**record, "speed_m_s": "1.26"}, "walk.json")
+        Traceback (most recent call last):
+        MotionFormatError: walk.json, column speed_m_s: expected a positive number; write it in SI units
     """
     if not isinstance(record, dict):
         raise MotionFormatError("is not a walk: expected an object with fields", "see `jaxgait motion`", file)
@@ -246,12 +314,27 @@ def _number(value: Any) -> bool:
 
 
 def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:
-    """The mean stride of a record, sampled so finely that its series follows from the samples."""
+    """The mean stride of a record, sampled so finely that its series follows from the samples.
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.record import record_stride
+        >>> stride = record_stride(gait_record("rajagopal_1.26ms"))
+        >>> print(round(stride.time[-1], 3), round(stride.speed, 2))  # s, m/s
+        1.127 1.26
+    """
     return _sampled(record["signals"], record["period_T_s"], record["speed_m_s"], record, file)
 
 
 def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[Stride]:
-    """The kept strides of a record, one by one; empty if it has none."""
+    """The kept strides of a record, one by one; empty if it has none.
+
+    Examples:
+        >>> from jaxgait.motion.embedded import gait_record
+        >>> from jaxgait.motion.record import record_strides
+        >>> record_strides(gait_record("rajagopal_1.26ms"))  # a mean only
+        []
+    """
     kept = [s for s in record.get("strides", ()) if "signals" in s]
     return [_sampled(s["signals"], s["period_T_s"], s["speed_m_s"], record, file) for s in kept]
 
@@ -279,7 +362,13 @@ def _sampled(
 
 
 def record_person(record: Mapping[str, Any]) -> Person | None:
-    """The person of a record: segment lengths and mass; None without lengths."""
+    """The person of a record: segment lengths and mass; None without lengths.
+
+    Examples:
+        >>> from jaxgait.motion.record import record_person
+        >>> record_person({"segments": {"thigh_m": 0.42, "shank_m": 0.43}, "source": {"mass_kg": 72.0}})
+        Person(thigh=0.42, shank=0.43, mass=72.0)
+    """
     lengths, source = record.get("segments") or {}, record.get("source") or {}
     if not {"thigh_m", "shank_m"} <= set(lengths):
         return None

@@ -42,7 +42,15 @@ class Mark(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """One trial. Gaps are NaN; what had to be assumed is in `notes`, what looks wrong in `warnings`."""
+    """One trial. Gaps are NaN; what had to be assumed is in `notes`, what looks wrong in `warnings`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.recording import Recording
+        >>> trial = Recording("walk", "walk.trc", 100.0, np.linspace(0.0, 2.0, 201), {"RASI": np.zeros((201, 3))})
+        >>> print(trial.frames, trial.error("no left leg", "name its markers", "LASI"))
+        201 walk.trc, column LASI: no left leg; name its markers
+    """
 
     name: str
     file: str
@@ -76,6 +84,15 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
 
     Raises:
         MotionFormatError: if the other has no forces, or none in the time of this one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.recording import Force, Recording, with_forces
+        >>> time = np.linspace(0.0, 1.0, 101)
+        >>> plate = Force("plate 1", time, np.tile([0.0, 700.0, 0.0], (101, 1)), None)
+        >>> forces = Recording("forces", "forces.mot", 100.0, time, forces=(plate,))
+        >>> with_forces(Recording("walk", "walk.trc", 100.0, time), forces).notes
+        ('ground forces of forces.mot',)
     """
     if not other.forces:
         raise other.error("holds no ground forces", "name the file with columns such as ground_force_vy")

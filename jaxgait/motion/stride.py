@@ -49,7 +49,16 @@ class Person(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Stride:
-    """Samples of one stride as they were recorded."""
+    """Samples of one stride as they were recorded.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.stride import Stride
+        >>> knee = {"knee_rad": np.array([0.1, 0.3, 9.0, 0.1])}
+        >>> stride = Stride("mine", np.linspace(0.0, 1.1, 4), knee, speed=1.2, file="a.csv")
+        >>> print(stride.error("9 rad is off the curve", "mend it", "knee_rad"))
+        a.csv, column knee_rad: 9 rad is off the curve; mend it
+    """
 
     name: str
     time: Float[np.ndarray, " samples"]
@@ -117,7 +126,15 @@ def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
 
 
 def sampled(series: Series, count: int) -> Float[np.ndarray, " count"]:
-    """The series at `count` even times of one period. In the unit of the series."""
+    """The series at `count` even times of one period. In the unit of the series.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.stride import Series, sampled
+        >>> knee = Series(30.0, np.array([-30.0]), np.array([0.0]))  # deg: straight at heel strike, 60 in mid-stride
+        >>> print(sampled(knee, 4).round(6) + 0.0)
+        [ 0. 30. 60. 30.]
+    """
     phase = 2 * math.pi * np.outer(np.arange(count) / count, np.arange(1, series.a.size + 1))
     return series.a0 + np.cos(phase) @ series.a + np.sin(phase) @ series.b
 
@@ -132,6 +149,15 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: if it cannot be read.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.motion.stride import embedded_stride, read_stride
+        >>> gait = embedded_stride("rajagopal_1.26ms")
+        >>> pd.DataFrame({"time_s": gait.time, **gait.signals}).to_csv("stride.csv", index=False)
+        >>> stride = read_stride("stride.csv", speed=1.26)
+        >>> print(stride.name, stride.time.size, stride.lines[0])  # samples, and the line of the first
+        stride 101 2
     """
     table = read_table(path, ("time_s", *SIGNALS), tuple(LOAD))
     time = table.columns.pop("time_s")
@@ -159,6 +185,13 @@ def embedded_stride(name: str) -> Stride:
 
     Raises:
         ValueError: for an unknown name.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> stride = embedded_stride("rajagopal_1.26ms")
+        >>> print(np.degrees(stride.signals["knee_rad"].max()).round())  # deg, the peak flexion of swing
+        64.0
     """
     record = gait_record(name)
     signals = {k: np.array(v) for k, v in record["mean_stride"].items() if k in UNITS}
@@ -175,6 +208,13 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
     Raises:
         MotionFormatError: for signals that are missing, of unequal length, not finite or too few, times that do not
             increase, and gaps in which a harmonic is lost.
+
+    Examples:
+        >>> from jaxgait.motion.stride import close, embedded_stride
+        >>> stride = embedded_stride("rajagopal_1.26ms")
+        >>> cycle = close(stride)
+        >>> print(stride.time.size, cycle.closed, cycle.signals["knee_rad"].size)  # the last sample repeats the first
+        101 True 100
     """
     _check_signals(stride, harmonics)
     _check_numbers(stride)

@@ -79,6 +79,14 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: with file, line, column, what is wrong and what would be right.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.motion.table import read_table
+        >>> pd.DataFrame({"time_s": [0.0, 0.5], "knee_rad": [0.1, 1.0], "leg": ["a", "b"]}).to_csv("a.csv", index=False)
+        >>> table = read_table("a.csv", required=["time_s", "knee_rad"])  # the last column is not looked at
+        >>> print(table.columns["knee_rad"], table.lines)
+        [0.1 1. ] [2 3]
     """
     return read_columns(path, lambda header: _names(header, required, optional))
 

@@ -32,6 +32,13 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: for a folder, a file that is too large or that may not be read.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait.motion.text import content
+        >>> _ = pathlib.Path("a.csv").write_text("time_s")
+        >>> content(pathlib.Path("a.csv"), 100, "a CSV file", "cut out one stride")
+        b'time_s'
     """
     if path.is_dir():
         raise MotionFormatError("is a folder", f"name {wanted}", str(path))
@@ -62,6 +69,11 @@ def decoded(file: str, raw: bytes, advice: str) -> str:
 
     Raises:
         MotionFormatError: for what is not text, with the advice.
+
+    Examples:
+        >>> from jaxgait.motion.text import decoded
+        >>> decoded("knee.csv", "Knie; Hüfte".encode("utf-16"), "save it as CSV")
+        'Knie; Hüfte'
     """
     encoding = next((name for mark, name in _UNICODE.items() if raw.startswith(mark)), None)
     kind = next((name for start, name in _FORMATS.items() if raw.startswith(start)), "binary")

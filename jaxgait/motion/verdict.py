@@ -69,7 +69,18 @@ class SignalReport(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """A stride with what is measured and found of it."""
+    """A stride with what is measured and found of it.
+
+    Examples:
+        >>> import dataclasses
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import judge
+        >>> verdict = judge(dataclasses.replace(embedded_stride("rajagopal_1.26ms"), speed=4.5))  # written in km/h
+        >>> print(verdict.usable, round(verdict.stride_length, 2), verdict.warnings())  # m
+        False 5.07 []
+        >>> print(verdict.error())
+        a walking speed of 4.5 m/s; km/h? divide by 3.6
+    """
 
     stride: Stride
     cycle: Cycle
@@ -280,7 +291,14 @@ def _reach(v: Verdict) -> Iterator[Finding]:
 
 
 def describe(verdict: Verdict) -> str:
-    """The verdict as a page of text: figures, a table of the signals with their usual ranges, findings, conclusion."""
+    """The verdict as a page of text: figures, a table of the signals with their usual ranges, findings, conclusion.
+
+    Examples:
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import describe, judge
+        >>> print(describe(judge(embedded_stride("rajagopal_1.26ms"))).splitlines()[-1])
+        good for a drive: yes, because the stride closes, and its figures are those of walking
+    """
     v, cycle = verdict, verdict.cycle
     height = float(np.mean(cycle.signals["hip_y_m"]))
     ends = "the last repeats the first" if cycle.closed else "the last comes one step before the first"

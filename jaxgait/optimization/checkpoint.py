@@ -32,7 +32,19 @@ class Row(NamedTuple):
 
 
 class Checkpoint:
-    """The evaluations that are known, by start and point; new ones are added to the file, if there is one."""
+    """The evaluations that are known, by start and point; new ones are added to the file, if there is one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.checkpoint import Checkpoint, Row
+        >>> from jaxgait.optimization.evaluate import Evaluated
+        >>> found = Evaluated(np.array([2400.0]), np.array([[30.0]]), np.int32(0), np.float64(0.5))
+        >>> row = Row(0, np.array([0.25]), found)  # of the first start
+        >>> with Checkpoint("search.jsonl", {"model": "Bungee"}) as kept:
+        ...     _ = kept.add(row)
+        >>> print(Checkpoint("search.jsonl", {"model": "Bungee"}).take(0, np.array([0.25])).found.values)  # read again
+        [2400.]
+    """
 
     def __init__(self, path: pathlib.Path | str | None, fingerprint: dict[str, Any]):
         """Reads what is there.

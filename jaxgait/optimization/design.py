@@ -68,7 +68,7 @@ def optimize(
         model: the mechanism; its other parameters stay as they are.
         maximize: a measure, by its name ("rho") or as it is, or a function from a `Run` to a scalar (JAX code).
         minimize: the same, to be made smallest, instead of `maximize`.
-        over: bounds (low, high) by dotted parameter name.
+        over: bounds (low, high) by dotted parameter name, in the parameters' units.
         across: scenarios in which each design is judged: values by name (all combinations), or members of any kind
             (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design for which one of them fails has
             failed, and limits hold in each.

@@ -42,7 +42,15 @@ def nothing_beside(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
 
 
 class Evaluated(NamedTuple):
-    """What is found at some points, with a leading axis over them, or at one."""
+    """What is found at some points, with a leading axis over them, or at one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.evaluate import Evaluated
+        >>> values = np.array([[2400.0], [np.nan]])  # of two members, the second failed
+        >>> print(Evaluated(values, np.zeros((2, 1, 1)), np.array([0, 3]), np.full(2, np.nan)).fine)
+        [ True False]
+    """
 
     values: Float[np.ndarray, "*b values"]
     """Objective, then what is limited, each in its unit; NaN where the run failed. More may follow (`scenarios`)."""

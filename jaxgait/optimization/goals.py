@@ -37,6 +37,12 @@ class Limit:
     """A measure that must not fall below a value, or not rise above it; in its own unit.
 
     Of an array every element must not.
+
+    Examples:
+        >>> from jaxgait.optimization.goals import Limit
+        >>> limit = Limit("peak_rope_force", 3000.0, at_least=False)
+        >>> print(limit, limit.sign, limit.scale)  # what is left of it: - (force - 3000 N), compared by 3000 N
+        peak_rope_force <= 3000 -1.0 3000.0
     """
 
     what: Objective
@@ -118,7 +124,16 @@ def limit(given: Limit | str) -> Limit:
 
 @dataclass(frozen=True)
 class Goal:
-    """Objective and limits as one function to observe with; equal for equal ones, so that programs are reused."""
+    """Objective and limits as one function to observe with; equal for equal ones, so that programs are reused.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.goals import Goal
+        >>> goal = Goal.of(Bungee(), "peak_rope_force", ["clearance >= 2"])
+        >>> print(goal.names, goal.units, goal.slack(np.array([2500.0, 3.0])))  # 1 m to spare, of 2
+        ('objective', 'limited_0') ('N', 'm') [0.5]
+    """
 
     measures: tuple[Callable[[Run], Any], ...]
     """The objective, then what is limited."""
@@ -211,7 +226,7 @@ class Goal:
         return signs * (values[..., 1 : 1 + len(at)] - at)
 
     def slack_slopes(self, slopes: Float[np.ndarray, "*b values n"]) -> Float[np.ndarray, "*b slacks n"]:
-        """Derivatives of `slack`."""
+        """Derivatives of `slack` by the unit box; no dimension."""
         signs, _ = self._signs
         return signs[:, None] * slopes[..., 1 : 1 + len(signs), :]
 
@@ -234,6 +249,12 @@ def as_observable(model: Model, objective: Objective) -> Goal:
 
     Raises:
         jaxgait.measure.MeasureError: for a name that the model does not bring.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.goals import as_observable
+        >>> as_observable(Bungee(), "clearance").names
+        ('objective',)
     """
     return Goal.of(model, objective)
 

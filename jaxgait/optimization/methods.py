@@ -147,7 +147,11 @@ class Scaled:
         return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to be minimised."""
+        """The objective, to be minimised; worse than any so far where the run failed.
+
+        Raises:
+            Stuck: if too many runs fail one after the other.
+        """
         found, fine = self._usable(x)
         if fine:
             return float(self.scale * found.values[0, 0])
@@ -157,7 +161,7 @@ class Scaled:
         return float(self._worst + PENALTY)
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its derivative."""
+        """The derivative of `value`."""
         return self.scale * self._usable(x)[0].slopes[0, 0]
 
     def slack(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " limits"]:
@@ -165,17 +169,31 @@ class Scaled:
         return self._settings.goal.slack(self._usable(x)[0].values)[0]
 
     def slack_slopes(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "limits n"]:
-        """Its derivative."""
+        """The derivative of `slack`."""
         return self._settings.goal.slack_slopes(self._usable(x)[0].slopes)[0]
 
 
 def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-    """A point of the unit box (no dimension), on its wall where it is beyond it or nearer than rounding."""
+    """A point of the unit box (no dimension), on its wall where it is beyond it or nearer than rounding.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.methods import inside
+        >>> print(inside(np.array([-0.1, 0.5, 1.0 - 1e-12])))
+        [0.  0.5 1. ]
+    """
     return np.where(x < ROUNDING, 0.0, np.where(x > 1.0 - ROUNDING, 1.0, x))
 
 
 def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """A slope to be gone down, in the unit box, without the components that lead out of it at this point."""
+    """A slope to be gone down, in the unit box, without the components that lead out of it at this point.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.methods import projected
+        >>> print(projected(np.array([0.0, 0.5]), np.array([2.0, 3.0])))  # downhill of the first is beyond its wall
+        [0. 3.]
+    """
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 
 
@@ -228,6 +246,13 @@ def restored(
         slack_at: what is left of the limits at a point, of order one (no dimension), (limits,).
         slopes_at: its derivative, (limits, n).
         x: a point of the unit box that nearly keeps them.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.methods import restored
+        >>> slack, slope = lambda x: x[:1] - 0.5, lambda x: np.array([[1.0, 0.0]])  # x_0 is to be at least 0.5
+        >>> print(restored(slack, slope, np.array([0.4, 0.2])).round(6))
+        [0.5 0.2]
     """
     margin = 0.1 * KEPT
     for _ in range(RESTORING):

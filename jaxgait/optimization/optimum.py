@@ -29,7 +29,16 @@ ACTIVE = 1e-5
 
 @dataclass(frozen=True)
 class Local:
-    """The objective around the best point, from differences of exact slopes."""
+    """The objective around the best point, from differences of exact slopes.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> multipliers = found.local.multipliers
+        >>> print({name: round(gain) for name, gain in multipliers.items()})  # N per m of clearance given up
+        {'clearance >= 0': 12}
+    """
 
     slope: float
     """Norm of the slope that neither bounds nor limits hold, in units of the objective per box."""
@@ -55,7 +64,18 @@ class Local:
 
 @dataclass(frozen=True)
 class Optimum:
-    """What a search found."""
+    """What a search found.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> print(round(found.objective), found.local.active, found.moved)  # N, the limit that holds it; one stage only
+        1316 ('clearance >= 0',) {}
+        >>> found.to_json("best.json")
+        >>> sorted(found.as_dict())[:3]
+        ['best', 'ends', 'gradient']
+    """
 
     model: Model
     """The model with the best parameters."""
@@ -114,7 +134,14 @@ class Optimum:
 
 
 def plain(values: np.ndarray) -> list[Any]:
-    """Lists for JSON of an array of any shape and any unit, with None where there is no finite number."""
+    """Lists for JSON of an array of any shape and any unit, with None where there is no finite number.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.optimum import plain
+        >>> plain(np.array([[26.3, np.nan], [np.inf, 3.0]]))
+        [[26.3, None], [None, 3.0]]
+    """
     masked = np.asarray(values).astype(object)
     masked[~np.isfinite(np.asarray(values).astype(float))] = None
     return masked.tolist()

@@ -75,7 +75,7 @@ def front(
         model: the mechanism; its other parameters stay as they are.
         maximize: measures, by name or as they are, or named functions from a `Run` to a scalar (JAX code); one or more.
         minimize: the same, to be made small.
-        over: bounds (low, high) by dotted parameter name.
+        over: bounds (low, high) by dotted parameter name, in the parameters' units.
         subject_to: limits that every point of the front keeps, as for `jaxgait.optimize`.
         method: "gradient" (two objectives) or "NSGA-II" (two or more).
         gradient: of the method "gradient", as for `jaxgait.optimize`.
@@ -107,6 +107,14 @@ def front(
             counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
         jaxgait.outcome.NoResult: if every trajectory failed, or none came within the limits.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization import front
+        >>> box = {"stiffness": (20.0, 40.0)}
+        >>> found = front(Bungee(), maximize="clearance", minimize="peak_rope_force", over=box, points=3, starts=1)
+        >>> print(found.stiffness.values[[0, -1]].round(3))  # N/m: from the safest to the gentlest jump
+        [40. 20.]
     """
     space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, several(subject_to))
     _names(goal, len(signs), space)
@@ -161,7 +169,7 @@ def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Floa
     """How much of the space of objectives a front dominates, up to a reference point (Zitzler and Thiele 1998).
 
     Args:
-        losses: objectives, the smaller the better; those with NaN or beyond the reference count for nothing.
+        losses: objectives in their own units, the smaller the better; NaN or beyond the reference counts for nothing.
         reference: a point that is worse than the front in everything.
 
     Returns:

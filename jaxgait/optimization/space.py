@@ -26,7 +26,16 @@ _OFF_THE_WALLS = 0.1
 
 
 class Space:
-    """Bounds of some parameters of a model; points are vectors in the unit box."""
+    """Bounds of some parameters of a model; points are vectors in the unit box.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization.space import Space
+        >>> box = Space(Bungee(), {"stiffness": (15.0, 40.0), "mass": (60.0, 80.0)})
+        >>> print(box.named(np.array([0.5, 1.0])), box.width)  # the middle of the one, the end of the other
+        {'stiffness': 27.5, 'mass': 80.0} [25. 20.]
+    """
 
     def __init__(self, model: Model, over: Box):
         if not (isinstance(over, Mapping) and over):
@@ -109,6 +118,11 @@ def real(value: Any, label: str) -> float:
 
     Raises:
         ParameterError: for anything else.
+
+    Examples:
+        >>> from jaxgait.optimization.space import real
+        >>> real(15, "a bound of stiffness")
+        15.0
     """
     try:
         number = math.nan if isinstance(value, str | bool) else float(value)

@@ -44,6 +44,15 @@ def through_stages(
 
     Raises:
         ParameterError: for values that are no such stages.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.optimization.stages import through_stages
+        >>> task = {"minimize": "peak_rope_force", "over": {"stiffness": (15.0, 40.0)}}
+        >>> search = lambda model, starts, file: optimize(model, **task, subject_to=["clearance >= 0"], starts=starts)
+        >>> found = through_stages(search, Bungee(), {"quadratic_drag": [1.5, 1.0]}, ["stiffness"], 1, None)
+        >>> print(found.stages.stiffness.values.round(1), found.moved["stiffness"] > 0.0)  # N/m
+        [22.6 26.3] True
     """
     values = _checked(model, stages, over)
     found: list[Optimum] = []

@@ -82,6 +82,15 @@ def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
     Args:
         searches: each is given a function to ask with, and returns its result.
         answer: answers all questions of one round; what it raises ends all searches and is raised here.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.together import together
+        >>> def answer(who, questions):  # of all searches that wait, at once
+        ...     return [float(10.0 * question.sum()) for question in questions]
+        >>> one, two = np.array([1.0]), np.array([2.0])
+        >>> together([lambda ask: ask(one) + ask(two), lambda ask: ask(two)], answer)
+        [30.0, 20.0]
     """
     threads = [_Thread(search) for search in searches]
     try:

@@ -92,7 +92,17 @@ class Record:
 
 @dataclass
 class Mixed:
-    """An evaluator whose values are mixtures ``weights @ values + shift`` of another one's; no dimension."""
+    """An evaluator whose values are mixtures ``weights @ values + shift`` of another one's; no dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.optimization.evaluate import Evaluated
+        >>> from jaxgait.optimization.tradeoff import Mixed
+        >>> both = lambda who, x: Evaluated(np.array([[2.0, 6.0]]), np.ones((1, 2, 1)), np.zeros(1, int), np.zeros(1))
+        >>> mixed = Mixed(both, weights=np.array([[0.5, 0.5]]), shift=np.array([1.0]))
+        >>> print(mixed(np.zeros(1, int), np.zeros((1, 1))).values)  # half of each, and 1
+        [[5.]]
+    """
 
     evaluate: Callable[[np.ndarray, np.ndarray], Evaluated]
     weights: Float[np.ndarray, "mixtures values"]

@@ -32,6 +32,14 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
 
     Raises:
         ValueError: for a scan that is not over two of the parameters.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.plot.designs import paths
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> print(paths(found, box).axes[0].get_xlabel())
+        stiffness (N/m)
     """
     names = list(found.best)[:4]
     if scan is not None and (scan.ndim != 2 or not set(scan.dims) <= set(names)):
@@ -85,11 +93,19 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
 
 
 def convergence(found: Optimum, sign: float) -> Figure:
-    """How far the best of each start is from the best of all, in its own unit, over its evaluations.
+    """How far the best of each start is from the best of all, in the objective's unit, over its evaluations.
 
     Args:
         found: result of a search.
         sign: 1 if the objective was maximised, -1 if it was minimised.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.plot.designs import convergence
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> convergence(found, sign=-1.0).axes[0].get_xlabel()
+        'evaluations of a start'
     """
     history = found.history
     values = np.where(history.allowed.values == 1, sign * history.objective.values, -np.inf)
@@ -112,6 +128,14 @@ def room(found: Optimum) -> Figure:
 
     Raises:
         ValueError: if nothing is known around the optimum.
+
+    Examples:
+        >>> from jaxgait import Bungee, optimize
+        >>> from jaxgait.plot.designs import room
+        >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
+        >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
+        >>> [label.get_text() for label in room(found).axes[0].get_yticklabels()]
+        ['stiffness']
     """
     if found.local is None:
         raise ValueError("nothing is known around this optimum: it was found without slopes, or runs beside it failed")
@@ -145,6 +169,14 @@ def slopes(
         names: of the parameters.
         exact: slopes at some points.
         differences: the same by differences of values.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.designs import slopes
+        >>> exact = np.array([[1.0], [2.0], [3.0]])  # at three points, by one parameter
+        >>> figure = slopes(["stiffness"], exact, differences=exact + 1e-6)
+        >>> figure.axes[0].get_title()  # a panel per parameter: points on the diagonal agree
+        'stiffness'
     """
     with style():
         figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names) + 0.6, 3.4), squeeze=False)
@@ -165,6 +197,14 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
         before: result of `simulate`.
         after: the same with the best parameters.
         variables: which.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.designs import before_and_after
+        >>> run = lambda h: xr.Dataset({"height": ("time", h, {"units": "m"})}, {"time": [0.0, 1.0, 2.0]})
+        >>> figure = before_and_after(run([80.0, 20.0, -5.0]), run([80.0, 25.0, 2.0]), ["height"])
+        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        ['before', 'after']
     """
     panels: dict[str, list[str]] = {}
     for name in variables:

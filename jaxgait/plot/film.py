@@ -83,7 +83,13 @@ def animate(
 
 
 def usual_pace(span: float) -> float:
-    """The speed at which a film of a run of `span` s lasts some seconds, 1 is real time."""
+    """The speed at which a film of a run of `span` s lasts some seconds, 1 is real time.
+
+    Examples:
+        >>> from jaxgait.plot.film import usual_pace
+        >>> print(usual_pace(1.1), usual_pace(100.0))  # a stride in slow motion; 100 s sixteen times as fast
+        0.25 16.0
+    """
     return next((pace for pace in PACES if span / pace >= LASTING), PACES[-1])
 
 
@@ -285,7 +291,17 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
 
 
 def arrow_scale(shown: Scene) -> float:
-    """Newtons per metre of arrow at which the longest arrow is a quarter of the view's height."""
+    """Scale of the arrows in N/m: rounded, so that the longest one has at most a quarter of the view's height.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.film import arrow_scale
+        >>> from jaxgait.plot.scene import Force, Scene, View
+        >>> weight = Force(at=np.zeros((1, 2)), force=np.array([[0.0, 700.0]]))
+        >>> view = View(centre=np.zeros((1, 2)), span=(4.0, 3.0))
+        >>> arrow_scale(Scene(np.zeros(1), (), (view,), forces=(weight,)))  # N per m: 0.7 m long, of a quarter of 3 m
+        1000.0
+    """
     sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
     largest = max((float(np.nanmax(s)) for s in sizes if np.isfinite(s).any()), default=0.0)
     return 1.0 / _nice(shown.views[0].span[1] / (4.0 * largest)) if largest > 0.0 else 1.0
@@ -316,6 +332,15 @@ def save(
 
     Raises:
         ValueError: for another ending, and for a kind of file that this machine has no writer for.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from matplotlib.animation import FuncAnimation
+        >>> from jaxgait.plot.film import save
+        >>> figure, ax = plt.subplots(figsize=(1.0, 1.0))
+        >>> film = FuncAnimation(figure, lambda i: ax.plot([0.0, i], [0.0, 1.0]), frames=2)  # or that of `animate`
+        >>> save(film, "films/line.gif", fps=2).name
+        'line.gif'
     """
     path = pathlib.Path(path)
     writer = WRITERS.get(path.suffix.lower())

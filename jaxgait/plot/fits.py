@@ -23,6 +23,15 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         found: result of `jaxgait.fit`.
         quantity: what was measured, for the axis.
         before: the curve of the model as it was (`Fit.before`) in the unit of the measured one, to be drawn too.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.plot.fits import fitted
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> fitted(found, "height").axes[0].get_ylabel()
+        'height (m)'
     """
     with style():
         figure = plt.figure(figsize=(10.0, 5.0))
@@ -101,6 +110,16 @@ def profiled(found: Profile) -> Figure:
 
     Args:
         found: result of `jaxgait.calibration.profile`.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.calibration import profile
+        >>> from jaxgait.plot.fits import profiled
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> profiled(profile(found, "stiffness", steps=4)).axes[0].get_xlabel()
+        'stiffness (N/m)'
     """
     best = 0.5 * sum(found.laplace)
     with style():

@@ -36,6 +36,15 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
 
     Raises:
         ValueError: for no fronts, and for fronts of different objectives or parameters.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.fronts import trade_offs
+        >>> columns = {"speed": ("point", [1.0, 1.2]), "cost": ("point", [0.2, 0.3]), "mass": ("point", [60.0, 70.0])}
+        >>> said = {"objectives": "speed, cost", "senses": "max, min", "parameters": "mass", "method": "gradient"}
+        >>> figure = trade_offs(xr.Dataset(columns, attrs=said))
+        >>> print(figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel())
+        speed cost
     """
     named = {str(fronts.attrs.get("method")): fronts} if isinstance(fronts, xr.Dataset) else dict(fronts)
     (x, y, *others), parameters = _common(named)

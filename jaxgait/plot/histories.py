@@ -26,6 +26,13 @@ def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.histories import picture
+        >>> jump = xr.Dataset({"height": ("time", [80.0, 75.0, 60.0], {"units": "m"})}, {"time": [0.0, 1.0, 2.0]})
+        >>> picture(jump).axes[0].get_ylabel()  # over time, since it has one
+        'height (m)'
     """
     return histories(data, variables) if "time" in data.dims else scanned(data, variables)
 
@@ -39,6 +46,14 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.histories import histories
+        >>> columns = {"height": ("time", [80.0, 75.0, 60.0], {"units": "m"}), "v": ("time", [0.0, 10.0, 20.0])}
+        >>> figure = histories(xr.Dataset(columns, {"time": [0.0, 1.0, 2.0]}), ["height", "v"])
+        >>> print([panel.get_ylabel() for panel in figure.axes], figure.axes[-1].get_xlabel())
+        ['height (m)', 'v'] time (s)
     """
     members = data["status"].dims if "status" in data else ()
     own = [str(n) for n, x in data.data_vars.items() if set(x.dims) == {"time", *members}]
@@ -63,6 +78,14 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
     Raises:
         ValueError: for unknown variables, more than two dimensions, or if there is nothing to draw.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.histories import scanned
+        >>> columns = {"clearance": ("mass", [2.0, -1.0], {"units": "m"}), "status": ("mass", [0, 0])}
+        >>> figure = scanned(xr.Dataset(columns, {"mass": ("mass", [60.0, 80.0], {"units": "kg"})}))
+        >>> print(figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel(), sep=", ")
+        mass (kg), clearance (m)
     """
     if "status" not in data:
         raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status for every member")

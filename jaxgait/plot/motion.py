@@ -34,6 +34,14 @@ def stride(verdict: Verdict) -> Figure:
     """Draws every signal of a stride: samples, Fourier fit, the embedded measured gaits as a band, and how it closes.
 
     The band of the hip's height is moved to the stride's own mean: heights differ by the length of legs.
+
+    Examples:
+        >>> from jaxgait.motion.stride import embedded_stride
+        >>> from jaxgait.motion.verdict import judge
+        >>> from jaxgait.plot.motion import stride
+        >>> figure = stride(judge(embedded_stride("rajagopal_1.26ms")))
+        >>> figure.get_suptitle()
+        'rajagopal_1.26ms: good for a drive'
     """
     signals = [k for k in UNITS if k in verdict.signals]
     rows = len(signals) // 2 + 1
@@ -71,7 +79,15 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
 
 
 def band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.ndarray, " 201"]]:
-    """Smallest and largest values of the embedded gaits over a stride, in their own unit."""
+    """Smallest and largest values of the embedded gaits over a stride, in their own unit.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.motion import band
+        >>> low, high = band("knee_rad", mean=0.4)
+        >>> print(np.degrees([low.max(), high.max()]).round())  # deg: peak flexion of the stiffest and the loosest gait
+        [63. 66.]
+    """
     curves = np.array(list(_curves(signal, mean)))
     return curves.min(axis=0), curves.max(axis=0)
 

@@ -138,6 +138,17 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     Raises:
         ValueError: for something else than one run over time; for a mechanism without a scene; if the model cannot be
             made from the attributes.
+
+    Examples:
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.plot.scene import scene
+        >>> columns = {"x": [-30.0, 5.0], "height": [80.0, 45.0], "rope_force": [0.0, 100.0]}
+        >>> run = xr.Dataset({k: ("time", x) for k, x in columns.items()}, {"time": [0.0, 3.0]})
+        >>> shown = scene(run, Bungee())
+        >>> print([curve.name for curve in shown.curves], shown.forces[0].force[-1])  # N, upward
+        ['height', 'rope'] [  0. 100.]
     """
     if tuple(run.coords["time"].dims if "time" in run.coords else ()) != ("time",) or run.sizes["time"] < 2:
         raise ValueError(
@@ -160,6 +171,13 @@ def rebuilt(run: xr.Dataset) -> Model:
 
     Raises:
         ValueError: if they name no known model, or if it had other parts than the default ones.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.scene import rebuilt
+        >>> run = xr.Dataset(attrs={"model": "Bungee", "parameters": '{"mass": 80.0}'})  # as simulate writes them
+        >>> print(float(rebuilt(run).mass))  # kg
+        80.0
     """
     name = run.attrs.get("model")
     classes = {where.partition(":")[2]: known for known, where in registry.models().items()}
@@ -184,25 +202,62 @@ def _until_the_end(run: xr.Dataset) -> xr.Dataset:
 
 
 def points(*columns: Any) -> Points:
-    """Points of all samples from pairs of histories: (samples, len(columns), 2)."""
+    """Points of all samples from pairs of histories: (samples, len(columns), 2).
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import points
+        >>> height = np.array([1.0, 0.9, 1.0])  # of a hip over its foot at the origin
+        >>> points((0.0, height), (0.0, np.zeros(3))).shape  # samples, points, (right, up)
+        (3, 2, 2)
+    """
     return np.stack([np.stack(np.broadcast_arrays(*map(np.atleast_1d, pair)), axis=-1) for pair in columns], axis=1)
 
 
 def disc(centre: Path, radius: float, count: int = 24) -> Points:
-    """Outline of a disc about a moving centre. Positions and radius in m."""
+    """Outline of a disc about a moving centre. Positions and radius in m.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import disc
+        >>> print(disc(np.array([[2.0, 1.0]]), radius=1.0, count=4).round(6))
+        [[[3. 1.]
+          [2. 2.]
+          [1. 1.]
+          [2. 0.]]]
+    """
     angle = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
     return centre[:, None, :] + radius * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
 
 
 def tapered(a: Path, b: Path, wide: tuple[float, float]) -> Points:
-    """Outline of a bar from a to b whose thickness in m changes from end to end."""
+    """Outline of a bar from a to b whose thickness in m changes from end to end.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import tapered
+        >>> hip, knee = np.array([[0.0, 1.0]]), np.array([[0.0, 0.5]])
+        >>> print(tapered(hip, knee, (0.2, 0.1))[0])  # 0.2 m wide at the hip, 0.1 m at the knee
+        [[ 0.1   1.  ]
+         [ 0.05  0.5 ]
+         [-0.05  0.5 ]
+         [-0.1   1.  ]]
+    """
     along = (b - a) / np.linalg.norm(b - a, axis=-1, keepdims=True)
     across = 0.5 * np.stack([-along[..., 1], along[..., 0]], axis=-1)
     return np.stack([a + wide[0] * across, b + wide[1] * across, b - wide[1] * across, a - wide[0] * across], axis=-2)
 
 
 def rod(a: Path, b: Path) -> Points:
-    """A straight line between two moving points."""
+    """A straight line between two moving points.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import rod
+        >>> hip, foot = np.array([[0.0, 0.9], [0.1, 0.9]]), np.array([[0.3, 0.0]])  # the foot stands
+        >>> rod(hip, foot).shape
+        (2, 2, 2)
+    """
     return np.stack(np.broadcast_arrays(a, b), axis=-2)
 
 
@@ -210,9 +265,17 @@ def seen(places: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float)
     """Positions (forward, left, up) as a far observer sees them, (right, up).
 
     Args:
-        places: in m.
-        azimuth: from where he looks in rad, from the right side (0: he sees forward to the right) toward the front.
-        elevation: how far above the horizon he is, in rad.
+        places: positions in m.
+        azimuth: where the observer stands in rad, from the right side (0: forward points to the right) to the front.
+        elevation: of the observer above the horizon, in rad.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import seen
+        >>> forward, up = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+        >>> print(seen(np.stack([forward, up]), azimuth=0.0, elevation=0.0))  # from the right: forward is to the right
+        [[1. 0.]
+         [0. 1.]]
     """
     x, y, z = np.moveaxis(np.asarray(places), -1, 0)
     across = x * np.cos(azimuth) + y * np.sin(azimuth)
@@ -221,5 +284,13 @@ def seen(places: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float)
 
 
 def ghost(places: Points, width: float) -> Limb:
-    """A measured limb beside a simulated one; positions and width in m."""
+    """A measured limb beside a simulated one; positions and width in m.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import ghost
+        >>> limb = ghost(np.array([[[0.0, 0.9], [0.1, 0.5]]]), width=0.05)
+        >>> print(limb.colour, limb.opacity)  # grey, and seen through
+        #7F7F7F 0.35
+    """
     return Limb(places, width, GREY, 0.35)

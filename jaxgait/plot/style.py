@@ -44,6 +44,14 @@ def style(**changes: Any) -> Iterator[None]:
 
     Args:
         changes: further settings, with `__` for the dot in their names.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.style import style
+        >>> with style(axes__grid=False):
+        ...     figure, ax = plt.subplots()
+        >>> ax.spines["top"].get_visible()  # an open frame
+        False
     """
     mine: dict[Any, Any] = _RC | {name.replace("__", "."): value for name, value in changes.items()}
     before: dict[Any, Any] = {name: mpl.rcParams[name] for name in mine}
@@ -84,7 +92,21 @@ def kinds() -> tuple[str, ...]:
 
 
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
-    """Saves a figure, closes it and returns its path."""
+    """Saves a figure, closes it and returns its path; folders that are missing are made.
+
+    Args:
+        figure: what to save.
+        path: a file; its ending says which kind (see `kinds`).
+        dpi: resolution in dots per inch.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.style import save
+        >>> figure, ax = plt.subplots(figsize=(2.0, 1.5))
+        >>> path = save(figure, "pictures/knee.png")  # folders are made
+        >>> print(path.name, path.exists())
+        knee.png True
+    """
     import matplotlib.pyplot as plt
 
     path = pathlib.Path(path)

@@ -40,7 +40,14 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     """Solves the fall up to its first turning point; differentiable (forward mode) and batchable by `jax.vmap`.
 
     Returns:
-        Time and place of the lowest point; NaN where the jumper has not turned after 1000 s.
+        Time in s and position in m of the lowest point; NaN where the jumper has not turned after 1000 s.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.models.bungee.measures import lowest_point
+        >>> found = lowest_point(Bungee())
+        >>> print(round(float(found.time), 1), round(float(found.x), 1))  # s; m below the point where the rope is taut
+        7.1 60.5
     """
     bungee = precision.cast(bungee)
     floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # what the precision in force can resolve

@@ -89,12 +89,25 @@ class Bungee(Model):
 
     @property
     def rope_law(self) -> NormalLaw:
-        """The law of the rope's tension in N over its stretch x in m."""
+        """The law of the rope's tension in N over its stretch x in m.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> jumper = Bungee(stiffness=20.0)
+            >>> print([float(jumper.rope_law.force(x, 0.0)) for x in (10.0, -1.0)])  # N: stretched by 10 m, slack
+            [200.0, 0.0]
+        """
         return self.rope or UnilateralSpring(self.stiffness)
 
     @property
     def duration(self) -> float:
-        """100 s: the fall and the settling."""
+        """100 s: the fall and the settling.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> Bungee().duration  # s
+            100.0
+        """
         return 100.0
 
     def initial_state(self) -> BungeeState:
@@ -106,7 +119,14 @@ class Bungee(Model):
         return BungeeState(x=y.v, v=self._acceleration(y))
 
     def events(self) -> Mapping[str, Callable[[Scalar, BungeeState], Array]]:
-        """The rope becomes taut, and slack; he turns at the lowest point, and at the top of a rebound."""
+        """The rope becomes taut, and slack; he turns at the lowest point, and at the top of a rebound.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> jumper = Bungee()
+            >>> print(float(jumper.events()["taut"](0.0, jumper.initial_state())))  # m to fall
+            30.0
+        """
         return {
             "taut": lambda t, y: -y.x,
             "lowest": lambda t, y: y.v,

@@ -47,6 +47,12 @@ class Inflow(eqx.Module):
     """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
 
     Another heart rate changes the rest only: systole keeps its shape.
+
+    Examples:
+        >>> from jaxgait.models.creeper.artery import Inflow
+        >>> flow = Inflow(amplitude=2.4, decay=0.0, direction=-1.0)
+        >>> print(round(float(flow(0.12)), 6), float(flow(0.5)) + 0.0)  # m/s: against the robot in mid-systole; rest
+        -2.4 0.0
     """
 
     heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=_PAPER)
@@ -90,7 +96,14 @@ class Inflow(eqx.Module):
 
 @float64_default
 class Blood(eqx.Module):
-    """A Newtonian liquid in an elastic vessel, and the pressures it exerts."""
+    """A Newtonian liquid in an elastic vessel, and the pressures it exerts.
+
+    Examples:
+        >>> from jaxgait.models.creeper.artery import Blood
+        >>> blood = Blood(density=1060.0, wave_speed=5.0)
+        >>> print(float(blood.dynamic_pressure(2.0, 0.0)), float(blood.wave_pressure(2.0)))  # Pa: rho u^2 / 2, rho a u
+        2120.0 10600.0
+    """
 
     density: Scalar = parameter(
         1060.0, unit="kg/m^3", doc="density of the blood", plausible=(500.0, 2000.0), bounds="positive", source=_CHOSEN

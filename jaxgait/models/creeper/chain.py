@@ -55,7 +55,15 @@ Manoeuvre = Literal["straight", "steer", "yaw"]
 
 @float64_default
 class Bearing(eqx.Module):
-    """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs)."""
+    """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.creeper.chain import Bearing
+        >>> bearing = Bearing(axial_stiffness=400.0, lateral_stiffness=150.0)
+        >>> print(bearing.force(jnp.array([1e-3, 2e-3]), jnp.zeros(2)).round(6))  # N, for 1 mm along and 2 mm across
+        [-0.4 -0.3]
+    """
 
     axial_stiffness: Scalar = parameter(
         400.0, unit="N/m", doc="stiffness along the spring", bounds="nonnegative", source=_CHOSEN
@@ -98,7 +106,14 @@ class ChainState(NamedTuple):
 
 
 class CreeperChain(Model):
-    """The robot as a chain of rigid bodies (see the module's docstring) in a prescribed motion of one cycle."""
+    """The robot as a chain of rigid bodies (see the module's docstring) in a prescribed motion of one cycle.
+
+    Examples:
+        >>> from jaxgait.models import CreeperChain
+        >>> robot = CreeperChain(units=2)
+        >>> print(robot.tree().names, robot.labels["coordinate"][-3:], float(robot.duration))  # base first; s
+        ('unit 2', 'shaft 1', 'spring 1', 'unit 1') ['shaft 1', 'bend z 1', 'bend y 1'] 1.0
+    """
 
     robot: Creeper = Creeper()
     front_mass: Scalar = parameter(8e-3, unit="kg", doc="mass of the front unit", bounds="positive", source=_CHOSEN)
@@ -250,11 +265,26 @@ class CreeperChain(Model):
 
         Summed from the free side: the bodies ahead while the front unit slides, the actuator unit while it slides.
         Loads are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
+
+        Examples:
+            >>> from jaxgait.models import CreeperChain
+            >>> robot = CreeperChain(manoeuvre="straight")
+            >>> force = robot.drive_force(0.25)  # in the middle of the extension
+            >>> print(force.shape, abs(float(force[1])) < 1e-9, abs(float(force[2])) < 1e-9)  # N, along the unit only
+            (3,) True True
         """
         return self.force_on_shaft(t, self.state_at(t))
 
     def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
-        """Like `drive_force`, in N in the unit's axes, for a state that need not belong to the manoeuvre."""
+        """Like `drive_force`, in N in the unit's axes, for a state that need not belong to the manoeuvre.
+
+        Examples:
+            >>> from jaxgait.models import CreeperChain
+            >>> robot = CreeperChain()
+            >>> same = robot.force_on_shaft(0.25, robot.state_at(0.25))
+            >>> print(bool((same == robot.drive_force(0.25)).all()))  # on the manoeuvre both are one
+            True
+        """
         tree = self.tree()
         motion = kinematics(tree, state.q, state.v)
         extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
@@ -265,7 +295,18 @@ class CreeperChain(Model):
         return jnp.where(extending, ahead, ahead - outside)
 
     def loads(self, motion: Motion, t: Scalar, extending: Array) -> Float[Array, "n 6"]:
-        """External wrenches (N m, N) in body axes, base first: blood on both units, friction on the sliding one."""
+        """External wrenches (N m, N) in body axes, base first: blood on both units, friction on the sliding one.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait.mechanics.spatial import kinematics
+            >>> from jaxgait.models import CreeperChain
+            >>> robot = CreeperChain()
+            >>> state = robot.state_at(0.25)
+            >>> wrenches = robot.loads(kinematics(robot.tree(), state.q, state.v), 0.25, jnp.asarray(True))
+            >>> print(wrenches.shape, float(wrenches[1, 3]))  # N m and N on four bodies; none on the shaft
+            (4, 6) 0.0
+        """
         robot, rear, front = self.robot, motion.twist[0][3], motion.twist[3][3]
         blood_front, blood_rear = robot.fluid_forces(robot.inflow(t), front, rear)
         drag, _ = Coulomb(1.0, self.drag_width, "tanh").force(jnp.stack([front, rear]), robot.pads.limit(0.0))
@@ -331,6 +372,11 @@ class SoftExtension(Model):
     """The extension half of a cycle with a front unit that gives: its SMA springs as a buffer (forward dynamics).
 
     Base, shaft and bend follow the manoeuvre; the two coordinates of the bearing are free.
+
+    Examples:
+        >>> from jaxgait.models.creeper.chain import SoftExtension
+        >>> print(float(SoftExtension().duration))  # s: half a cycle
+        0.5
     """
 
     chain: CreeperChain = CreeperChain(bearing=Bearing(), manoeuvre="steer")

@@ -44,7 +44,16 @@ class _Forces(NamedTuple):
 
 
 class Inchworm(Model):
-    """n units in a vessel; see the module's docstring. `robot.gait.period` is that of a whole wave."""
+    """n units in a vessel; see the module's docstring. `robot.gait.period` is that of a whole wave.
+
+    Examples:
+        >>> from jaxgait.models import Inchworm
+        >>> robot = Inchworm(units=3)
+        >>> print(list(robot.labels["actuator"]), float(robot.period), float(robot.duration))  # s: four waves
+        [1, 2] 1.0 4.0
+        >>> print(robot.gait == robot.robot.gait, robot.numerics.stiff)
+        True False
+    """
 
     robot: Creeper = Creeper()
     middle_mass: Scalar = parameter(

@@ -60,6 +60,13 @@ def performance(
         samples: per cycle, at which the actuator's force is read.
         settings: of the integration; the model's own if None. For derivatives with an explicit solver set a `max_step`
             within its stability (1e-4 s while creeping): step control bounds the solution, but not its tangents.
+
+    Examples:
+        >>> from jaxgait.models import Creeper
+        >>> from jaxgait.models.creeper.measures import performance
+        >>> found = performance(Creeper(), cycles=2)
+        >>> print((1e3 * found.steps).round(1), round(float(found.slip), 2))  # mm of the stroke's 6, and the share lost
+        [5.9 6. ] 0.01
     """
     sampling = Sampling(checks.count("cycles", cycles), checks.count("samples", samples))
     ts = sampling.times(creeper)
@@ -140,7 +147,14 @@ measures = Measures(tuple(MEASURES.values()))
 
 @float64_default
 def peak_load(creeper: Creeper) -> Float[Array, ""]:
-    """Largest axial fluid force in N on the robot at rest over a beat, against the forward direction."""
+    """Largest axial fluid force in N on the robot at rest over a beat, against the forward direction.
+
+    Examples:
+        >>> from jaxgait.models.creeper.measures import peak_load
+        >>> from jaxgait.models.creeper.model import Creeper
+        >>> print(round(1e3 * float(peak_load(Creeper()))))  # mN
+        992
+    """
     s = jnp.linspace(0.0, CLOSURE, _BEAT_SAMPLES)
     inflow = creeper.inflow
     flows = inflow.direction * jax.vmap(inflow.beat)(s)
@@ -155,5 +169,12 @@ def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     No dimension.
 
     The holding pad must carry the peak load and the drag of the sliding, liquid pad.
+
+    Examples:
+        >>> from jaxgait.models.creeper.measures import grip_threshold
+        >>> from jaxgait.models.creeper.model import Creeper
+        >>> robot = Creeper()
+        >>> print(float(grip_threshold(robot)) < robot.pads.friction_high)  # its pads hold against the pulse
+        True
     """
     return peak_load(creeper) / creeper.pads.normal_force + creeper.pads.friction_low

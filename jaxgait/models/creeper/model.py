@@ -59,6 +59,17 @@ class Gait(eqx.Module):
 
     Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (Constant speed without ramps, the
     paper's wording, would need infinite forces.)
+
+    Examples:
+        >>> from jaxgait.models.creeper.model import Gait
+        >>> gait = Gait(period=1.0, stroke=6e-3)
+        >>> print(round(float(gait.stroke_at(0.5).s), 6))  # m: pushed out after half a period
+        0.006
+        >>> print([float(x) for x in gait.coils(0.25)])  # the front pad slides, the rear pad holds
+        [0.0, 1.0]
+        >>> print(round(float(gait.move(0.25, 0.5).s), 6), float(gait.grip(0.6, 0.5)))  # m, half-way; grips again
+        0.003 1.0
+        >>> gait.check_fits()  # dwells and ramps fit into half a period
     """
 
     period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=_PAPER)
@@ -139,7 +150,18 @@ def _smoothstep(x: Scalar) -> Array:
 
 @float64_default
 class Pads(eqx.Module):
-    """Friction modules: a magneto-rheological liquid that solidifies between the unit and the wall."""
+    """Friction modules: a magneto-rheological liquid that solidifies between the unit and the wall.
+
+    Examples:
+        >>> from jaxgait.models.creeper.model import Pads
+        >>> pads = Pads(normal_force=2.0, friction_low=0.05, friction_high=0.8)
+        >>> print([round(float(pads.limit(coil)), 3) for coil in (0.0, 1.0)])  # N, liquid and solid
+        [0.1, 1.6]
+        >>> force, rate = pads.force(coil=1.0, v=-1e-3, z=0.0)
+        >>> print(type(pads.friction_law).__name__, float(force) > 0.0, float(rate) < 0.0)  # against the motion
+        Dahl True True
+        >>> pads.validate()  # they hold more when solid
+    """
 
     normal_force: Scalar = parameter(2.0, unit="N", doc="normal force on a unit", bounds="positive", source=_CHOSEN)
     friction_low: Scalar = parameter(
@@ -223,7 +245,19 @@ class _Forces(NamedTuple):
 
 
 class Creeper(Model):
-    """Two units, an actuator between them, and blood that pushes; see the module's docstring."""
+    """Two units, an actuator between them, and blood that pushes; see the module's docstring.
+
+    Examples:
+        >>> from jaxgait.models import Creeper
+        >>> robot = Creeper()
+        >>> print(float(robot.period), robot.duration, robot.numerics.stiff)  # s, s; bristles need no implicit solver
+        1.0 4.0 False
+        >>> front, rear = robot.fluid_forces(-1.0, 0.0, 0.0)  # blood at 1 m/s against it, at rest
+        >>> print(float(front) < float(rear) < 0.0)  # N: the front also meets the flow head on
+        True
+        >>> print(bool(robot.fluid_force(-1.0, 0.0, True) == front))
+        True
+    """
 
     diameter: Scalar = parameter(12e-3, unit="m", doc="diameter of a unit", bounds="positive", source=_CHOSEN)
     clearance: Scalar = parameter(2e-3, unit="m", doc="gap between unit and wall", bounds="positive", source=_CHOSEN)

@@ -85,6 +85,12 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
 
     Raises:
         ValueError: for another `split`.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.model import paper_table
+        >>> links = paper_table()
+        >>> print(len(links), round(sum(sum(link.masses) for link in links), 3))  # links, kg
+        5 52.61
     """
     shares = {"half": (0.25, 0.5, 0.25), "distal": (0.0, 0.5, 0.5)}
     if split not in shares:
@@ -103,6 +109,15 @@ class Exoskeleton(Model):
     """A tree of telescopic links that walks; the default is the paper's spatial five-link example.
 
     Build others with `Exoskeleton.from_links`, `five_links` and `four_links`.
+
+    Examples:
+        >>> from jaxgait.models import Exoskeleton
+        >>> exoskeleton = Exoskeleton()
+        >>> print(exoskeleton.labels["axis"], exoskeleton.chain.size, exoskeleton.period, exoskeleton.duration)  # s
+        ('x', 'y', 'z') 5 1.8 1.8
+        >>> motion = exoskeleton.motion(0.45)  # a quarter of a stride
+        >>> print(motion.q.phi.shape, exoskeleton.landing().shape)
+        (5,) (3,)
     """
 
     masses: Float[Real, "*batch n b"] = parameter(
@@ -169,6 +184,16 @@ class Exoskeleton(Model):
             links: the table; parents come before their links.
             gait: the prescribed motion, with one role per link.
             fields: any other field, e.g. `dimension=2`, `exchange=...`.
+
+        Examples:
+            >>> import numpy as np
+            >>> from jaxgait.models.exoskeleton.formulations.tree import Link
+            >>> from jaxgait.models.exoskeleton.model import Exoskeleton
+            >>> from jaxgait.models.exoskeleton.walking import STANCE_SHANK, WalkingGait
+            >>> gait = WalkingGait(amplitude=np.array([0.2]), phase=np.array([1.5]), roles=(STANCE_SHANK,))
+            >>> one = Exoskeleton.from_links([Link(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
+            >>> print(float(one.chain.total_mass), one.lengths)  # kg, m
+            5.0 [0.9]
         """
         masses, fractions = mass_table(links)
         fields.setdefault("exchange", tuple(range(1, len(links) + 1)))
@@ -249,6 +274,14 @@ class Exoskeleton(Model):
             t: time in s.
             step: number of the step, counted from 0. At the instant of an exchange two steps meet: it tells from which
                 side to look. None: the step that begins there.
+
+        Examples:
+            >>> from jaxgait.models import Exoskeleton
+            >>> exoskeleton = Exoskeleton()
+            >>> asked = exoskeleton.prescribed(0.0)
+            >>> weight = float(exoskeleton.chain.total_mass) * exoskeleton.gravity
+            >>> print(asked["M_psi"].shape, round(float(asked["reaction"][2]) / weight, 2))  # of each link; in weights
+            (5,) 0.98
         """
         step, local = self._step(t, step)
         q, rate, acceleration = self.motion(local)
@@ -295,7 +328,16 @@ class Exoskeleton(Model):
         return vectors.joints(self.chain, x)[self.exchange[0] - 1, 1]
 
     def exchanged(self, y: ExoskeletonState) -> ExoskeletonState:
-        """The same posture after the legs have exchanged their roles: the state in which the next step begins."""
+        """The same posture after the legs have exchanged their roles: the state in which the next step begins.
+
+        Examples:
+            >>> from jaxgait.models import Exoskeleton
+            >>> exoskeleton = Exoskeleton()
+            >>> y = exoskeleton.initial_state()
+            >>> twice = exoskeleton.exchanged(exoskeleton.exchanged(y))
+            >>> print(bool((twice.x == y.x).all()))  # two exchanges are none
+            True
+        """
         order = np.array(self.exchange) - 1
         mirror = jnp.asarray((1.0, 1.0) if self.dimension == 2 else (1.0, -1.0, 1.0), dtype=y.x.dtype)
         return ExoskeletonState(y.x[order] * mirror[None], y.v[order] * mirror[None])
@@ -323,7 +365,14 @@ class Exoskeleton(Model):
         return ExoskeletonState(y.v, self._accelerations(self.actuators(t, y)))
 
     def actuators(self, t: Scalar, y: ExoskeletonState) -> Float[Array, "n d"]:
-        """Forces f (n, d) in N on the link vectors: the prescribed moments and axial forces, and tracking."""
+        """Forces f (n, d) in N on the link vectors: the prescribed moments and axial forces, and tracking.
+
+        Examples:
+            >>> from jaxgait.models import Exoskeleton
+            >>> exoskeleton = Exoskeleton()
+            >>> print(exoskeleton.actuators(0.0, exoskeleton.initial_state()).shape)  # N, on the vector of each link
+            (5, 3)
+        """
         x, v, a = vectors.motion(*self.motion(t))
         moment, axial = vectors.actuation(x, vectors.forces(self.chain, a, self.gravity))
         k = self.tracking
@@ -368,7 +417,17 @@ class Exoskeleton(Model):
 
 @float64_default
 class FactorisedExoskeleton(System):
-    """An exoskeleton ready to run."""
+    """An exoskeleton ready to run.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.exoskeleton.model import five_links
+        >>> exoskeleton = five_links()
+        >>> y, system = exoskeleton.initial_state(), exoskeleton.prepared()
+        >>> same = np.isclose(system.vector_field(0.0, y).v, exoskeleton.vector_field(0.0, y).v)
+        >>> print(type(system).__name__, bool(same.all()))
+        FactorisedExoskeleton True
+    """
 
     _factor: vectors.Factor
 
@@ -386,6 +445,11 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
         split: see `paper_table`.
         mirror_swing: see `paper_table`.
         fields: any field of `Exoskeleton`, e.g. `dimension=2`, `mode="gait"`.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.model import five_links
+        >>> len(five_links(mode="gait").lengths)
+        5
     """
     return Exoskeleton.from_links(
         paper_table(split, mirror_swing), fields.pop("gait", WalkingGait()), exchange=(4, 3, 2, 1, 5), **fields
@@ -394,7 +458,14 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
 
 @float64_default
 def four_links(**fields: Any) -> Exoskeleton:
-    """The paper's planar four-link exoskeleton (figure 5): two legs without a torso, links 3 and 4 hanging."""
+    """The paper's planar four-link exoskeleton (figure 5): two legs without a torso, links 3 and 4 hanging.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.model import four_links
+        >>> legs = four_links()  # two legs without a torso, in the plane
+        >>> print(len(legs.lengths), legs.dimension)
+        4 2
+    """
     full = WalkingGait()
     legs = dataclasses.replace(full, amplitude=full.amplitude[:4], phase=full.phase[:4], roles=full.roles[:4])
     fields = {"dimension": 2, "exchange": (4, 3, 2, 1), "gait": legs, **fields}

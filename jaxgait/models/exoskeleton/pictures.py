@@ -95,7 +95,7 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
 
 
 def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> list[Line2D]:
-    """Draws the links at sample `i`, seen from the side; each anatomical leg keeps its colour through all steps."""
+    """Draws the links at sample `i`, in m, from the side; each anatomical leg keeps its colour through all steps."""
     lines = []
     for part, ends in zip(_parts(data, i), _seen_from_the_side(data, i), strict=True):
         (line,) = ax.plot(*ends, "o-", color=LEGS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")

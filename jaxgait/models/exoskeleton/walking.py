@@ -61,6 +61,13 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
 
     At the exchange of roles each leg must be the mirror image of what the other was:
     j_1 sin f_1 = j_2 cos f_2 = j_3 cos f_3 = j_4 sin f_4 = `swing`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.exoskeleton.walking import joined_amplitudes
+        >>> phase = np.array([np.pi / 2, 0.0, np.pi / 3, np.pi / 6, 0.0])
+        >>> print(joined_amplitudes(0.2, phase).round(6))  # rad: 0.2 over sin 90, cos 0, cos 60 and sin 30 degrees
+        [0.2 0.2 0.4 0.4 0.1]
     """
     at_exchange = jnp.stack([sin(phase[0]), cos(phase[1]), cos(phase[2]), sin(phase[3])])
     return jnp.concatenate([swing / at_exchange, jnp.asarray(torso, dtype=at_exchange.dtype)[None]])
@@ -68,7 +75,16 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
 
 @float64_default
 class WalkingGait(eqx.Module):
-    """The analytical gait; the defaults are our five-link example."""
+    """The analytical gait; the defaults are our five-link example.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.exoskeleton.walking import WalkingGait
+        >>> gait = WalkingGait(stride_time=1.8, stretch=0.03)
+        >>> gait.validate(5)  # one role for each of five links
+        >>> print(gait.coordinates(0.45, 0.5 * np.ones(5)).l.round(4))  # m: links stretch, the swing shank shortens
+        [0.515 0.515 0.515 0.485 0.515]
+    """
 
     amplitude: Float[Real, "*batch n"] = parameter(
         _SWING / np.array([1.0, np.cos(0.3), np.cos(0.3), np.sin(0.45), 2.8]),
@@ -114,6 +130,17 @@ class JoinedGait(eqx.Module):
     """The analytical gait of five links by the six numbers that remain where consecutive steps join without a jump.
 
     The defaults are our five-link example.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.exoskeleton.walking import JoinedGait
+        >>> gait = JoinedGait(swing=0.2)
+        >>> gait.validate(5)
+        >>> print(gait.by_link().amplitude.shape)
+        (5,)
+        >>> tilt = gait.coordinates(0.0, np.ones(5)).psi - np.pi / 2
+        >>> print(abs(tilt[:4]).round(6))  # rad at the exchange: all links of the legs alike
+        [0.2 0.2 0.2 0.2]
     """
 
     swing: Scalar = parameter(_SWING, unit="rad", doc="amplitude of all elevations at the exchange", source=_OURS)

@@ -49,7 +49,16 @@ def _swing(angle: float | int, delay: float, duration: float) -> Any:
 
 
 class Jumper(PlanarJumper):
-    """A squat jump with an arm swing: `Jumper()` from hips to ankles, `Jumper.simultaneous()` all joints at once."""
+    """A squat jump with an arm swing: `Jumper()` from hips to ankles, `Jumper.simultaneous()` all joints at once.
+
+    Examples:
+        >>> from jaxgait.models import Jumper
+        >>> jumper = Jumper(mass=70.0)
+        >>> print(len(jumper.links()), round(sum(float(link.mass) for link in jumper.links()), 2))  # bars, kg
+        9 70.0
+        >>> print(len(jumper.tips()), round(float(jumper.tips()[1].z), 3))  # m: as long as the shank
+        9 0.424
+    """
 
     joints: ClassVar[tuple[Joint, ...]] = (
         Joint("ankle", 1, 1.0, (-60.0, 50.0)),
@@ -84,7 +93,14 @@ class Jumper(PlanarJumper):
 
     @classmethod
     def simultaneous(cls, duration: float = 0.30, **parameters: Any) -> Jumper:
-        """All joints start together and take the same time, as the paper's text suggests. Duration in s."""
+        """All joints start together and take the same time, as the paper's text suggests. Duration in s.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> jumper = Jumper.simultaneous(duration=0.25)
+            >>> print(jumper.knee.delay, jumper.knee.duration, jumper.hip.duration)  # s
+            0.0 0.25 0.25
+        """
         angles = {"ankle": -45, "knee": -90, "hip": -90, "shoulder": 54, "elbow": 54}
         return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
 

@@ -298,6 +298,17 @@ def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landi
 
     Raises:
         ValueError: the jump has no flight, or does not come down from it.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.models.jumper.landing import assess_landing
+        >>> columns = {"com_z": [1.0, 1.2, 1.0, 0.9], "com_vz": [2.0, 0.0, -2.0, 0.0]}  # m, m/s
+        >>> columns |= {"grf_z": [0.0, 0.0, 1500.0, 500.0]} | dict.fromkeys(["com_x", "com_vx", "x"], [0.0] * 4)
+        >>> run = xr.Dataset({k: ("time", x) for k, x in columns.items()}, {"time": [0.0, 0.2, 0.4, 0.5]})
+        >>> run["depth"] = ("time", "row"), [[-1e-3], [-1e-3], [1e-3], [1e-3]]
+        >>> landing = assess_landing(run, mass=50.0, gravity=10.0)
+        >>> print(landing.touch_down, landing.speed, landing.peak_force)  # s, m/s, body weights
+        0.4 2.0 3.0
     """
     deepest = run.depth.max([d for d in run.depth.dims if d != "time"]).values
     apex = int(run.com_z.values.argmax())

@@ -54,6 +54,16 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
             `com_vz`, `grf_z`, `angular_momentum`, `pitch`.
         weight: in N.
         gravity: m/s^2.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.jumper.measures import assess
+        >>> run = {"depth": [1e-3, 1e-3, -1e-3], "grf_z": [1500.0, 1500.0, 0.0]}  # m, N
+        >>> run |= {"com_z": [0.9, 1.0, 1.3], "com_vz": [3.0, 3.0, 3.0]}  # m, m/s
+        >>> run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], [0.0, 0.0, 0.0])
+        >>> jump = assess(np.array([0.0, 0.1, 0.2]), run, weight=500.0, gravity=10.0)
+        >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s; m: v^2 / 2 g
+        0.15 0.45
     """
     time = jnp.asarray(time)
     deepest = jnp.max(jnp.asarray(run["depth"]).reshape(time.shape[0], -1), axis=1)
@@ -90,7 +100,15 @@ def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Ju
 
 @float64_default
 def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
-    """Displacement in m that each row of studs slides under load during a run with `depth` and `slip`."""
+    """Displacement in m that each row of studs slides under load during a run with `depth` and `slip`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.jumper.measures import slid
+        >>> run = {"depth": [[1e-3, -1e-3], [1e-3, -1e-3]], "slip": [[0.02, 0.02], [0.02, 0.02]]}  # m and m/s, two rows
+        >>> print(slid(np.array([0.0, 0.5]), run))  # m: only the row that presses slides under load
+        [0.01 0.  ]
+    """
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
     return 0.5 * jnp.diff(jnp.asarray(time)) @ (rate[1:] + rate[:-1])
 
@@ -172,7 +190,15 @@ measures = Measures(tuple(MEASURES.values()))
 
 @float64_default
 def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:
-    """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do."""
+    """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.jumper.measures import lift_off_times
+        >>> depth = np.array([[1e-3, 1e-3], [-1e-3, 1e-3], [-2e-3, -1e-3]])  # m, heel and toe
+        >>> print(lift_off_times(np.array([0.0, 0.1, 0.2]), depth).round(6))  # s: heel first
+        [0.05 0.15]
+    """
     time, depth = jnp.asarray(time), jnp.asarray(depth)
     crossings = [_last_crossing(depth[:, k]) for k in range(depth.shape[1])]
     return jnp.stack([(1.0 - share) * time[last] + share * time[last + 1] for share, last in crossings])

@@ -93,6 +93,19 @@ class PlanarJumper(Model):
 
     Subclasses have the parameters `gravity`, `quiet`, `com_ahead`, `sole`, one `Swing` per joint under the joint's name
     and, for every joint but the ankle, its start angle as `<joint>_start`.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.models import Jumper
+        >>> jumper = Jumper()
+        >>> print(jumper.labels["joint"], jumper.duration)  # s
+        ['ankle', 'knee', 'hip', 'shoulder', 'elbow'] 0.6
+        >>> print(jumper.tree().names[:3], round(float(jumper.build().mass.sum()), 2))  # kg
+        ('foot', 'shank', 'thigh') 70.0
+        >>> print(round(math.degrees(float(jumper.crouch_ankle()))))  # deg: the ankle of the crouch
+        38
+        >>> print([round(math.degrees(float(turn.angle))) for turn in jumper.joint_turns(0.0)])  # deg, all joints in it
+        [38, 90, 90, -30, 0]
     """
 
     joints: ClassVar[tuple[Joint, ...]]
@@ -194,6 +207,15 @@ class PlanarJumper(Model):
         Args:
             flexions: of all joints; the ankle's own is not read.
             com_ahead: in m.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import held
+            >>> jumper = Jumper()
+            >>> straight = [held(0.0) for _ in jumper.joints]
+            >>> low, high = (float(jumper.balanced_ankle(straight, ahead)) for ahead in (0.05, 0.10))
+            >>> print(low < high)  # rad: the farther ahead, the more the ankle bends
+            True
         """
         tree = self.tree()
         motion = self.posed([held(0.0), *flexions[1:]])
@@ -249,7 +271,17 @@ class PlanarJumper(Model):
         return motion, found.vdot, wrenches
 
     def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
-        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law."""
+        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import JumperState
+            >>> jumper = Jumper()
+            >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
+            >>> contact = jumper.contact(aloft)
+            >>> print(round(float(contact.depth[0]), 3), float(contact.studs.normal.max()))  # m above the ground; N
+            -0.932 0.0
+        """
         sole = self.sole
         c, s = jnp.cos(y.pitch), jnp.sin(y.pitch)
         ahead, below = sole.row_places, sole.radius - sole.drop
@@ -352,7 +384,17 @@ class PlanarJumper(Model):
         }
 
     def figure(self, t: Scalar, y: JumperState) -> Float[Array, "bars 2 2"]:
-        """Stick figure: for each bar its joint and its far end, (x, z) in m."""
+        """Stick figure: for each bar its joint and its far end, (x, z) in m.
+
+        Examples:
+            >>> from jaxgait.models import Jumper
+            >>> from jaxgait.models.jumper.planar import JumperState
+            >>> jumper = Jumper()
+            >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
+            >>> print(jumper.figure(0.0, aloft)[0])  # m: ankle and toe
+            [[0.         1.        ]
+             [0.18902183 0.932     ]]
+        """
         ends = []
         for bar, tip in zip(self.motion(t, y).world, self.tips(), strict=True):
             ends.append(jnp.stack([jnp.stack(bar.r), jnp.stack(bar.point(tip))]))
@@ -424,7 +466,13 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
 
 @float64_default
 def held(angle: Scalar) -> Turn:
-    """A joint that does not move."""
+    """A joint that does not move, at an angle in rad.
+
+    Examples:
+        >>> from jaxgait.models.jumper.planar import held
+        >>> print(*map(float, held(0.5)))  # rad, rad/s, rad/s^2
+        0.5 0.0 0.0
+    """
     return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))
 
 

@@ -36,7 +36,14 @@ def _mass(default: float, doc: str) -> Any:
 
 
 class JumpingRobot(PlanarJumper):
-    """Two legs that move together; bars are uniform rods, the foot a plate under the ankle."""
+    """Two legs that move together; bars are uniform rods, the foot a plate under the ankle.
+
+    Examples:
+        >>> from jaxgait.models import JumpingRobot
+        >>> robot = JumpingRobot(trunk_mass=6.0)
+        >>> print([link.name for link in robot.links()], len(robot.tips()), robot.duration)  # s
+        ['foot', 'shank', 'thigh', 'trunk'] 4 0.45
+    """
 
     joints: ClassVar[tuple[Joint, ...]] = (
         Joint("ankle", 1, 1.0, (-60.0, 60.0)),

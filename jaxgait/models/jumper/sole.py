@@ -34,7 +34,27 @@ class StudForces(NamedTuple):
 
 @float64_default
 class Sole(eqx.Module):
-    """Rows of hemispheres under each foot, and the laws of their contact with the ground."""
+    """Rows of hemispheres under each foot, and the laws of their contact with the ground.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.jumper.sole import Sole
+        >>> sole = Sole()
+        >>> print(round(1e-6 * float(sole.stiffness), 2))  # MN/m^1.5: 4/3 E / (1 - nu^2) sqrt(R)
+        1.75
+        >>> forces = sole.forces(jnp.array([1e-3]), jnp.zeros(1), jnp.zeros((1, 1)), jnp.zeros((1, 1)))
+        >>> print(round(float(forces.normal[0]), 1))  # N on a stud that is pressed in by 1 mm
+        55.5
+        >>> print(type(sole.normal_law).__name__, type(sole.friction_law).__name__, type(sole.stepped_law).__name__)
+        HystereticHertz Bristle Incremental
+        >>> bristles, approach = sole.memories(1, 1)
+        >>> print(sole.row_places.shape, bristles.shape, approach)  # rows; of one stud
+        (6,) (1, 1) None
+        >>> stepped = sole.step(jnp.array([1e-3]), jnp.zeros(1), jnp.array([[0.1]]), bristles, dt=1e-4)
+        >>> print(bool(stepped.tangential[0, 0] < 0.0))  # against the slip
+        True
+        >>> sole.validate()
+    """
 
     modulus: Scalar = parameter(
         10e6, unit="Pa", doc="Young's modulus of the studs", bounds="positive", source=_CHOSEN, of="normal"

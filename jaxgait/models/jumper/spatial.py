@@ -60,7 +60,16 @@ class Ground(NamedTuple):
 
 
 class SpatialJumper(Model):
-    """Fifteen bodies with 34 joint coordinates, of which 10 swing; 6 unknowns and 24 bristles."""
+    """Fifteen bodies with 34 joint coordinates, of which 10 swing; 6 unknowns and 24 bristles.
+
+    Examples:
+        >>> from jaxgait.models import SpatialJumper
+        >>> jumper = SpatialJumper()
+        >>> print(jumper.labels["foot"], jumper.duration)  # s
+        ('left', 'right') 0.6
+        >>> print(len(jumper.tree().names), round(float(jumper.build().mass.sum()), 2))  # bodies, kg
+        15 70.0
+    """
 
     plane: Jumper = Jumper()
     """Body, posture, swings and sole, shared with the planar model."""

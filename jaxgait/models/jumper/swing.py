@@ -32,6 +32,12 @@ class Keyframes(eqx.Module):
 
     Before the first keyframe the joint rests at the first angle, after the last one at the last angle; their rates and
     accelerations should vanish.
+
+    Examples:
+        >>> from jaxgait.models.jumper.swing import Keyframes
+        >>> knee = Keyframes(times=(0.0, 0.4), angles=(0.0, 1.0))
+        >>> print(round(float(knee.turn(0.2).angle), 6))  # rad, half-way
+        0.5
     """
 
     times: tuple[Scalar, ...] = parameter((0.0, 0.3), unit="s", doc="times of the keyframes, after the delay")
@@ -81,7 +87,17 @@ def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
 
 @float64_default
 class Swing(eqx.Module):
-    """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s."""
+    """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s.
+
+    Examples:
+        >>> from jaxgait.models.jumper.swing import Swing
+        >>> hip = Swing(angle=1.0, duration=0.4)
+        >>> half = hip.turn(0.2)
+        >>> print(round(float(half.angle), 6), round(float(half.rate), 6))  # rad; twice the mean rate of 2.5 rad/s
+        0.5 5.0
+        >>> print(*map(float, hip.corners()))  # rad
+        0.0 1.0
+    """
 
     angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing", source=_MODEL)
     delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative", source=_MODEL)

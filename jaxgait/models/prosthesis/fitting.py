@@ -41,6 +41,14 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     Args:
         model: the leg with the drive that it goes well with.
         drive: the new one.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.models.prosthesis.fitting import with_drive
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> leg = with_drive(Prosthesis(), reference_gait("hbm07_0.98ms"))
+        >>> print(leg.drive.name, bool(leg.height_offset != Prosthesis().height_offset))
+        hbm07_0.98ms True
     """
     driven = fitted(eqx.tree_at(lambda leg: leg.drive, model, drive))
     deeper = 0.0 if drive.person is None else FITTED_DEPTH
@@ -60,6 +68,16 @@ def fitted(leg: Prosthesis) -> Prosthesis:
     The socket's thigh and the pylon become longer or shorter by as much as that person's thigh and shank differ from
     those of `REFERENCE_PERSON`; knee, foot and their masses come off the shelf. The residual thigh scales with the
     person's mass, if that is known, and its moment of inertia with mass and length squared.
+
+    Examples:
+        >>> import dataclasses
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.models.prosthesis.fitting import REFERENCE_PERSON, fitted
+        >>> taller = REFERENCE_PERSON._replace(shank=REFERENCE_PERSON.shank + 0.03)
+        >>> drive = dataclasses.replace(Prosthesis().drive, person=taller)
+        >>> leg = fitted(dataclasses.replace(Prosthesis(), drive=drive))
+        >>> print(round(float(leg.segments.shank - Prosthesis().segments.shank), 6))  # m: a pylon 3 cm longer
+        0.03
     """
     person, s, m = leg.drive.person, leg.segments, leg.masses
     if person is None:
@@ -81,6 +99,13 @@ def straight_ankle_height(leg: Prosthesis) -> float:
     """Height in m of the ankle above the floor, were the knee straight, at the deepest `LANDING_SHARE` of the stride.
 
     Negative: a leg that walks is not straight all the time.
+
+    Examples:
+        >>> from jaxgait import Prosthesis, with_parameters
+        >>> from jaxgait.models.prosthesis.fitting import straight_ankle_height
+        >>> raised = with_parameters(Prosthesis(), {"height_offset": float(Prosthesis().height_offset) + 0.01})
+        >>> print(round(straight_ankle_height(raised) - straight_ankle_height(Prosthesis()), 6))  # m
+        0.01
     """
     leg = precision.cast(leg)
     ankle = straight_ankle(leg)
@@ -91,7 +116,14 @@ def straight_ankle_height(leg: Prosthesis) -> float:
 
 @float64_default
 def straight_ankle(leg: Prosthesis) -> Vec:
-    """The ankle from the hip in m, were the knee straight, in the frame of the thigh."""
+    """The ankle from the hip in m, were the knee straight, in the frame of the thigh.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.models.prosthesis.fitting import straight_ankle
+        >>> print(round(float(straight_ankle(Prosthesis()).y), 2))  # m below the hip
+        -0.83
+    """
     k, s = leg.linkage, leg.segments
     knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
     shank = added(knee.CD, bolted(-k.gamma2))

@@ -163,13 +163,30 @@ class Prosthesis(Model):
         return 20.0 * self.period
 
     def driven(self, drive: GaitDrive) -> Prosthesis:
-        """The leg driven by another measured stride; see `jaxgait.models.prosthesis.fitting.with_drive`."""
+        """The leg driven by another measured stride; see `jaxgait.models.prosthesis.fitting.with_drive`.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.motion.drive import reference_gait
+            >>> leg = Prosthesis().driven(reference_gait("hbm07_0.98ms"))
+            >>> print(leg.drive.name, round(float(leg.period), 3))  # s
+            hbm07_0.98ms 1.196
+        """
         from jaxgait.models.prosthesis.fitting import with_drive
 
         return with_drive(self, drive)
 
     def hip(self, t: Scalar) -> HipMotion:
-        """The prescribed motion at time `t` in s, with lift, offset and cadence applied."""
+        """The prescribed motion at time `t` in s, with lift, offset and cadence applied.
+
+        Examples:
+            >>> from jaxgait import Prosthesis, with_parameters
+            >>> leg = Prosthesis()
+            >>> higher = with_parameters(leg, {"height_offset": float(leg.height_offset) + 0.01})
+            >>> rise = higher.hip(0.0).hip_y.value - leg.hip(0.0).hip_y.value
+            >>> print(round(float(rise / leg.hip_lift), 6))  # m
+            0.01
+        """
         motion = at_cadence(self.drive, self.cadence).evaluate(t)
         height, s = motion.hip_y, self.hip_lift
         lifted = Jet(s * (height.value + self.height_offset), s * height.rate, s * height.acceleration)
@@ -196,7 +213,16 @@ class Prosthesis(Model):
     # --- kinematics ---------------------------------------------------------------------------------------------------
 
     def leg(self, t: Scalar, y: State) -> Leg:
-        """Positions, velocities and partial velocities of everything at time `t` in s and state `y`."""
+        """Positions, velocities and partial velocities of everything at time `t` in s and state `y`.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> leg = Prosthesis()
+            >>> now = leg.leg(0.0, leg.initial_state())
+            >>> thigh = now.points["E"].position - now.points["H"].position
+            >>> print(round(float(thigh.x**2 + thigh.y**2) ** 0.5, 6), float(leg.segments.thigh))  # m
+            0.4175 0.4175
+        """
         hip = self.hip(t)
         alpha, bars = hip.thigh, self.linkage.bars
         psi_rate = y.theta_b_rate - alpha.rate
@@ -257,11 +283,30 @@ class Prosthesis(Model):
     # --- forces -------------------------------------------------------------------------------------------------------
 
     def ground_force(self, point: Point, memory: Scalar | None = None) -> tuple[Vec, Float[Array, ""] | None]:
-        """Friction and normal force in N of the ground on heel or toe, and the rate of the friction law's memory."""
+        """Friction and normal force in N of the ground on heel or toe, and the rate of the friction law's memory.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> leg = Prosthesis()
+            >>> toe = leg.leg(0.0, leg.initial_state()).points["toe"]
+            >>> force, _ = leg.ground_force(toe)
+            >>> print((float(force.y) > 0.0) == (float(toe.position.y) < 0.0))  # N only where it is below the floor
+            True
+        """
         return self.ground.force(-point.position.y, -point.velocity.y, point.velocity.x, memory)
 
     def lock_torque(self, psi: Scalar, psi_rate: Scalar) -> Scalar:
-        """Torque in N m of the knee lock on the thigh, its opposite on link BC, at the link's angle to the thigh."""
+        """Torque in N m of the knee lock on the thigh, its opposite on link BC, at the link's angle to the thigh.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.mechanics import fourbar
+            >>> leg = Prosthesis()
+            >>> straight = fourbar.psi_at(leg.linkage.bars, 0.0)
+            >>> bent, beyond = (float(leg.lock_torque(straight + turn, 0.0)) for turn in (-0.1, 0.1))
+            >>> print(bent, round(beyond, 3))  # N m: 75 kN/m at 1 cm, 0.1 rad overextended
+            0.0 0.75
+        """
         return self.lock.torque(psi - fourbar.psi_at(self.linkage.bars, 0.0), psi_rate)
 
     def cylinder(self, AD: Vec, rate: Scalar) -> tuple[Scalar, Scalar]:
@@ -270,6 +315,14 @@ class Prosthesis(Model):
         Args:
             AD: direction of the link in the thigh frame.
             rate: angular velocity of the link against the thigh in rad/s.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> leg = Prosthesis()
+            >>> knee = leg.leg(0.0, leg.initial_state()).knee
+            >>> length, torque = leg.cylinder(knee.AD, 0.0)
+            >>> print(abs(float(length - leg.damper.rest_length)) < 0.01)  # m: near its rest length
+            True
         """
         return self.damper.torque(AD, rate, self.linkage.gamma1)
 
@@ -356,7 +409,16 @@ class Prosthesis(Model):
         }
 
     def knee_angle(self, t: Scalar, y: State) -> Scalar:
-        """Knee flexion in rad; the cheap output that most scans need."""
+        """Knee flexion in rad; the cheap output that most scans need.
+
+        Examples:
+            >>> import math
+            >>> from jaxgait import Prosthesis
+            >>> leg = Prosthesis()
+            >>> angle = float(leg.knee_angle(0.0, leg.initial_state()))
+            >>> print(round(math.degrees(angle)))  # deg: a stride starts with the knee nearly straight
+            3
+        """
         bars = self.linkage.bars
         thigh = self.hip(t).thigh.value
         return -fourbar.shank_angle(bars, fourbar.close(bars, y.theta_b - thigh))
@@ -422,6 +484,11 @@ def parameter_set(name: str) -> Prosthesis:
 
     Raises:
         ParameterError: for an unknown name.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.model import parameter_set
+        >>> [float(parameter_set(name).linkage.l_AB) for name in ("R1", "R2", "R3")]  # m
+        [0.023, 0.023, 0.0225]
     """
     chosen = Prosthesis().preset(name)
     assert isinstance(chosen, Prosthesis)

@@ -26,7 +26,14 @@ PAPER, CHOSEN = "paper", "reconstructed (set R2)"
 
 @float64_default
 class Linkage(eqx.Module):
-    """The four-bar linkage and how it sits on thigh and shank."""
+    """The four-bar linkage and how it sits on thigh and shank.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Linkage
+        >>> bars = Linkage(l_AB=0.025).bars
+        >>> print(float(bars.l_AB), float(bars.l_AD))  # m: the shortest bar and the longest
+        0.025 0.1128
+    """
 
     l_AB: Scalar = parameter(0.023, unit="m", doc="length of the upper bar AB", bounds="positive", source=CHOSEN)
     l_BC: Scalar = parameter(0.057, unit="m", doc="length of the posterior link BC", bounds="positive", source=CHOSEN)
@@ -52,7 +59,15 @@ class Linkage(eqx.Module):
 
 
 class Segments(eqx.Module):
-    """Lengths of thigh, shank and foot."""
+    """Lengths of thigh, shank and foot.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.models.prosthesis.parts import Segments
+        >>> leg = Prosthesis(segments=Segments(shank=0.35))  # a longer pylon
+        >>> print(leg.segments.shank, leg.segments.thigh)  # m
+        0.35 0.4175
+    """
 
     thigh: Scalar = parameter(
         0.4175, unit="m", doc="thigh length, hip to thigh end E", bounds="positive", source=CHOSEN
@@ -71,7 +86,14 @@ class Segments(eqx.Module):
 
 
 class Masses(eqx.Module):
-    """Masses; bars and segments are uniform rods unless an inertia is given."""
+    """Masses; bars and segments are uniform rods unless an inertia is given.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Masses
+        >>> m = Masses()
+        >>> print(round(m.AD + m.BC + m.CD + m.BE, 2))  # kg of the four-bar knee
+        0.9
+    """
 
     AD: Scalar = parameter(0.20, unit="kg", doc="mass of the anterior link", bounds="positive", source=CHOSEN)
     BC: Scalar = parameter(0.10, unit="kg", doc="mass of the posterior link", bounds="positive", source=CHOSEN)
@@ -96,6 +118,15 @@ class Ground(eqx.Module):
 
     `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))` puts another law in the place of the paper's
     numbers.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Ground
+        >>> ground = Ground(stiffness=1e5, friction=0.5)
+        >>> print(type(ground.normal_law).__name__, type(ground.friction_law).__name__)
+        KelvinVoigt Coulomb
+        >>> force, _ = ground.force(depth=2e-3, rate=0.0, slip=1.0)
+        >>> print(round(float(force.x), 1), round(float(force.y), 1))  # N: 2 mm deep, sliding forward
+        -100.0 200.0
     """
 
     stiffness: Scalar = parameter(
@@ -153,7 +184,14 @@ class Ground(eqx.Module):
 
 @float64_default
 class Lock(eqx.Module):
-    """Unilateral stop between AB and BC that keeps the straight knee from overextending."""
+    """Unilateral stop between AB and BC that keeps the straight knee from overextending.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Lock
+        >>> lock = Lock(stiffness=1e5, arm=0.01)
+        >>> print(type(lock.normal_law).__name__, round(float(lock.torque(angle=0.02, rate=0.0)), 3))  # N m
+        KelvinVoigt 0.2
+    """
 
     stiffness: Scalar = parameter(
         7.5e4, unit="N/m", doc="stiffness of the lock K_c", bounds="nonnegative", source=PAPER, of="normal"
@@ -180,7 +218,18 @@ class Lock(eqx.Module):
 
 @float64_default
 class Damper(eqx.Module):
-    """Hydraulic cylinder with a spring, from the thigh body to link AD."""
+    """Hydraulic cylinder with a spring, from the thigh body to link AD.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Damper
+        >>> damper = Damper(k=2e4, c=1000.0, rest_length=0.17)
+        >>> round(float(damper.force(length=0.18, rate=0.1)), 3)  # N: 200 of the spring, 100 of the oil
+        300.0
+        >>> from jaxgait.mechanics.planar import down
+        >>> length, torque = damper.torque(down(0.0), rate=0.0, gamma1=0.0)
+        >>> print(0.14 < float(length) < 0.19)  # m: about the distance of its lower end from A
+        True
+    """
 
     k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative", source=PAPER)
     c: Scalar = parameter(
@@ -224,7 +273,15 @@ class Damper(eqx.Module):
 
 @float64_default
 class Ankle(eqx.Module):
-    """Torsional spring towards the measured ankle angle, and a damper of the deviation from it."""
+    """Torsional spring towards the measured ankle angle, and a damper of the deviation from it.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import Ankle
+        >>> from jaxgait.motion.drive import Jet
+        >>> measured = Jet(value=0.1, rate=0.5, acceleration=0.0)
+        >>> round(float(Ankle(stiffness=10.0).torque(angle=0.3, rate=0.5, target=measured)), 3)  # N m, 0.2 rad off
+        -2.0
+    """
 
     stiffness: Scalar = parameter(
         10.0, unit="N m/rad", doc="rotational stiffness of the ankle", bounds="nonnegative", source=PAPER
@@ -246,7 +303,16 @@ class Ankle(eqx.Module):
 
 @float64_default
 class JointDampedAnkle(Ankle):
-    """An ankle whose damper resists the turning of the joint itself, not of the deviation from the measured angle."""
+    """An ankle whose damper resists the turning of the joint itself, not of the deviation from the measured angle.
+
+    Examples:
+        >>> from jaxgait.models.prosthesis.parts import JointDampedAnkle
+        >>> from jaxgait.motion.drive import Jet
+        >>> measured = Jet(value=0.3, rate=0.5, acceleration=0.0)
+        >>> ankle = JointDampedAnkle(damping=0.2)
+        >>> round(float(ankle.torque(angle=0.3, rate=0.5, target=measured)), 3)  # N m, at the measured angle
+        -0.1
+    """
 
     def torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
         """Torque in N m on the foot; see `Ankle.torque`."""
@@ -264,6 +330,14 @@ class Socket(eqx.Module):
     stance. (In control terms: impedance control of the hip with the measured load fed forward.) The knee bears it only
     if the foot lands with the leg straight: raise the hip by some millimetres (`height_offset` -0.11 m for set R2), or
     it buckles.
+
+    Examples:
+        >>> from jaxgait.mechanics.planar import Vec
+        >>> from jaxgait.models.prosthesis.parts import Socket
+        >>> still = Vec(0.0, 0.0)
+        >>> force = Socket(stiffness_y=1e4).force(Vec(0.0, 0.02), still, load=Vec(0.0, 300.0))
+        >>> print(round(float(force.y), 3))  # N: 200 of the spring at 2 cm, and the trunk's weight
+        -500.0
     """
 
     stiffness_x: Scalar = parameter(

@@ -109,7 +109,12 @@ def _sampled(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None) -
 
 
 def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None) -> Figure:
-    """Path of the knee's instantaneous centre in the thigh frame over the run (the J-curve), coloured by flexion."""
+    """Path of the knee's instantaneous centre in the thigh frame over the run (the J-curve), coloured by flexion.
+
+    Args:
+        run: result of `simulate`.
+        paper: columns `x` and `y` in mm to be drawn beside it.
+    """
     with style():
         figure, ax = plt.subplots(figsize=(3.6, 5.2))
         flexion = np.degrees(run.knee_angle.values)
@@ -245,7 +250,7 @@ def _improvements(objective: Float[np.ndarray, " n"]) -> np.ndarray:
 def scan_lines(
     scan: xr.Dataset, ratios: Sequence[float], critical: Mapping[float, float], measured_peak: float
 ) -> Figure:
-    """Peak flexion and rho over k at some c/k (the paper's Figures 12 and 13), every panel with a scale of its own.
+    """Peak flexion in deg and rho over k at some c/k (figures 12 and 13 of the paper), each panel with its own scale.
 
     Marked in red as there: above, where the peak falls to the measured one (see `first_fall`); below, critical k.
     """

@@ -79,6 +79,16 @@ class TreeModel(Model):
     """A tree of bodies with contact points and drives; see the module's docstring.
 
     Every number is a parameter: `links.<body>.mass`, `contacts.<name>.normal.<...>`, `drives.<name>.stiffness`, ...
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> from jaxgait.models.tree.model import TreeModel
+        >>> turning, middle, end = hinge((0.0, 1.0, 0.0)), (0.0, 0.0, -0.5), (0.0, 0.0, -1.0)  # m
+        >>> upper = Link("upper", None, turning, mass=1.0, com=middle)
+        >>> lower = Link("lower", "upper", turning, mass=1.0, com=middle, offset=end)
+        >>> pendulum = TreeModel([upper, lower], span=2.0)
+        >>> print(pendulum.labels["coordinate"], pendulum.tree().names, pendulum.duration, pendulum.numerics.stiff)
+        ('upper', 'lower') ('upper', 'lower') 2.0 False
     """
 
     links: Mapping[str, Link] = eqx.field(converter=_links)
@@ -169,7 +179,17 @@ class TreeModel(Model):
         return TreeState(rate, self._moves(loads).vdot, None if y.memory is None else loads.memory_rate)
 
     def loads(self, t: Scalar, y: TreeState) -> Loads:
-        """Everything that acts on the bodies at time t in s."""
+        """Everything that acts on the bodies at time t in s.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, hinge
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> from jaxgait.models.tree.parts import Spring
+            >>> bob = Link("bob", None, hinge((0.0, 1.0, 0.0)), mass=2.0, com=(0.0, 0.0, -0.5))
+            >>> pendulum = TreeModel([bob], drives={"spring": Spring("bob", stiffness=10.0)}, start={"bob": 0.2})
+            >>> print(pendulum.loads(0.0, pendulum.initial_state()).tau)  # N m
+            [-2.]
+        """
         tree = self.tree()
         q, v, vdot = self._prescribed(t, y.q, y.v)
         motion = spatial.kinematics(tree, q, v)

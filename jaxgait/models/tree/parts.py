@@ -25,7 +25,13 @@ ANY = (float("-inf"), float("inf"))
 
 @float64_default
 class Function(eqx.Module):
-    """A plain function where a law is expected; it has no parameters."""
+    """A plain function where a law is expected; it has no parameters.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Function
+        >>> Function(lambda depth, rate: 1e4 * depth)(0.02, 0.0)  # N at 2 cm
+        200.0
+    """
 
     function: Callable[..., Any] = eqx.field(static=True)
 
@@ -36,13 +42,32 @@ class Function(eqx.Module):
 
 @float64_default
 def law(given: Any) -> Any:
-    """A module as it is; any other function as a `Function`. For fields of modules."""
+    """A module as it is; any other function as a `Function`. For fields of modules.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import UnilateralSpring
+        >>> from jaxgait.models.tree.parts import law
+        >>> print(type(law(UnilateralSpring(1e4))).__name__, type(law(lambda depth, rate: 1e4 * depth)).__name__)
+        UnilateralSpring Function
+    """
     return given if given is None or isinstance(given, eqx.Module) else Function(given)
 
 
 @float64_default
 class Contact(eqx.Module):
-    """A ball (or point) of a body that meets the level ground."""
+    """A ball (or point) of a body that meets the level ground.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.tree.parts import Contact
+        >>> sliding = lambda slip, normal: -0.5 * normal * jnp.sign(slip)
+        >>> foot = Contact("foot", lambda depth, rate: 1e4 * depth, sliding)
+        >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))  # what it says of its laws
+        False True 0.0
+        >>> force, _ = foot.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
+        >>> print(force)  # N: 1 cm deep, sliding along x
+        [-50.  -0. 100.]
+    """
 
     body: str = eqx.field(static=True)
     normal: Any = eqx.field(converter=law)
@@ -96,7 +121,14 @@ class Contact(eqx.Module):
 
 @float64_default
 class Spring(eqx.Module):
-    """A spring with a damper at one joint coordinate: -stiffness (q - rest) - damping v."""
+    """A spring with a damper at one joint coordinate: -stiffness (q - rest) - damping v.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Spring
+        >>> knee = Spring("knee", stiffness=100.0, damping=2.0, rest=0.5)
+        >>> print(round(float(knee.force(0.0, q=0.7, v=1.0)), 6), round(float(knee.energy(0.7)), 6))  # N m, J
+        -22.0 2.0
+    """
 
     joint: str = eqx.field(static=True)
     stiffness: Scalar = parameter(
@@ -118,7 +150,14 @@ class Spring(eqx.Module):
 
 @float64_default
 class Torque(eqx.Module):
-    """A moment (force, if the joint slides) at one joint coordinate."""
+    """A moment (force, if the joint slides) at one joint coordinate.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Torque
+        >>> motor = Torque("hip", lambda t, q, v: 40.0 - 2.0 * v)  # N m, less what it loses with speed
+        >>> motor.force(0.0, 0.3, 5.0)
+        30.0
+    """
 
     joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
@@ -132,7 +171,14 @@ class Torque(eqx.Module):
 
 @float64_default
 class Prescribed(eqx.Module):
-    """A joint coordinate that follows a given motion; its moment is what this takes."""
+    """A joint coordinate that follows a given motion; its moment is what this takes.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Prescribed
+        >>> knee = Prescribed("knee", lambda t: 0.5 * t**2)
+        >>> print(*map(float, knee.at(2.0)))  # rad, rad/s, rad/s^2: the rates are worked out
+        2.0 2.0 1.0
+    """
 
     joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
@@ -151,7 +197,15 @@ class Prescribed(eqx.Module):
 
 @float64_default
 class Force(eqx.Module):
-    """A force from outside at a point of a body."""
+    """A force from outside at a point of a body.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.tree.parts import Force
+        >>> wind = Force("trunk", lambda t, position, velocity: jnp.array([-20.0, 0.0, 0.0]))  # N, from ahead
+        >>> print(wind.force(0.0, jnp.zeros(3), jnp.zeros(3)))
+        [-20.   0.   0.]
+    """
 
     body: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)

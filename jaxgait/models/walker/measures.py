@@ -73,6 +73,13 @@ def rolling_gait(
         TypeError: for a walker of another form.
         ValueError: for a guess that is not three finite numbers.
         jaxgait.parameters.ParameterError: for an impossible walker, as far as its leaves are not traced.
+
+    Examples:
+        >>> from jaxgait.models import RollingWalker
+        >>> from jaxgait.models.walker.measures import rolling_gait
+        >>> gait = rolling_gait(RollingWalker())
+        >>> print(round(float(gait.period), 3), round(float(gait.velocity), 3))  # s, m/s
+        0.412 0.375
     """
     check_kind(walker, RollingWalker, "rolling feet, RollingWalker()")
     if guess is not None and np.shape(guess) != (3,):
@@ -111,6 +118,14 @@ def passing_gait(
         t: sample times in s, of the part of the walk that counts.
         x: hip position in m.
         apart: angle in rad between the legs.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.walker.measures import passing_gait
+        >>> t = np.linspace(0.0, 4.0, 401)  # s
+        >>> period, velocity = passing_gait(t, x=0.5 * t, apart=0.4 * np.cos(np.pi * t))  # legs pass once a second
+        >>> print(round(period, 6), round(velocity, 6))  # s, m/s
+        1.0 0.5
     """
     i = np.flatnonzero(np.signbit(apart[1:]) != np.signbit(apart[:-1]))
     steps = (len(i) - 1) // 2 * 2
@@ -171,6 +186,16 @@ class Gait(NamedTuple):
     """An even number of steps in the second half of a time-stepped walk, from one heel strike to a later one.
 
     The work of the first strike belongs to it, that of the last one does not. NaN where there are less than two steps.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.walker.measures import Gait
+        >>> gait = Gait(strikes=None, steps=jnp.asarray(2.0), begins=jnp.array([True, True, False]))
+        >>> time, impulse = jnp.array([1.0, 1.4, 2.0]), jnp.array([0.5, 0.7, 9.0])  # s, N s
+        >>> print(float(gait.change(time)), float(gait.per_step(time)))  # s, over both steps and for one
+        1.0 0.5
+        >>> print(round(float(gait.mean(impulse)), 6))  # N s: the last strike ends the gait
+        0.6
     """
 
     strikes: Events
@@ -181,16 +206,20 @@ class Gait(NamedTuple):
     """Which strikes begin a step of the gait."""
 
     def change(self, values: Array) -> Array:
-        """From the first strike of the gait to the strike that ends it."""
+        """Change from the first strike of the gait to the strike that ends it.
+
+        Args:
+            values: at the strikes, shape (events,), in any unit; the result is in the same unit.
+        """
         last = jnp.nan_to_num(self.steps).astype(int)
         return jnp.where(self.steps >= 2.0, values[last] - values[0], jnp.nan)
 
     def per_step(self, values: Array) -> Array:
-        """Change per step."""
+        """Change per step of values at the strikes, shape (events,), in the same unit."""
         return self.change(values) / self.steps
 
     def mean(self, values: Array, foot: int | None = None) -> Array:
-        """Mean over the steps, or over those that begin with a foot (0 or 1)."""
+        """Mean over the steps, or over those that a foot (0 or 1) begins; values (events,) in their own unit."""
         chosen = self.begins if foot is None else self.begins & (self.strikes.kind == TOUCHES[foot])
         return jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.sum(jnp.where(chosen, 1.0, 0.0))
 

@@ -41,7 +41,7 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
         axis: where to draw.
         continued: branches; solid where stable, dashed where not, bifurcations as dots. Every point of an orbit of
             higher order would need the return map: the branch shows the one that was followed.
-        brute: parameter values (n,) and section coordinate (n, keep) of long walks.
+        brute: parameter values (n,) and section coordinate (n, keep) of long walks, both in SI units.
     """
     if brute is not None:
         values = np.repeat(brute[0], brute[1].shape[1])
@@ -81,7 +81,14 @@ def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
 
 
 def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:
-    """Which starts lead to the gait: outcome over two coordinates of the start, shaded by the strides it took."""
+    """Which starts lead to the gait: outcome over two coordinates of the start, shaded by the strides it took.
+
+    Args:
+        axis: where to draw.
+        x: values of the first coordinate, shape (nx,), in its own unit.
+        y: values of the second one, shape (ny,), in its own unit.
+        result: outcomes of the starts, shape (nx, ny).
+    """
     colours = {FELL: FAILED, REACHED: GREEN, OTHER: ORANGE}
     axis.pcolormesh(
         x, y, result.outcome.T, cmap=ListedColormap(list(colours.values())), vmin=-0.5, vmax=2.5, shading="nearest"

@@ -45,6 +45,19 @@ class RigidWalker(RoundFeet, Model):
 
     Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Along the way adds up
     what no sample shows (see `amounts`).
+
+    Examples:
+        >>> from jaxgait.models import RigidWalker
+        >>> walker = RigidWalker(friction=0.5)
+        >>> print(walker.duration, walker.labels["foot"], walker.event_names()[0])
+        50.0 (1, 2) foot 1 touches
+        >>> y = walker.initial_state()
+        >>> front, rear = walker.contacts(y)
+        >>> print(front.friction, float(front.gap) < 1e-3, walker.separation < 0.2)  # m, s
+        0.5 True True
+        >>> fall = walker.kinetics(y).solve(walker.kinetics(y).force)  # without its feet
+        >>> print(float(fall.y) < 0.0)  # m/s^2
+        True
     """
 
     friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER)
@@ -189,6 +202,12 @@ def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
     Args:
         walker: its legs.
         theta: angle in rad of the leg on the ground, the other one being opposite.
+
+    Examples:
+        >>> from jaxgait.models.walker.rigid import friction_limit
+        >>> from jaxgait.models.walker.smooth import RoundFeet
+        >>> print(float(friction_limit(RoundFeet(), theta=0.2)) > 0.5)  # impacts are unique
+        True
     """
     foot = walker.foot(WalkerState(*[0.0] * 8), theta, 0.0)
     normal, tangent = Generalised(0.0, 1.0, foot.normal_arm, 0.0), Generalised(1.0, 0.0, foot.tangent_arm, 0.0)
@@ -225,6 +244,14 @@ class RollingWalker(RoundFeet, Model):
     """The walker as a hybrid system: one phase (roll on the stance foot), one event (heel strike), legs swapped there.
 
     Its gait does not know friction: walking without slip needs a coefficient above the largest ratio of the impulses.
+
+    Examples:
+        >>> from jaxgait.models import RollingWalker
+        >>> walker = RollingWalker()
+        >>> y = walker.initial_state()
+        >>> normal, tangent = walker.stance_force(y)
+        >>> print(0.0 < float(normal) < 2.0 * 9.8, walker.duration)  # N, less than the weight of 2 kg; s
+        True 10.0
     """
 
     clearance_angle: Scalar = parameter(
@@ -298,7 +325,15 @@ class RollingWalker(RoundFeet, Model):
         }
 
     def standing(self, y: RollingState) -> WalkerState:
-        """The full state, leg 1 being the stance leg: the hip is where rolling puts it."""
+        """The full state, leg 1 being the stance leg: the hip is where rolling puts it.
+
+        Examples:
+            >>> from jaxgait.models import RollingWalker
+            >>> walker = RollingWalker()
+            >>> full = walker.standing(walker.initial_state())
+            >>> print(abs(float(walker.feet(full)[0].gap)) < 1e-12)  # m: the stance foot is on the ground
+            True
+        """
         foot = self.foot(WalkerState(y.x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), y.stance, y.stance_rate)
         return WalkerState(y.x, -foot.gap, y.stance, y.swing, -foot.slip, -foot.gap_rate, y.stance_rate, y.swing_rate)
 
@@ -306,6 +341,13 @@ class RollingWalker(RoundFeet, Model):
         """Vector field (SI units): the equations of motion projected on the two leg rates.
 
         With u = B w, B's first column being (-tangent_arm, -normal_arm, 1, 0): ``B^T M B w' = B^T (h - M B' w)``.
+
+        Examples:
+            >>> from jaxgait.models import RollingWalker
+            >>> walker = RollingWalker()
+            >>> y = walker.initial_state()
+            >>> print(bool(walker.roll(0.0, y).stance == y.stance_rate))  # rad/s
+            True
         """
         del t
         full = self.standing(y)
@@ -323,7 +365,16 @@ class RollingWalker(RoundFeet, Model):
         return RollingState(full.vx, y.stance_rate, y.swing_rate, a, b)
 
     def heel_strike(self, y: RollingState) -> HeelStrike:
-        """Plastic impact of the swing foot: it sticks, the trailing foot gets no impulse; the legs change roles."""
+        """Plastic impact of the swing foot: it sticks, the trailing foot gets no impulse; the legs change roles.
+
+        Examples:
+            >>> from jaxgait.models import RollingWalker
+            >>> walker = RollingWalker()
+            >>> y = walker.initial_state()._replace(stance=-0.2, swing=0.2)
+            >>> strike = walker.heel_strike(y)
+            >>> print(float(strike.after.stance), float(strike.energy_lost) > 0.0)  # the legs exchange roles; J
+            0.2 True
+        """
         before = self.standing(y)
         inertia = self.inertia_at(y.stance, y.swing)
         trailing, landing = self.feet(before)
@@ -358,6 +409,13 @@ class RollingWalker(RoundFeet, Model):
         """State just after a heel strike from its section coordinates (stance angle, stance rate, swing rate).
 
         In rad and rad/s.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait.models import RollingWalker
+            >>> y = RollingWalker().on_section(jnp.array([0.2, -1.4, -1.1]))
+            >>> print(float(y.stance), float(y.swing))  # rad: both feet are on the ground
+            0.2 -0.2
         """
         return RollingState(jnp.zeros_like(z[0]), z[0], -z[0], z[1], z[2])
 
@@ -365,5 +423,12 @@ class RollingWalker(RoundFeet, Model):
         """Section coordinates (stance angle, stance rate, swing rate) of a state just after a heel strike.
 
         In rad and rad/s.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait.models import RollingWalker
+            >>> walker = RollingWalker()
+            >>> print(walker.section(walker.on_section(jnp.array([0.2, -1.4, -1.1]))))  # rad, rad/s, rad/s
+            [ 0.2 -1.4 -1.1]
         """
         return jnp.stack([jnp.asarray(v) for v in (y.stance, y.stance_rate, y.swing_rate)])

@@ -169,7 +169,18 @@ class WalkerStart(eqx.Module):
 
 @float64_default
 class RoundFeet(eqx.Module):
-    """What every form of the walker is made of: legs, feet, slope; and what follows from them."""
+    """What every form of the walker is made of: legs, feet, slope; and what follows from them.
+
+    Examples:
+        >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
+        >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)  # each of 1 kg
+        >>> y = WalkerStart(y=0.45, vx=0.6, vy=0.0, omega_1=0.0, omega_2=0.0).state()
+        >>> foot = legs.foot(y, theta=0.0, omega=-1.5)
+        >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; 0.6 - 1.5 x 0.4 m/s: it rolls
+        0.05 0.0
+        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)))  # J of 2 kg at 0.6 m/s
+        0.36 False
+    """
 
     mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=_PAPER)
     inertia: Scalar = parameter(
@@ -189,7 +200,11 @@ class RoundFeet(eqx.Module):
     start: WalkerStart = eqx.field(default_factory=WalkerStart)
 
     def validate(self) -> None:
-        """Rejects walkers that cannot stand."""
+        """Rejects walkers that cannot stand.
+
+        Raises:
+            ParameterError: for parameters out of their bounds, and a foot larger than its leg.
+        """
         check(self)
         radius, length = np.asarray(self.foot_radius), np.asarray(self.leg_length)
         if np.any(radius >= length):
@@ -262,11 +277,14 @@ class RoundFeet(eqx.Module):
         }
 
     def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
-        """Whether the walker lies rather than walks."""
+        """Whether the walker has fallen at a state in SI units: `balance` below zero."""
         return self.balance(y) < 0.0
 
     def balance(self, y: WalkerState | BristledState) -> Scalar:
-        """Falls through zero when the walker falls: hip height beyond `FALL_HEIGHT`, leg angles beyond `FALL_ANGLE`."""
+        """Falls through zero when the walker falls: a low hip (`FALL_HEIGHT`) or a wide leg angle (`FALL_ANGLE`).
+
+        The lesser of the margin in leg lengths (no dimension) and that in rad.
+        """
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
 
@@ -311,6 +329,11 @@ class Walker(RoundFeet, Model):
     The defaults walk with the period of the rigid walker to 0.03 %. Softer ground is cheaper and less exact: the static
     sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: 50 s/m behaves as plastic.
     Other laws of contact go into `normal` and `friction`.
+
+    Examples:
+        >>> from jaxgait.models import Walker
+        >>> print(float(Walker(stiffness=1e6).sinkage) < 1e-4)  # m under its 2 kg: stiff enough
+        True
     """
 
     friction: Scalar | FrictionLaw = parameter(

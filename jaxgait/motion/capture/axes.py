@@ -17,7 +17,15 @@ WALKED = 0.5
 
 
 class Axes(NamedTuple):
-    """Rotation into x forward, y up, z to the right, and how it was found."""
+    """Rotation into x forward, y up, z to the right, and how it was found.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.axes import Axes
+        >>> axes = Axes(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]), ())  # forward is y, up is z
+        >>> print(axes.turned(np.array([[0.1, 5.0, 0.9]])))  # m: forward, up, right
+        [[5.  0.9 0.1]]
+    """
 
     rotation: Float[np.ndarray, "3 3"]
     """Its rows are forward, up and right in the axes of the laboratory."""
@@ -49,6 +57,15 @@ def find_axes(
 
     Raises:
         MotionFormatError: if no axis is up.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.axes import find_axes
+        >>> way = np.linspace(0.0, 3.0, 301)[:, None] * [0.0, 1.0, 0.0]  # 3 m along y in 3 s; z is up
+        >>> ahead = np.tile([0.0, 0.2, 0.0], (301, 1))
+        >>> axes = find_axes(way + [0.0, 0.0, 0.9], way, ahead, rate=100.0, file="walk.trc")
+        >>> print(axes.notes)
+        ('up is +z of the laboratory', 'overground: the pelvis travels 3.00 m along +y of the laboratory')
     """
     up, notes = _up(pelvis - foot, file)
     level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up

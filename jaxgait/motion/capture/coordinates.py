@@ -20,12 +20,38 @@ NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle
 
 
 def has_angles(recording: Recording, side: str) -> bool:
-    """Whether the coordinates of a leg are there."""
+    """Whether the coordinates of a leg are there.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.coordinates import has_angles
+        >>> from jaxgait.motion.recording import Recording
+        >>> trial = Recording("walk", "walk.mot", 100.0, np.zeros(2), angles={"knee_angle_r": np.zeros(2)})
+        >>> has_angles(trial, "right")  # the pelvis and the other joints are missing
+        False
+    """
     return all(name.format(s=side[0]) in recording.angles for name in NAMES)
 
 
 def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
-    """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`."""
+    """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`.
+
+    Args:
+        recording: with these in rad and m, for the side as `NAMES` says.
+        side: right or left.
+        cutoff: of the low-pass in Hz; None leaves the angles unfiltered.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.coordinates import NAMES, from_angles
+        >>> from jaxgait.motion.recording import Recording
+        >>> values = (0.0, 0.0, 0.96, 0.3, 0.5, 0.1)  # rad and m, standing still
+        >>> angles = {name.format(s="r"): np.full(101, x) for name, x in zip(NAMES, values, strict=True)}
+        >>> trial = Recording("stand", "stand.mot", 100.0, np.linspace(0.0, 1.0, 101), angles=angles)
+        >>> leg = from_angles(trial, "right", 8.0)
+        >>> print(leg.shank[0].round(6), leg.hip[0].round(4))  # rad: thigh less knee; m: below the origin of the pelvis
+        -0.2 [-0.0707  0.8939]
+    """
     columns = [recording.angles[name.format(s=side[0])] for name in NAMES]
     filled = fill(np.stack(columns, axis=1), recording.rate)
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T

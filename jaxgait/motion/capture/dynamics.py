@@ -94,6 +94,12 @@ def body_of(mass: float, thigh: float, shank: float) -> dict[str, Segment]:
 
     Masses, centres of mass and moments of inertia by de Leva 1996; the foot is as long as that of a man whose thigh
     and shank together have this length.
+
+    Examples:
+        >>> from jaxgait.motion.capture.dynamics import body_of
+        >>> body = body_of(mass=70.0, thigh=0.42, shank=0.43)
+        >>> print({name: round(float(part.mass) / 70.0, 4) for name, part in body.items()})  # shares
+        {'thigh': 0.1416, 'shank': 0.0433, 'foot': 0.0137}
     """
     foot = segments(mass, stature_of(thigh, shank))["foot"]
     return {"thigh": segment("thigh", mass, thigh), "shank": segment("shank", mass, shank), "foot": foot}
@@ -106,6 +112,17 @@ def passed_on(body: Segment, moving: Turning, below: Wrench) -> Wrench:
         body: mass and moment of inertia.
         moving: the segment's motion.
         below: what is below exerts on it at its distal joint.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.mechanics.anthropometry import segment
+        >>> from jaxgait.motion.capture.dynamics import Turning, Wrench, passed_on
+        >>> shank = segment("shank", 70.0, 0.43)
+        >>> above, below, still = np.array([[0.0, 0.5]]), np.array([[0.0, 0.1]]), np.zeros((1, 2))
+        >>> hanging = Turning(above, below, 0.5 * (above + below), still, np.zeros(1))
+        >>> knee = passed_on(shank, hanging, Wrench(still, np.zeros(1)))
+        >>> print(bool(np.isclose(knee.force[0, 1], 9.81 * float(shank.mass))), knee.moment)  # it bears the weight
+        True [0.]
     """
     weight = np.array([0.0, float(body.mass) * GRAVITY])
     force = float(body.mass) * moving.acceleration + weight - below.force

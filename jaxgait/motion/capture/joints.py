@@ -51,6 +51,16 @@ def hip_centre(markers: Markers, found: Found, side: str, regression: str = HARR
     Harrington et al. 2007 (J Biomech 40:595-602): 0.24 PD + 9.9 mm behind, 0.30 PW + 10.9 mm below and 0.33 PW + 7.3 mm
     beside the middle of the ASIS, PW being the distance of the ASIS and PD that from their middle to that of the PSIS.
     Bell et al. 1990 (J Biomech 23:617-621): 0.19 PW behind, 0.30 PW below, 0.36 PW beside.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.joints import hip_centre
+        >>> from jaxgait.motion.capture.maps import find
+        >>> pelvis = {"RASI": [0.0, 1.0, 0.12], "LASI": [0.0, 1.0, -0.12]}
+        >>> pelvis |= {"RPSI": [-0.15, 1.0, 0.05], "LPSI": [-0.15, 1.0, -0.05]}
+        >>> markers = {name: np.array([at]) for name, at in pelvis.items()}  # m: forward, up, right
+        >>> print(hip_centre(markers, find(markers, "right"), "right", "bell").round(4))  # m
+        [[-0.0456  0.928   0.0864]]
     """
     right, left = markers[found.asis["right"]], markers[found.asis["left"]]
     both = len(found.psis) == 2

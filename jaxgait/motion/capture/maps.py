@@ -37,7 +37,14 @@ MANY = ("thigh_cluster", "shank_cluster")
 
 
 class Found(NamedTuple):
-    """The markers of one side by role."""
+    """The markers of one side by role.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import find
+        >>> found = find(["RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK"], "right")
+        >>> print(found.pelvis, found.lacks(carried=False))
+        True ['foot (heel or toe)']
+    """
 
     set_name: str
     roles: dict[str, str]
@@ -67,18 +74,36 @@ class Found(NamedTuple):
 
 @functools.cache
 def known() -> dict[str, dict[str, list[str]]]:
-    """The known marker sets: names by role."""
+    """The known marker sets: names by role.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import known
+        >>> known()["plug_in_gait"]["heel"]  # {S} is R or L
+        ['{S}HEE']
+    """
     text = importlib.resources.files("jaxgait.motion").joinpath("data", "marker_maps.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def plain(name: str) -> str:
-    """A name without case, subject, dots, blanks, hyphens and underscores."""
+    """A name without case, subject, dots, blanks, hyphens and underscores.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import plain
+        >>> print(plain("Anna:R.Knee"), plain("r_knee"))
+        RKNEE RKNEE
+    """
     return re.sub(r"[^A-Z0-9]", "", name.rsplit(":", maxsplit=1)[-1].upper())
 
 
 def spellings(names: Iterable[str]) -> dict[str, str]:
-    """Plain names, also with the side moved to the front, to the names as they are; the first one counts."""
+    """Plain names, also with the side moved to the front, to the names as they are; the first one counts.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import spellings
+        >>> spellings(["Knee_Right"])
+        {'KNEERIGHT': 'Knee_Right', 'KNEER': 'Knee_Right', 'RKNEE': 'Knee_Right'}
+    """
     found: dict[str, str] = {}
     for name in names:
         found.setdefault(plain(name), name)
@@ -102,6 +127,12 @@ def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[st
 
     Returns:
         The set with the most roles among those that make a leg; names of several sets together if none alone does.
+
+    Examples:
+        >>> from jaxgait.motion.capture.maps import find
+        >>> found = find(["RASI", "LASI", "RPSI", "LPSI", "RKNE", "RANK", "RHEE", "RTOE"], "right")
+        >>> print(found.set_name, found.roles["heel"], found.lacks(carried=False))
+        plug_in_gait RHEE []
     """
     there = spellings(list(names))
     if own is not None:
@@ -143,6 +174,13 @@ def read_map(path: str | pathlib.Path) -> dict[str, Any]:
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: if it is not valid TOML, or names an unknown role.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait.motion.capture.maps import read_map
+        >>> _ = pathlib.Path("map.toml").write_text('heel = "{S}_calcaneus"')
+        >>> read_map("map.toml")
+        {'heel': '{S}_calcaneus'}
     """
     file = str(path)
     raw = content(pathlib.Path(path), 2**20, "a TOML file", "a map has some lines")

@@ -28,13 +28,30 @@ class Filled(NamedTuple):
 
 
 def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
-    """Stretches of True, as half-open ranges of frames; no dimension."""
+    """Stretches of True, as half-open ranges of frames; no dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.smoothing import runs
+        >>> runs(np.array([True, True, False, True]))
+        [(0, 2), (3, 4)]
+    """
     edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False])).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float = LONGEST_GAP) -> Filled:
-    """Fills gaps of up to `longest` s between recorded frames by cubic splines, in their own unit; none at the ends."""
+    """Fills gaps of up to `longest` s between recorded frames by cubic splines, in their own unit; none at the ends.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.smoothing import fill
+        >>> track = np.linspace(0.0, 1.0, 11)[:, None]  # m, at 100 Hz
+        >>> track[4:6] = np.nan  # a gap of 20 ms
+        >>> found = fill(track, rate=100.0)
+        >>> print(found.values[4:6, 0].round(6), found.filled, found.left)
+        [0.4 0.5] 2 0
+    """
     from scipy.interpolate import CubicSpline
 
     there = np.asarray(np.isfinite(values).all(axis=1))
@@ -63,6 +80,15 @@ def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float
         values: positions; gaps are NaN and remain.
         rate: in Hz.
         cutoff: in Hz; None leaves the values as they are.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.smoothing import lowpass
+        >>> t = np.arange(0.0, 2.0, 0.01)
+        >>> noise = np.sin(2 * np.pi * 40.0 * t)  # 40 Hz, over a stride of 1 Hz
+        >>> left = lowpass((np.sin(2 * np.pi * t) + noise)[:, None], rate=100.0)[:, 0] - np.sin(2 * np.pi * t)
+        >>> bool(np.abs(left[50:150]).max() < 0.001)
+        True
     """
     from scipy.signal import butter, filtfilt
 
@@ -92,6 +118,14 @@ def sampled_at(
         time: in s.
         degree: of the splines; 5 gives accelerations that are smooth.
         derivative: its order; the result is in the unit of the track per s to this power.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.smoothing import sampled_at
+        >>> clock = np.linspace(0.0, 1.0, 11)
+        >>> fall = -5.0 * clock[:, None] ** 2  # m, at g = 10 m/s^2
+        >>> print(sampled_at(clock, fall, np.array([0.25, 0.75]), derivative=2).round(6).ravel())  # m/s^2
+        [-10. -10.]
     """
     from scipy.interpolate import make_interp_spline
 

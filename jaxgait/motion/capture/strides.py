@@ -119,7 +119,14 @@ def _angles(leg: Leg) -> dict[str, np.ndarray]:
 
 
 def unwrapped(angle: np.ndarray) -> np.ndarray:
-    """An angle in rad without jumps by a full turn; gaps remain."""
+    """An angle in rad, shape (frames,), without jumps by a full turn; gaps (NaN) remain.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.strides import unwrapped
+        >>> print(np.degrees(unwrapped(np.radians([170.0, np.nan, -170.0]))).round(6))  # deg, over a gap
+        [170.  nan 190.]
+    """
     there = np.isfinite(angle)
     result = np.array(angle)
     result[there] = np.unwrap(angle[there])
@@ -203,6 +210,14 @@ def _unlike(stride: StrideCurve, period: float, middle: dict[str, np.ndarray]) -
 
 
 def closed(curve: Float[np.ndarray, " samples"]) -> tuple[Float[np.ndarray, " samples"], float]:
-    """The curve without the straight line that keeps it from closing, and the gap that was removed, in its unit."""
+    """The curve without the straight line that keeps it from closing, and the gap that was removed, in its unit.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.strides import closed
+        >>> curve, gap = closed(np.array([0.0, 0.5, 1.0, 0.2]))
+        >>> print(curve[0].round(6), curve[-1].round(6), round(gap, 6))  # both ends meet half-way
+        0.1 0.1 0.2
+    """
     gap = float(curve[-1] - curve[0])
     return curve - gap * np.linspace(-0.5, 0.5, curve.size), gap

@@ -29,7 +29,23 @@ LOADS = ("ground_x_N", "ground_y_N")
 
 @dataclasses.dataclass(frozen=True)
 class Walk:
-    """One leg's walk: strides, their mean and standard deviation, and what was found on the way."""
+    """One leg's walk: strides, their mean and standard deviation, and what was found on the way.
+
+    Examples:
+        >>> import jax
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.arange(0.0, 4.0, 0.01)
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
+        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
+        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
+        >>> angles["ankle_angle_r"] = hip.ankle.value
+        >>> walk = measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)])
+        >>> print(len(walk.kept), walk.belt, round(walk.toe_off, 2))  # strides; overground; share of the stride
+        2 0.0 0.67
+    """
 
     name: str
     side: str
@@ -91,7 +107,23 @@ def measure(
         mass: of the person in kg; by default that of the file, or what the ground forces carry.
 
     Raises:
+        ValueError: for another side.
         MotionFormatError: if a trial has no such leg, or there is no whole stride.
+
+    Examples:
+        >>> import jax
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.walk import measure
+        >>> from jaxgait.motion.drive import reference_gait
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.arange(0.0, 4.0, 0.01)  # what inverse kinematics of a trial of 4 s at 100 Hz has
+        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
+        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
+        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
+        >>> angles["ankle_angle_r"] = hip.ankle.value
+        >>> walk = measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)])
+        >>> print(len(walk.kept), round(walk.period, 2), round(walk.speed, 2))  # strides, s, m/s
+        2 1.13 1.26
     """
     if side not in ("right", "left"):
         raise ValueError(f"the leg is right or left, got {side!r}")

@@ -20,7 +20,15 @@ AGREE = 0.02
 
 
 class Clock(NamedTuple):
-    """Even times of frames, and how to bring columns onto them."""
+    """Even times of frames, and how to bring columns onto them.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.clock import Clock
+        >>> ticks = Clock(100.0, np.arange(4) / 100.0, frame=np.array([0, 1, 3]), recorded=None)  # no third
+        >>> print(ticks.on(np.array([0.1, 0.2, 0.4])))
+        [0.1 0.2 nan 0.4]
+    """
 
     rate: float
     """In Hz."""
@@ -58,6 +66,14 @@ def clock(
 
     Raises:
         MotionFormatError: for times that are missing, go back, or are too uneven to be resampled.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.clock import clock
+        >>> time = np.array([0.0, 0.01, 0.03, 0.04])
+        >>> ticks = clock("walk.csv", time, lines=np.arange(1, 5))
+        >>> print(round(ticks.rate, 6), ticks.time.size, ticks.notes)  # Hz, frames
+        100.0 5 ('1 frames are missing (such as before line 4): they are gaps',)
     """
     if not np.isfinite(time).all():
         line = int(lines[int(np.argmin(np.isfinite(time)))]) + 1

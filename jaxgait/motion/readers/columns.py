@@ -38,6 +38,14 @@ def read_columns(source: Source, name: str) -> Recording:
 
     Raises:
         MotionFormatError: naming file, line, what is wrong and what would be right.
+
+    Examples:
+        >>> from jaxgait.motion.readers.columns import read_columns
+        >>> from jaxgait.motion.readers.sheet import Source
+        >>> lines = ["time,knee_flexion_deg", "0.00,10", "0.01,20", "0.02,30"]
+        >>> found = read_columns(Source("knee.csv", lines), "knee")
+        >>> print(found.rate, found.angles["knee_flexion_deg"].round(4))  # Hz, rad
+        100.0 [0.1745 0.3491 0.5236]
     """
     section = next((i for i, line in enumerate(source.lines) if _SECTION.match(line)), 0)
     start = _start(source, section)

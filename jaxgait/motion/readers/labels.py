@@ -47,7 +47,14 @@ class Columns(NamedTuple):
 
 
 def unique(names: Sequence[str], notes: list[str]) -> list[str]:
-    """The names with numbers behind repeated ones, and names for empty ones."""
+    """The names with numbers behind repeated ones, and names for empty ones.
+
+    Examples:
+        >>> from jaxgait.motion.readers.labels import unique
+        >>> notes = []
+        >>> print(unique(["RASI", "RASI", ""], notes), len(notes))
+        ['RASI', 'RASI_2', 'unnamed_3'] 2
+    """
     seen: dict[str, int] = {}
     result = []
     for i, name in enumerate(names):
@@ -64,7 +71,14 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
 
 
 def sort(names: Sequence[str]) -> Columns:
-    """Sorts the columns of a file by their labels."""
+    """Sorts the columns of a file by their labels.
+
+    Examples:
+        >>> from jaxgait.motion.readers.labels import sort
+        >>> found = sort(["time", "RASI.X", "RASI.Y", "RASI.Z", "plate_vx", "plate_vy", "knee_angle_r"])
+        >>> print(found.markers, found.forces, found.others)  # by column
+        {'RASI': (1, 2, 3)} {'plate': {'force': (4, 5, -1)}} {'knee_angle_r': 6}
+    """
     time = next((i for i, name in enumerate(names) if _TIME.match(name)), None)
     frame = next((i for i, name in enumerate(names) if _FRAME.match(name)), None)
     clocks = {i for i, name in enumerate(names) if _TIME.match(name) or _FRAME.match(name)}
@@ -119,7 +133,14 @@ def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], 
 
 
 def three(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, int]) -> Float[np.ndarray, "rows 3"]:
-    """Three columns beside each other, in their own unit; zero for an axis that is not there."""
+    """Three columns beside each other, in their own unit; zero for an axis that is not there.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.labels import three
+        >>> three(np.array([[0.01, 5.0, 9.0]]), (1, 2, -1))  # no column for z
+        array([[5., 9., 0.]])
+    """
     return np.stack([values[:, i] if i >= 0 else np.zeros(values.shape[0]) for i in columns], axis=1)
 
 
@@ -128,7 +149,17 @@ def forces(
     time: Float[np.ndarray, " rows"],
     plates: Mapping[str, Mapping[str, tuple]],
 ) -> tuple[Force, ...]:
-    """The ground forces of a file in N, times in s; a centre of pressure is a gap where nothing presses."""
+    """The ground forces of a file in N, times in s; a centre of pressure is a gap where nothing presses.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.labels import forces
+        >>> values = np.array([[0.0, 0.0, 0.3], [10.0, 700.0, 0.3]])  # N, N, m
+        >>> (plate,) = forces(values, np.array([0.0, 0.001]), {"1": {"force": (0, 1, -1), "point": (2, -1, -1)}})
+        >>> print(plate.point)  # m; where nothing presses there is no centre of pressure
+        [[nan nan nan]
+         [0.3 0.  0. ]]
+    """
     found = []
     for name, plate in plates.items():
         force = np.nan_to_num(three(values, plate["force"]))
@@ -149,6 +180,14 @@ def length_unit(
 
     Raises:
         MotionFormatError: if no unit makes a body of the markers.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.labels import length_unit
+        >>> body = {"RASI": np.array([[0.0, 950.0, 120.0]]), "RKNE": np.array([[30.0, 500.0, 120.0]])}
+        >>> body |= {"RHEE": np.array([[-20.0, 50.0, 120.0]])}
+        >>> length_unit(body, None, "walk.trc")  # 900 of what? of mm
+        (0.001, ['no unit of length is stated; by the size of the body (900) it is mm'], [])
     """
     known = (stated or "").strip().lower()
     size = body_size(markers)
@@ -168,7 +207,15 @@ def length_unit(
 
 
 def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | None:
-    """The longest side of the box around the markers, at the median instant, in the unit of the markers."""
+    """The longest side of the box around the markers, at the median instant, in the unit of the markers.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.labels import body_size
+        >>> heights = {"RASI": 0.95, "RKNE": 0.5, "RHEE": 0.05}
+        >>> round(body_size({name: np.array([[0.0, height, 0.1]]) for name, height in heights.items()}), 6)  # m
+        0.9
+    """
     if len(markers) < 3:
         return None
     stack = np.stack([x[:: max(1, x.shape[0] // 200)] for x in markers.values()], axis=1)
@@ -187,6 +234,13 @@ def gapped(
     """Markers with gaps where all coordinates are exactly 0, as some vendors write them; empty ones are left out.
 
     In their own unit.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.readers.labels import gapped
+        >>> notes = []
+        >>> gapped({"RASI": np.array([[0.1, 0.9, 0.1], [0.0, 0.0, 0.0]])}, notes)["RASI"][1]
+        array([nan, nan, nan])
     """
     zeros = {name: np.all(x == 0, axis=1) for name, x in markers.items()}
     count = sum(int(z.sum()) for z in zeros.values())

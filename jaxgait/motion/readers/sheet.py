@@ -25,7 +25,13 @@ _EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
 
 
 class Source(NamedTuple):
-    """The lines of a text file."""
+    """The lines of a text file.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source
+        >>> print(Source("walk.csv", ["time,x", "0,a"]).error("'a' is not a number", "write one", line=1))
+        walk.csv, line 2: 'a' is not a number; write one
+    """
 
     file: str
     lines: list[str]
@@ -48,6 +54,11 @@ def delimiter_of(line: str) -> str:
     """What stands between the cells of a line: a tab, else a semicolon, else a comma, else blanks.
 
     Between semicolons there are at most as many decimal commas as cells.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import delimiter_of
+        >>> delimiter_of("0,01;12,5;3,0")  # decimal commas between semicolons
+        ';'
     """
     if "\t" in line.strip():
         return "\t"
@@ -58,13 +69,25 @@ def delimiter_of(line: str) -> str:
 
 
 def cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line without blanks and quotation marks around them."""
+    """The cells of a line without blanks and quotation marks around them.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import cells
+        >>> cells('0.01, "RASI", 12', ",")
+        ['0.01', 'RASI', '12']
+    """
     parts = line.split() if delimiter == " " else line.split(delimiter)
     return [part.strip().strip('"').strip() for part in parts]
 
 
 def trimmed(row: list[str]) -> list[str]:
-    """The cells without the empty ones at the end."""
+    """The cells without the empty ones at the end.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import trimmed
+        >>> trimmed(["time", "", "x", "", ""])
+        ['time', '', 'x']
+    """
     count = len(row)
     while count and not row[count - 1]:
         count -= 1
@@ -72,7 +95,13 @@ def trimmed(row: list[str]) -> list[str]:
 
 
 def number(cell: str, comma: bool = False) -> float | None:
-    """The number of a cell in its own unit, NaN for a gap, None for anything else."""
+    """The number of a cell in its own unit, NaN for a gap, None for anything else.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import number
+        >>> print(number("1,5", comma=True), number("n/a"), number("RASI"))
+        1.5 nan None
+    """
     text = cell.replace(",", ".") if comma else cell
     if text.lower() in _GAPS:
         return math.nan
@@ -89,12 +118,24 @@ def number(cell: str, comma: bool = False) -> float | None:
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line is a remark."""
+    """Whether a line is a remark.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import is_comment
+        >>> is_comment("# speed_m_s=1.2")
+        True
+    """
     return line.lstrip(' "').startswith(_COMMENT)
 
 
 def is_data(line: str) -> bool:
-    """Whether a line looks like a row: two numbers or more, and nothing but numbers and gaps."""
+    """Whether a line looks like a row: two numbers or more, and nothing but numbers and gaps.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import is_data
+        >>> print(is_data("0.01,12.5"), is_data("time,knee"))
+        True False
+    """
     if not line[:1000].strip() or re.match(r"[^\d]*[A-Za-z]{4}", line):
         return False
     delimiter = delimiter_of(line)
@@ -110,6 +151,11 @@ def first_data(source: Source, start: int = 0) -> int:
 
     Raises:
         MotionFormatError: if there is none.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source, first_data
+        >>> first_data(Source("walk.csv", ["rate 100", "time,x", "0.00,12.5"]))  # lines count from 0
+        2
     """
     found = next((i for i in range(start, len(source.lines)) if is_data(source.lines[i])), None)
     if found is None:
@@ -128,6 +174,13 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
 
     Raises:
         MotionFormatError: for a row with too many or too few cells, or a cell that is not a number.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source, read_sheet
+        >>> sheet = read_sheet(Source("walk.csv", ["time,x", "0.00,12.5", "0.01,"]), start=1)
+        >>> print(sheet.values)
+        [[0.00e+00 1.25e+01]
+         [1.00e-02      nan]]
     """
     delimiter = delimiter_of(source.lines[start])
     if source.lines[start].count(delimiter) > WIDEST:

@@ -22,6 +22,14 @@ def read_storage(source: Source, name: str) -> Recording:
 
     Raises:
         MotionFormatError: naming file, line, what is wrong and what would be right.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source
+        >>> from jaxgait.motion.readers.storage import read_storage
+        >>> lines = ["inDegrees=yes", "endheader", "time knee_angle_r", "0.00 10", "0.01 20", "0.02 30"]
+        >>> found = read_storage(Source("knee.mot", lines), "knee")
+        >>> print(found.rate, found.angles["knee_angle_r"].round(4))  # Hz, rad
+        100.0 [0.1745 0.3491 0.5236]
     """
     end = next((i for i, line in enumerate(source.lines[:500]) if "endheader" in line.lower()), None)
     start = first_data(source, 0 if end is None else end + 1)

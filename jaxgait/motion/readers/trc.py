@@ -22,6 +22,15 @@ def read_trc(source: Source, name: str) -> Recording:
 
     Raises:
         MotionFormatError: naming file, line, what is wrong and what would be right.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source
+        >>> from jaxgait.motion.readers.trc import read_trc
+        >>> head = ["PathFileType 4", "DataRate Units", "100 mm", "Frame# Time RASI", "X1 Y1 Z1"]
+        >>> rows = ["1 0.00 0 950 120", "2 0.01 12 951 120", "3 0.02 24 952 120"]
+        >>> found = read_trc(Source("walk.trc", head + rows), "walk")
+        >>> print(found.rate, found.markers["RASI"][0])  # Hz, m
+        100.0 [0.   0.95 0.12]
     """
     at = next((i for i, line in enumerate(source.lines[:50]) if re.match(r'[\s"]*frame', line, re.IGNORECASE)), None)
     if at is None:

@@ -57,14 +57,14 @@ def inverse_dynamics(chain: Chain, q: Q, rate: Q, acceleration: Q, gravity: Floa
 
 @float64_default
 def mass_matrix(chain: Chain, q: Coordinates) -> Float[Array, "k k"]:
-    """Full symmetric mass matrix; rows in the order of the coordinates (all phi, then all psi, then all l)."""
+    """Full symmetric mass matrix in SI units; rows in the order of the coordinates (all phi, all psi, all l)."""
     rows = zip(*matrices(chain, q).inertia, strict=True)
     return jnp.block([list(row) for row in rows])
 
 
 @float64_default
 def bias(chain: Chain, q: Q, rate: Q, gravity: Float[Real, ""] | float = G) -> Q:
-    """Generalized forces that hold the motion without acceleration: velocity terms and gravity."""
+    """Generalized forces without any acceleration, N m for angles, N for lengths: velocity terms and gravity."""
     return inverse_dynamics(chain, q, rate, jax.tree.map(jnp.zeros_like, q), gravity)
 
 
@@ -105,7 +105,7 @@ def forward_dynamics(
 
 @float64_default
 def vertical_links(q: Coordinates) -> Bool[Array, " n"]:
-    """Links of a spatial chain whose azimuth is undefined; none in the plane."""
+    """Links of a spatial chain (angles in rad) whose azimuth is undefined; none in the plane."""
     if isinstance(q, Planar):
         return jnp.zeros(q.phi.shape, dtype=bool)
     return jnp.abs(jnp.cos(q.psi)) < VERTICAL

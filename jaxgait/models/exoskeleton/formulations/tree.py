@@ -69,6 +69,15 @@ class Chain(eqx.Module):
     """A tree of telescopic links; see the module's docstring.
 
     Shorter lists of masses are filled up with zero masses, so that `masses` and `fractions` are rectangular.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])  # 3 kg and 2 kg at the far ends
+        >>> print(chain.size, float(chain.total_mass), chain.rho)
+        2 5.0 [5. 2.]
+        >>> print(chain.W)
+        [[5. 2.]
+         [2. 2.]]
     """
 
     parent: tuple[int, ...] = eqx.field(static=True)
@@ -199,6 +208,13 @@ def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
 
     Raises:
         ValueError: naming the link and what its parent may be.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import check_topology
+        >>> check_topology([0, 1, 1], [1, 1, -1])  # nothing to say
+        >>> check_topology([0, 3, 1], [1, 1, 1])
+        Traceback (most recent call last):
+        ValueError: link 2 has parent 3: a parent comes before its link, so it must be 0 (ground) to 1
     """
     if len(parent) != len(sign) or not parent:
         raise ValueError(f"a chain needs one parent and one sign per link, got {len(parent)} and {len(sign)}")
@@ -227,6 +243,13 @@ def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray,
 
     Raises:
         ValueError: for a link whose masses and fractions differ in number.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Link, mass_table
+        >>> masses, fractions = mass_table([Link(0, [1.0], [0.5]), Link(1, [2.0, 3.0], [0.5, 1.0])])
+        >>> print(masses)  # kg
+        [[1. 0.]
+         [2. 3.]]
     """
     width = max(width, *(len(x.masses) for x in links))
     masses, fractions = np.zeros((len(links), width)), np.zeros((len(links), width))
@@ -239,7 +262,15 @@ def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray,
 
 
 def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j is a strict descendant of link i, else 0. No dimension."""
+    """1 at (i, j) where link j is a strict descendant of link i, else 0. No dimension.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import descendants
+        >>> print(descendants([0, 1, 2]))  # each link carries all that come after it
+        [[0 1 1]
+         [0 0 1]
+         [0 0 0]]
+    """
     below = np.zeros((len(parent), len(parent)), dtype=int)
     for j, p in enumerate(parent):
         if p:
@@ -249,18 +280,43 @@ def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
 
 
 def subtrees(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j is link i or one of its descendants, else 0. No dimension."""
+    """1 at (i, j) where link j is link i or one of its descendants, else 0. No dimension.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import subtrees
+        >>> print(subtrees([0, 1, 1]))  # two links start from the first
+        [[1 1 1]
+         [0 1 0]
+         [0 0 1]]
+    """
     return descendants(parent) + np.eye(len(parent), dtype=int)
 
 
 def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j starts from link i, else 0. No dimension."""
+    """1 at (i, j) where link j starts from link i, else 0. No dimension.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import children
+        >>> print(children([0, 1, 2]))  # one after the other
+        [[0 1 0]
+         [0 0 1]
+         [0 0 0]]
+    """
     return np.array([[int(p == i + 1) for p in parent] for i in range(len(parent))])
 
 
 @float64_default
 def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tuple[Any, Any]:
-    """W and rho in kg from the mass moments of the links: arrays of numbers, or object arrays of symbols."""
+    """W and rho in kg from the mass moments of the links: arrays of numbers, or object arrays of symbols.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Moments, weights
+        >>> at_the_end = Moments(*[np.array([3.0, 2.0])] * 3)  # point masses at the far ends: m = m n = m n^2
+        >>> W, rho = weights([0, 1], [1, 1], at_the_end)
+        >>> print(rho)  # kg that gravity turns each link with
+        [5. 2.]
+    """
     theta, eta, zeta = moments
     below, s = descendants(parent).astype(theta.dtype), np.array(sign).astype(theta.dtype)
     carried = below @ theta
@@ -275,6 +331,13 @@ def increment(chain: Chain, number: int) -> tuple[Float[Array, "n n"], Float[Arr
 
     The increment of W has a rank of at most 2. All matrices of the equations of motion are linear in W and rho, so the
     same increments, put through the same formulas, attach or remove a link from each of them.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link, increment
+        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> print(increment(chain, 2)[0])  # what the 2 kg of the second link add to W
+        [[2. 2.]
+         [2. 2.]]
     """
     i = number - 1
     theta, eta, zeta = (jnp.asarray(x)[i] for x in chain.moments)

@@ -35,33 +35,71 @@ class Factor(NamedTuple):
 
 @float64_default
 def factorise(chain: Chain) -> Factor:
-    """Factorises W, once for as many evaluations as wanted."""
+    """Factorises W, once for as many evaluations as wanted.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import factorise
+        >>> print(factorise(Chain.from_links([Link(0, [4.0], [1.0])])).lower)  # the root of 4 kg
+        [[2.]]
+    """
     return Factor(jnp.linalg.cholesky(chain.W), chain.rho)
 
 
 @float64_default
 def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
-    """Accelerations of the link vectors in m/s^2 under the forces f (n, d) in N."""
+    """Accelerations of the link vectors in m/s^2 under the forces f (n, d) in N.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import accelerations, factorise
+        >>> factor = factorise(Chain.from_links([Link(0, [2.0], [1.0])]))
+        >>> print(accelerations(factor, jnp.array([[6.0, 0.0]]), 9.81).round(6))  # m/s^2: 6 N forward on 2 kg that fall
+        [[ 3.   -9.81]]
+    """
     right = force - gravity * factor.rho[:, None] * up(force.shape[1], force.dtype)
     return jax.scipy.linalg.cho_solve((factor.lower, True), right)
 
 
 @float64_default
 def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
-    """Forces f (n, d) in N on the link vectors that make them accelerate so: inverse dynamics."""
+    """Forces f (n, d) in N on the link vectors that make them accelerate so: inverse dynamics.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import forces
+        >>> print(forces(Chain.from_links([Link(0, [2.0], [1.0])]), jnp.zeros((1, 2)), 10.0))  # N: holds 2 kg still
+        [[ 0. 20.]]
+    """
     d = acceleration.shape[1]
     return chain.W @ acceleration + gravity * chain.rho[:, None] * up(d, acceleration.dtype)
 
 
 @float64_default
 def up(d: int, dtype: Any = float) -> Float[Array, "1 d"]:
-    """Unit vector against gravity, the last axis. No dimension."""
+    """Unit vector against gravity, the last axis. No dimension.
+
+    Examples:
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import up
+        >>> print(up(3))
+        [[0. 0. 1.]]
+    """
     return jnp.asarray(np.eye(d)[-1:], dtype=dtype)
 
 
 @float64_default
 def directions(q: Coordinates) -> Float[Array, "n d"]:
-    """Unit vectors u_i of the links. No dimension."""
+    """Unit vectors u_i of the links. No dimension.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import directions
+        >>> print(directions(Planar(jnp.array([jnp.pi / 2]), jnp.array([0.4]))).round(6))  # upright
+        [[0. 1.]]
+    """
     if isinstance(q, Planar):
         return jnp.stack([cos(q.phi), sin(q.phi)], axis=1)
     c = cos(q.psi)
@@ -70,13 +108,31 @@ def directions(q: Coordinates) -> Float[Array, "n d"]:
 
 @float64_default
 def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
-    """Link vectors x_i = l_i u_i in m."""
+    """Link vectors x_i = l_i u_i in m.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import link_vectors
+        >>> print(link_vectors(Planar(jnp.array([jnp.pi / 2]), jnp.array([0.4]))).round(6))  # m: 0.4 upright
+        [[0.  0.4]]
+    """
     return q.l[:, None] * directions(q)
 
 
 @float64_default
 def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
-    """Link vectors with their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths."""
+    """Link vectors with their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import motion
+        >>> q, rate = Planar(jnp.array([0.0]), jnp.array([0.5])), Planar(jnp.array([2.0]), jnp.array([0.0]))
+        >>> x, v, a = motion(q, rate, Planar(jnp.array([0.0]), jnp.array([0.0])))  # 2 rad/s at 0.5 m
+        >>> print(v.round(6), a.round(6))  # m/s, and 2 m/s^2 towards the joint
+        [[0. 1.]] [[-2.  0.]]
+    """
 
     def velocity(q: Q, rate: Q) -> tuple[Array, Array]:
         return jax.jvp(link_vectors, (q,), (rate,))
@@ -87,13 +143,28 @@ def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
 
 @float64_default
 def lengths(x: Vectors) -> Float[Array, " n"]:
-    """Lengths of the links in m."""
+    """Lengths of the links in m.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import lengths
+        >>> print(lengths(jnp.array([[0.3, 0.4]])).round(6))  # m
+        [0.5]
+    """
     return jnp.sqrt(jnp.sum(x * x, axis=1))
 
 
 @float64_default
 def coordinates(x: Vectors) -> Coordinates:
-    """Angles and lengths of link vectors; the azimuth of a vertical link is arbitrary (0 if exactly vertical)."""
+    """Angles and lengths of link vectors; the azimuth of a vertical link is arbitrary (0 if exactly vertical).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import coordinates
+        >>> q = coordinates(jnp.array([[0.3, 0.4]]))
+        >>> print(round(float(jnp.tan(q.phi[0])), 6), round(float(q.l[0]), 6))  # slope 4/3, m
+        1.333333 0.5
+    """
     l = lengths(x)
     if x.shape[1] == 2:
         return Planar(jnp.arctan2(x[:, 1], x[:, 0]), l)
@@ -102,7 +173,17 @@ def coordinates(x: Vectors) -> Coordinates:
 
 @float64_default
 def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
-    """Accelerations of angles and lengths from those of the link vectors (m/s^2); singular at the vertical."""
+    """Accelerations of angles and lengths from those of the link vectors (m/s^2); singular at the vertical.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import projected
+        >>> q, rate = Planar(jnp.array([0.0]), jnp.array([0.5])), Planar(jnp.array([2.0]), jnp.array([0.0]))
+        >>> found = projected(q, rate, jnp.array([[-2.0, 0.0]]))  # the centripetal acceleration alone
+        >>> print(abs(found.phi), abs(found.l))  # neither turns faster nor grows
+        [0.] [0.]
+    """
     u = directions(q)
     if isinstance(q, Planar):
         e = jnp.stack([-u[:, 1], u[:, 0]], axis=1)
@@ -118,7 +199,16 @@ def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
 
 @float64_default
 def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
-    """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links. No dimension."""
+    """Unit vectors e_phi (sideways) and e_psi (towards the zenith) of the links. No dimension.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.elements import Spatial
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import frame
+        >>> sideways, zenith = frame(Spatial(jnp.zeros(1), jnp.zeros(1), jnp.ones(1)))  # a link that points forward
+        >>> print(sideways[0] + 0.0, zenith[0] + 0.0)
+        [0. 1. 0.] [0. 0. 1.]
+    """
     cp, sp, c, s = jnp.cos(q.phi), jnp.sin(q.phi), jnp.cos(q.psi), jnp.sin(q.psi)
     zero = jnp.zeros_like(cp)
     return jnp.stack([-sp, cp, zero], axis=1), jnp.stack([-s * cp, -s * sp, c], axis=1)
@@ -132,6 +222,13 @@ def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"])
         x: link vectors in m.
         moment: net moment on each link in N m: (n,) in the plane, (n, 3) in space (its part along the link is idle).
         axial: axial force of each link in N, positive where it pushes the ends apart.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import link_forces
+        >>> upright = jnp.array([[0.0, 0.5]])
+        >>> print(link_forces(upright, moment=jnp.array([10.0]), axial=jnp.array([300.0])))  # N: 10 N m at 0.5 m
+        [[-20. 300.]]
     """
     l = lengths(x)[:, None]
     u = x / l
@@ -141,26 +238,62 @@ def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"])
 
 @float64_default
 def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
-    """Net moments (N m; (n,) or (n, 3)) and axial forces (N) behind the forces f: the inverse of `link_forces`."""
+    """Net moments (N m; (n,) or (n, 3)) and axial forces (N) behind the forces f: the inverse of `link_forces`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import actuation
+        >>> moment, axial = actuation(jnp.array([[0.0, 0.5]]), jnp.array([[-20.0, 300.0]]))
+        >>> print(moment, axial)  # N m, N
+        [10.] [300.]
+    """
     return jnp.cross(x, force), _dot(x, force) / lengths(x)
 
 
 @float64_default
 def joint_torques(chain: Chain, moment: Array) -> Array:
-    """Physical joint moments tau in N m, (n,) or (n, 3): what crosses the proximal joint of each link."""
+    """Physical joint moments tau in N m, (n,) or (n, 3): what crosses the proximal joint of each link.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import joint_torques
+        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> print(joint_torques(chain, jnp.array([10.0, 4.0])))  # N m: the lower joint carries both
+        [14.  4.]
+    """
     return jnp.tensordot(subtrees(chain.parent).astype(moment.dtype), moment, axes=1)
 
 
 @float64_default
 def ground_reaction(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, " d"]:
-    """Force of the ground on the mechanism in N."""
+    """Force of the ground on the mechanism in N.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import ground_reaction
+        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> print(ground_reaction(chain, jnp.zeros((2, 2)), 10.0))  # N: at rest, the weight of 5 kg
+        [ 0. 50.]
+    """
     weight = chain.total_mass * gravity * up(acceleration.shape[1], acceleration.dtype)[0]
     return chain.rho @ acceleration + weight
 
 
 @float64_default
 def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
-    """Proximal and distal ends of the links in m, the ground joint being the origin."""
+    """Proximal and distal ends of the links in m, the ground joint being the origin.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import joints
+        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
+        >>> print(joints(chain, jnp.array([[0.0, 0.4], [0.0, 0.5]]))[:, 1])  # m: knee and hip of a leg that stands
+        [[0.  0.4]
+         [0.  0.9]]
+    """
     s = jnp.asarray(chain.sign, dtype=x.dtype)[:, None]
     above = descendants(chain.parent).T.astype(x.dtype)
     start = above @ (s * x)
@@ -169,7 +302,17 @@ def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
 
 @float64_default
 def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
-    """Positions of all point masses in m."""
+    """Positions of all point masses in m.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import mass_positions
+        >>> rod = Chain.from_links([Link(0, [1.0, 2.0], [0.5, 1.0])])
+        >>> print(mass_positions(rod, jnp.array([[0.0, 0.8]]))[0])  # m: in the middle and at the end
+        [[0.  0.4]
+         [0.  0.8]]
+    """
     ends = joints(chain, x)
     return ends[:, :1] + jnp.asarray(chain.fractions)[:, :, None] * (ends[:, 1:] - ends[:, :1])
 
@@ -178,20 +321,49 @@ def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
 def energies(
     chain: Chain, x: Vectors, v: Vectors, gravity: Float[Real, ""] | float
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Kinetic and potential energy in J (zero height at the ground joint)."""
+    """Kinetic and potential energy in J (zero height at the ground joint).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import energies
+        >>> pendulum = Chain.from_links([Link(0, [2.0], [1.0])])
+        >>> found = energies(pendulum, jnp.array([[0.0, 0.5]]), jnp.array([[3.0, 0.0]]), 10.0)
+        >>> print(*map(float, found))  # J: 2 kg at 3 m/s, 0.5 m above the joint
+        9.0 10.0
+    """
     kinetic = 0.5 * jnp.sum(v * (chain.W @ v))
     return kinetic, gravity * chain.rho @ x[:, -1]
 
 
 @float64_default
 def centre_of_mass(chain: Chain, x: Vectors) -> Float[Array, " d"]:
-    """Position of the centre of mass in m from the ground joint; of rates of the link vectors, its velocity in m/s."""
+    """Position of the centre of mass in m from the ground joint; of rates of the link vectors, its velocity in m/s.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import centre_of_mass
+        >>> rod = Chain.from_links([Link(0, [1.0, 1.0], [0.0, 1.0])])
+        >>> print(centre_of_mass(rod, jnp.array([[0.0, 0.8]])))  # m: half-way between equal masses
+        [0.  0.4]
+    """
     return jnp.tensordot(jnp.asarray(chain.masses), mass_positions(chain, x)) / chain.total_mass
 
 
 @float64_default
 def angular_momentum(chain: Chain, x: Vectors, v: Vectors) -> Array:
-    """Angular momentum about the centre of mass in kg m^2/s: a number in the plane, (3,) in space."""
+    """Angular momentum about the centre of mass in kg m^2/s: a number in the plane, (3,) in space.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import angular_momentum
+        >>> rod = Chain.from_links([Link(0, [1.0, 1.0], [0.0, 1.0])])
+        >>> x, v = jnp.array([[1.0, 0.0]]), jnp.array([[0.0, 2.0]])  # 1 m long, turning at 2 rad/s
+        >>> print(float(angular_momentum(rod, x, v)))  # kg m^2/s: two times 1 kg at 0.5 m and 1 m/s
+        1.0
+    """
     arm, velocity = (mass_positions(chain, z) - centre_of_mass(chain, z)[None, None] for z in (x, v))
     return jnp.tensordot(jnp.asarray(chain.masses), jnp.cross(arm, velocity))
 
@@ -203,6 +375,12 @@ def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Arr
     Args:
         reaction: ground reaction in N.
         moment: moment about the ground joint in N m: a number in the plane, (3,) in space.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.formulations.vectors import centre_of_pressure
+        >>> print(centre_of_pressure(jnp.array([0.0, 500.0]), jnp.asarray(25.0)))  # m: 25 N m under 500 N
+        [0.05]
     """
     lever = jnp.stack([-moment[1], moment[0]]) if reaction.size == 3 else moment[None]
     return lever / reaction[-1]
