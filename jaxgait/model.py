@@ -146,7 +146,7 @@ class Model(eqx.Module):
         Examples:
             >>> from jaxgait import Bungee, Inchworm
             >>> print(dict(Bungee().labels), list(Inchworm().labels))
-            {} ['foot']
+            {} ['unit', 'actuator']
         """
         return {}
 
@@ -157,7 +157,7 @@ class Model(eqx.Module):
         Examples:
             >>> from jaxgait import Bungee, Prosthesis
             >>> print(Bungee().period, round(float(Prosthesis().period), 2))  # none; a stride in s
-            None 1.0
+            None 1.13
         """
         return None
 

@@ -389,9 +389,9 @@ def check_single(model: eqx.Module) -> None:
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait import Bungee
+        >>> from jaxgait import Bungee, with_parameters
         >>> from jaxgait.parameters import check_single
-        >>> check_single(Bungee(mass=np.array([60.0, 80.0])))
+        >>> check_single(with_parameters(Bungee(), {"mass": np.array([60.0, 80.0])}))
         Traceback (most recent call last):
             ...
         jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be one number in kg, got ...

@@ -68,8 +68,8 @@ def float64_default(target: T) -> T:
         >>> from jaxgait.precision import float64_default
         >>> @float64_default
         ... def area(radius):
-        ...     return jnp.pi * radius**2
-        >>> area(jnp.float32(2.0)).dtype.name  # whatever JAX's own setting, unless asked for float32
+        ...     return jnp.pi * jnp.square(radius)
+        >>> area(2.0).dtype.name  # whatever JAX's own setting
         'float64'
     """
     decorated: Any = _decorated_class(target) if isinstance(target, type) else _decorated(target)

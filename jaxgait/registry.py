@@ -128,8 +128,10 @@ def experiment_module(folder: str, module: str) -> Any:
 
     Examples:
         >>> from jaxgait.registry import experiment_module
-        >>> experiment_module("bungee", "reproduce").__name__.endswith("experiments.bungee.reproduce")
-        True
+        >>> experiment_module("knee", "running")
+        Traceback (most recent call last):
+            ...
+        ModuleNotFoundError: No module named 'experiments.knee.running'
     """
     try:
         return importlib.import_module(f"jaxgait.experiments.{folder}.{module}")

@@ -106,13 +106,13 @@ class Sampling:
     knows how many strides there are and how densely they are sampled.
 
     Examples:
-        >>> from jaxgait import Prosthesis
+        >>> from jaxgait import Bungee
         >>> from jaxgait.run import Sampling
-        >>> walk = Sampling(strides=2, samples=4)
+        >>> walk = Sampling(strides=2, samples=100)
         >>> print(walk, walk.intervals)
-        2 strides of 4 samples 8
-        >>> print(walk.times(Prosthesis()).round(2))  # s: a stride takes 1 s
-        [0. 1. 2.]
+        2 strides of 100 samples 200
+        >>> print(Sampling(None, samples=4, duration=2.0).times(Bungee()))  # s
+        [0.  0.5 1.  1.5 2. ]
     """
 
     strides: int | None
@@ -336,11 +336,11 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
         >>> from jaxgait import Bungee
         >>> from jaxgait.models.bungee.model import BungeeState
         >>> from jaxgait.run import Trajectory, outputs
-        >>> ts, end = jnp.array([0.0, 1.0]), BungeeState(jnp.array(2.0), jnp.array(0.0))
-        >>> hanging = BungeeState(jnp.array([0.0, 2.0]), jnp.zeros(2))  # m below the taut point: a rope of 20 N/m
+        >>> ts, end = jnp.array([0.0, 1.0, 2.0]), BungeeState(jnp.array(2.0), jnp.array(0.0))
+        >>> hanging = BungeeState(jnp.array([-1.0, 0.0, 2.0]), jnp.zeros(3))  # m below the taut point: 20 N/m
         >>> trajectory = Trajectory(ts, hanging, jnp.array(0), ts[-1], end, jnp.array(9), jnp.array(0))
         >>> print(outputs(Bungee(), trajectory)["rope_force"])  # N
-        [ 0. 40.]
+        [ 0.  0. 40.]
     """
     found = {**jax.vmap(model.outputs)(trajectory.ts, trajectory.ys), **trajectory.totals}
     return {name: blank(x, trajectory.reached()) for name, x in found.items()}

@@ -25,7 +25,7 @@ ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
-LONG |= {"locate", "period_doubled", "bifurcation_curve"}
+LONG |= {"locate", "period_doubled", "bifurcation_curve", "sensitivity", "Program", "program_of", "general", "compiled"}
 """Examples that compile for some seconds: slow tests."""
 
 
@@ -39,8 +39,9 @@ def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-SOURCES = sorted(pathlib.Path(jaxgait.__file__).parent.rglob("*.py"))
-EXAMPLES = {f"{path.stem}:{name}": text for path in SOURCES for name, text in documented(path)}
+PACKAGE = ROOT / "jaxgait"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+EXAMPLES = {f"{path.relative_to(PACKAGE)}:{name}": text for path in SOURCES for name, text in documented(path)}
 
 
 def timed(name: str):
@@ -112,7 +113,7 @@ def listed(page: pathlib.Path) -> Iterator[tuple[pathlib.Path, set[str]]]:
     block = r"^::: jaxgait\.([\w.]+)(?:\n +options:\n +members: \[([^\]]*)\])?"
     for module, members in re.findall(block, page.read_text(), flags=re.MULTILINE):
         yield (
-            (ROOT / "jaxgait" / module.replace(".", "/")).with_suffix(".py"),
+            (PACKAGE / module.replace(".", "/")).with_suffix(".py"),
             {name.strip() for name in members.split(",") if members},
         )
 

@@ -59,7 +59,7 @@ class Family(eqx.Module):
         >>> halfway = lambda model, z: 0.5 * (z + model)  # from z to the middle between z and the model's own number
         >>> vary = lambda scale, member, value: scale * member * value
         >>> family = Family(halfway, jnp.asarray(1.0), vary, np.array([1.0, 2.0]))
-        >>> found = gaits(family, np.array([0, 1]), 3.0, np.zeros((2, 1, 1)))
+        >>> found = gaits(family, np.array([0, 1]), np.full(2, 3.0), np.zeros((2, 1, 1)))
         >>> print(found.z.ravel(), found.multipliers.real.ravel())
         [3. 6.] [0.5 0.5]
     """
@@ -217,9 +217,9 @@ def fixed_points(
         >>> class Growth(eqx.Module):
         ...     r: float = parameter(2.8, unit="1", doc="growth")
         >>> logistic = lambda model, z: model.r * z * (1.0 - z)
-        >>> found = fixed_points(logistic, Growth(), {"r": np.array([2.0, 2.5])}, np.array([0.6]), lanes=2)
-        >>> print(found.z[:, 0].round(6), found.jacobian.ravel().round(6))  # 1 - 1/r and 2 - r
-        [0.5 0.6] [ 0.  -0.5]
+        >>> found = fixed_points(logistic, Growth(), {"r": np.array([2.5, 4.0])}, np.array([0.6]), lanes=2)
+        >>> print(found.z[:, 0].round(6), found.jacobian.ravel().round(6))  # 1 - 1/r, 2 - r
+        [0.6  0.75] [-0.5 -2. ]
     """
     values = {name: np.asarray(column, dtype=float) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
@@ -267,9 +267,9 @@ def gaits(
         >>> from jaxgait.analysis.families import Family, gaits
         >>> vary = lambda model, member, value: value * member
         >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.array([1.0, 2.0]), lanes=2)
-        >>> found = gaits(family, np.array([0, 1]), np.array([2.0, 1.25]), np.full((2, 1, 1), 0.6))
+        >>> found = gaits(family, np.array([0, 1]), np.array([2.5, 2.0]), np.full((2, 1, 1), 0.6))
         >>> print(found.z.ravel().round(6), found.multipliers.real.ravel().round(6))  # 1 - 1/r, 2 - r
-        [0.5 0.6] [ 0.  -0.5]
+        [0.6  0.75] [-0.5 -2. ]
     """
     who, order = np.asarray(who), np.shape(z)[1]
     p = np.broadcast_to(parameter, who.shape).astype(float)
@@ -349,9 +349,9 @@ def follow(
         >>> from jaxgait.analysis.families import Family, follow
         >>> vary = lambda model, member, value: value * member
         >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.ones(1), lanes=1)
-        >>> branch = follow(family, np.array([0]), np.array([2.0, 2.5, 3.2]), np.full((1, 1, 1), 0.6))
+        >>> branch = follow(family, np.array([0]), np.array([2.5, 3.2]), np.full((1, 1, 1), 0.6))
         >>> print(branch.z.ravel().round(6), branch.multipliers.real.ravel().round(6))  # unstable beyond r = 3
-        [0.5    0.6    0.6875] [ 0.  -0.5 -1.2]
+        [0.6    0.6875] [-0.5 -1.2]
     """
     who = np.asarray(who)
     rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(who)))

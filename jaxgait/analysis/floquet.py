@@ -101,11 +101,12 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
     the products of two multipliers. The last one also vanishes at a neutral saddle (two real multipliers, product 1).
 
     Examples:
+        >>> import jax
         >>> import jax.numpy as jnp
         >>> from jaxgait.analysis.floquet import test_functions
-        >>> fold, doubling, torus = test_functions(jnp.diag(jnp.array([-1.0, 0.5])))  # every other step is different
-        >>> print(fold, doubling, torus)  # (-2)(-1/2), 0 (3/2), -1/2 - 1
-        1.0 0.0 -1.5
+        >>> doubling = jnp.diag(jnp.array([-1.0, 0.5]))  # every other step is different
+        >>> print(jax.jit(test_functions)(doubling))  # (-2)(-1/2), 0 (3/2), -1/2 - 1
+        [ 1.   0.  -1.5]
     """
     n = jacobian.shape[0]
     eye = jnp.eye(n, dtype=jacobian.dtype)

@@ -85,13 +85,11 @@ class FrictionLaw(eqx.Module):
     A law of your own is a subclass. It must give no force without a normal force, and stay finite there.
 
     Examples:
-        >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.friction import Bristle, FrictionLaw
         >>> law: FrictionLaw = Bristle(damping=1.0)
-        >>> velocity, normal = jnp.array([0.1, -0.1]), jnp.array([100.0, 100.0])
-        >>> force, rate = law.force(velocity, normal, law.at_rest(2))  # two contacts whose bristles are not yet bent
+        >>> force, rate = law.force(0.1, 100.0, law.at_rest())  # sliding at 0.1 m/s under 100 N, bristles not yet bent
         >>> print(force, rate)  # N against the velocity; m/s: the bristles bend with it
-        [-10.  10.] [ 0.1 -0.1]
+        -10.0 0.1
     """
 
     stiff: ClassVar[bool] = True
@@ -163,7 +161,7 @@ class Stribeck(FrictionLaw):
         >>> from jaxgait.mechanics.friction import Stribeck
         >>> pad = Stribeck(static=0.9, kinetic=0.6)
         >>> print([round(float(pad.force(v, 100.0)[0])) for v in (0.001, 0.5)])  # N: breaking away, sliding
-        [-89, -60]
+        [-90, -60]
     """
 
     static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="nonnegative")

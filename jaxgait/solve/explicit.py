@@ -78,8 +78,8 @@ class AbstractUnrolled(diffrax.AbstractSolver):
         ...     convergence_order = 2
         >>> decay, y = diffrax.ODETerm(lambda t, y, args: -y), jnp.array(1.0)
         >>> after, *_ = Heun().step(decay, 0.0, 0.1, y, None, Heun().init(decay, 0.0, 0.1, y, None), False)
-        >>> print(after.round(6))  # 1 - h + h^2 / 2
-        0.905
+        >>> print(f"{after:.6f}")  # 1 - h + h^2 / 2
+        0.905000
     """
 
     tableau: ClassVar[diffrax.ButcherTableau]
@@ -141,8 +141,8 @@ class RK4(AbstractUnrolled):
         >>> from jaxgait.solve.explicit import RK4
         >>> decay, y = diffrax.ODETerm(lambda t, y, args: -y), jnp.array(1.0)
         >>> after, *_ = RK4().step(decay, 0.0, 1.0, y, None, -y, False)
-        >>> print(after)  # 1 - 1 + 1/2 - 1/6 + 1/24
-        0.375
+        >>> print(f"{after:.6f}")  # 1 - 1 + 1/2 - 1/6 + 1/24
+        0.375000
     """
 
     tableau: ClassVar[diffrax.ButcherTableau] = _RK4
@@ -171,7 +171,7 @@ class Tsit5(AbstractUnrolled, diffrax.AbstractAdaptiveSolver):
         >>> from jaxgait.solve.explicit import Tsit5
         >>> decay, y = diffrax.ODETerm(lambda t, y, args: -y), jnp.array(1.0)
         >>> after, error, *_ = Tsit5().step(decay, 0.0, 0.1, y, None, -y, False)
-        >>> print(after.round(8), bool(abs(error) < 1e-6))  # exp(-0.1), and what it thinks its error is
+        >>> print(f"{after:.8f}", bool(abs(error) < 1e-6))  # exp(-0.1), and an estimate of the error
         0.90483742 True
     """
 

@@ -32,9 +32,9 @@ class Marching(Scheme):
     """Moves a model by its own steps of fixed length.
 
     Examples:
-        >>> from jaxgait import PlanarJumper
+        >>> from jaxgait import Jumper
         >>> from jaxgait.solve.marching import Marching
-        >>> Marching.of(PlanarJumper()).describe()  # s: the step that this model asks for
+        >>> Marching.of(Jumper()).describe()  # s: the step that this model asks for
         {'scheme': 'Marching', 'dt': 1e-05}
     """
 

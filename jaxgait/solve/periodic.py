@@ -83,7 +83,8 @@ class SectionedModel(HybridModel, Protocol):
         >>> walker, z = RollingWalker(), jnp.array([0.2, -0.5, 0.3])
         >>> isinstance(walker, SectionedModel)
         True
-        >>> print(walker.section(walker.on_section(z)))
+        >>> print(walker.section(walker.on_section(z)))  # to a state and back
+        [ 0.2 -0.5  0.3]
     """
 
     def on_section(self, z: Point) -> State:
@@ -251,13 +252,13 @@ class FixedPoint(NamedTuple):
         """A root of ``P(z) - z`` (or many), with the Jacobian of P.
 
         Examples:
-            >>> import jax.numpy as jnp
-            >>> from jaxgait.roots import root
-            >>> from jaxgait.solve.periodic import Closing, FixedPoint
-            >>> halfway = lambda goal, z: 0.5 * (z + goal)
-            >>> found = FixedPoint.of(root(Closing(halfway, order=1), jnp.zeros(1), 2.0, tolerance=1e-9))
-            >>> print(found.z, found.jacobian[0, 0])  # the goal; half of a disturbance is left after a stride
-            [2.] 0.5
+            >>> import numpy as np
+            >>> from jaxgait.roots import CONVERGED, Root
+            >>> from jaxgait.solve.periodic import FixedPoint
+            >>> found = Root(np.array([2.0]), np.array([[-0.5]]), np.array(0.0), np.array(3), np.array(CONVERGED))
+            >>> gait = FixedPoint.of(found)  # where P(z) - z vanishes with a slope of -1/2
+            >>> print(gait.z, gait.jacobian)  # half of a disturbance is left after a stride
+            [2.] [[0.5]]
         """
         xp = found.x.__array_namespace__()
         jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)

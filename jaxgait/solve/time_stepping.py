@@ -333,13 +333,15 @@ def step(model: NonsmoothModel, t: Scalar, y: State, dt: Scalar) -> Step:
         ...     z: float
         ...     vx: float
         ...     vz: float
-        >>> class Sliding:  # 2 kg on the ground, under 10 m/s^2, friction coefficient 1/2
+        >>> class Sliding:  # 2 kg on the ground, under 10 m/s^2, friction coefficient 1/2, at first 1 m/s
+        ...     def initial_state(self):
+        ...         return Block(0.0, 0.0, 1.0, 0.0)
         ...     def kinetics(self, y):
         ...         return Kinetics(solve=lambda force: [f / 2.0 for f in force], force=[0.0, -20.0])
         ...     def contacts(self, y):
         ...         up, along, still = [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]
         ...         return [Contact(y.z, up, along, still, still, 0.5, 0.0, 0.0, enabled=True)]
-        >>> after = step(Sliding(), 0.0, Block(0.0, 0.0, 1.0, 0.0), dt=0.01)
+        >>> after = step(Sliding(), 0.0, Sliding().initial_state(), dt=0.01)
         >>> print([round(float(P), 6) for P in after.impulses], after.y.vx.round(6))  # N s (weight times dt); m/s
         [0.2, -0.1] 0.95
     """

@@ -66,9 +66,11 @@ def quaternion_of_rotation(R: Rotation) -> Quaternion:
     small (Shepperd 1978).
 
     Examples:
+        >>> import jax
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import quaternion_of_rotation, rotation_of_rpy
-        >>> print(quaternion_of_rotation(rotation_of_rpy(0.0, 0.0, jnp.pi)).round(6))  # half a turn about z
+        >>> half_turn = rotation_of_rpy(0.0, 0.0, jnp.pi)  # about z
+        >>> print(jax.jit(quaternion_of_rotation)(half_turn).round(6))
         [0. 0. 0. 1.]
     """
     R = jnp.asarray(R)

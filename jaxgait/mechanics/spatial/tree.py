@@ -132,15 +132,13 @@ class Tree(Topology):
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.mechanics.spatial import Link, Tree, ball, free
-        >>> trunk = Link("trunk", None, free(), mass=50.0)
-        >>> tree = Tree.build(trunk, Link("leg", "trunk", ball(), mass=10.0, offset=(0.0, 0.0, -0.2)))
-        >>> hip, trunk_inertia = tree.seats()[1], tree.inertias()[0]
-        >>> print(hip.r, trunk_inertia[3, 3])  # m, kg
-        [ 0.   0.  -0.2] 50.0
-        >>> spinning = jnp.zeros(tree.nv).at[2].set(2.0)  # at 2 rad/s about z
-        >>> print(tree.rate(jnp.asarray(tree.neutral()), spinning)[3:7])  # a quaternion turns at half the rate
-        [0. 0. 0. 1.]
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+        >>> thigh = Link("thigh", None, hinge((0, 1, 0)), mass=7.0)
+        >>> leg = Tree.build(thigh, Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
+        >>> print(leg.offset[leg.index("shank")], leg.mass.sum())  # m, kg
+        [ 0.   0.  -0.4] 10.0
+        >>> print(leg.rate(jnp.zeros(2), jnp.array([1.0, -2.0])))  # of angles; quaternions turn at half their rate
+        [ 1. -2.]
     """
 
     algebra: ClassVar[Any] = space
@@ -317,8 +315,8 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
         >>> leg = Tree.build(Link("thigh", None, hinge((0, 1, 0)), mass=7.0),
         ...                  Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
         >>> motion = kinematics(leg, jnp.array([-jnp.pi / 2, 0.0]), jnp.array([1.0, 2.0]))  # raised to the front
-        >>> print(motion.world[1].r.round(6), motion.twist[1][1])  # m: the knee; rad/s: both rates together
-        [0.4 0.  0. ] 3.0
+        >>> print(f"{motion.world[1].r[0]:.2f} m, {motion.twist[1][1]:.0f} rad/s")  # the knee; both rates together
+        0.40 m, 3 rad/s
     """
     algebra, motion = tree.algebra, Motion([], [], [], [], [])
     parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
