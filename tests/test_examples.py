@@ -69,14 +69,14 @@ def test_what_stands_at_the_top_level_has_an_example():
 
 FLOORS = {
     "analysis": 100,
-    "ensembles": 64,
+    "ensembles": 69,
     "mechanics": 100,
-    "models": 1,
-    "motion": 20,
+    "models": 24,
+    "motion": 26,
     "native": 100,
     "optimization": 18,
     "parameters": 100,
-    "plot": 8,
+    "plot": 10,
     "solve": 100,
 }
 """Percent of what a page of the API reference shows that have an example; raise them, never lower them."""

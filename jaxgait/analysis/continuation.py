@@ -322,7 +322,7 @@ def period_doubled(
         >>> single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.5, 3.2))
         >>> double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.4)
         >>> print(double.order, double.why_stopped)
-        2 r = 3.4 reached
+        2 the end of the span was reached
     """
     return continuation(
         return_map,

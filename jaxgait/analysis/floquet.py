@@ -111,13 +111,10 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
     n = jacobian.shape[0]
     eye = jnp.eye(n, dtype=jacobian.dtype)
     pairs = list(itertools.combinations(range(n), 2))
-    compound = jnp.stack(
-        [
-            jnp.stack([jacobian[i, k] * jacobian[j, m] - jacobian[i, m] * jacobian[j, k] for k, m in pairs])
-            for i, j in pairs
-        ]
-    )
-    pair_eye = jnp.eye(len(pairs), dtype=jacobian.dtype)
+    minor = lambda i, j, k, m: jacobian[i, k] * jacobian[j, m] - jacobian[i, m] * jacobian[j, k]
+    rows = [jnp.stack([minor(i, j, k, m) for k, m in pairs]) for i, j in pairs]
+    compound = jnp.stack(rows or [jnp.zeros(1, jacobian.dtype)])  # a single coordinate has no pairs
+    pair_eye = jnp.eye(len(compound), dtype=jacobian.dtype)
     det = jnp.linalg.det
     return jnp.stack([det(jacobian - eye), det(jacobian + eye), det(compound - pair_eye)])
 
