@@ -39,9 +39,10 @@ def documented(path: pathlib.Path) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-PACKAGE = ROOT / "jaxgait"
-SOURCES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = sorted(pathlib.Path(jaxgait.__file__).parent.rglob("*.py"))
+PACKAGE = pathlib.Path(jaxgait.__file__).parent
 EXAMPLES = {f"{path.relative_to(PACKAGE)}:{name}": text for path in SOURCES for name, text in documented(path)}
+"""Under the file and the name: several files have a `scene`, a `Gait`, a `Force`."""
 
 
 def timed(name: str):
