@@ -167,6 +167,17 @@ def test_every_page_of_the_api_reference_has_a_floor():
     assert pages == set(FLOORS)
 
 
+def test_an_example_counts_for_the_methods_that_it_calls():
+    example = '"""A spring.\n\n    Examples:\n        >>> Spring().force(0.1)\n        2.0\n    """'
+    methods = 'def force(self, x):\n        """In N."""\n    def energy(self, x):\n        """In J."""'
+    found = shown(ast.parse(f"class Spring:\n    {example}\n    {methods}").body[0])
+    assert {one.name: one.has_example for one in found} == {
+        "Spring": True,
+        "Spring.force": True,
+        "Spring.energy": False,
+    }
+
+
 @pytest.mark.parametrize("page", FLOORS)
 def test_functions_of_the_api_reference_have_examples(page):
     missing, total = counted(page)
