@@ -37,7 +37,19 @@ __all__ = [
 
 @runtime_checkable
 class SmoothModel(Protocol):
-    """A mechanism whose state follows an ordinary differential equation."""
+    """A mechanism whose state follows an ordinary differential equation.
+
+    Examples:
+        >>> from jaxgait.kinds import SmoothModel
+        >>> class Oscillator:
+        ...     def initial_state(self):
+        ...         return 0.1, 0.0  # m, m/s
+        ...     def vector_field(self, t, y):
+        ...         x, v = y
+        ...         return v, -4.0 * x  # 1 kg on a spring of 4 N/m
+        >>> print(isinstance(Oscillator(), SmoothModel), Oscillator().vector_field(0.0, (0.1, 0.0)))
+        True (0.0, -0.4)
+    """
 
     def initial_state(self) -> State:
         """State at t = 0."""
@@ -78,7 +90,31 @@ class Kinetics(NamedTuple):
 
 @runtime_checkable
 class NonsmoothModel(Protocol):
-    """A mechanism with unilateral contacts; its state lists the positions first, then as many velocities."""
+    """A mechanism with unilateral contacts; its state lists the positions first, then as many velocities.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> from jaxgait.kinds import Contact, Kinetics, NonsmoothModel
+        >>> class Block(NamedTuple):
+        ...     x: float
+        ...     z: float
+        ...     vx: float
+        ...     vz: float
+        >>> class Sliding:  # 2 kg on the ground, under 10 m/s^2
+        ...     def initial_state(self):
+        ...         return Block(0.0, 0.0, 1.0, 0.0)
+        ...     def kinetics(self, y):
+        ...         return Kinetics(solve=lambda force: [f / 2.0 for f in force], force=[0.0, -20.0])
+        ...     def contacts(self, y):
+        ...         up, along, still = [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]
+        ...         return [Contact(y.z, up, along, still, still, 0.5, 0.0, 0.0, enabled=True)]
+        >>> block = Sliding()
+        >>> inertia = block.kinetics(block.initial_state())
+        >>> print(isinstance(block, NonsmoothModel), inertia.solve(inertia.force))  # m/s^2 without the ground
+        True [0.0, -10.0]
+        >>> block.contacts(block.initial_state())[0].gap  # m: closed
+        0.0
+    """
 
     def initial_state(self) -> State:
         """State at t = 0, a named tuple of scalars."""
@@ -112,7 +148,15 @@ class Step(NamedTuple):
 
 @runtime_checkable
 class ObservedContacts(Protocol):
-    """What a `NonsmoothModel` may tell in addition: which contacts count as events, and what adds up on the way."""
+    """What a `NonsmoothModel` may tell in addition: which contacts count as events, and what adds up on the way.
+
+    Examples:
+        >>> from jaxgait import RigidWalker
+        >>> from jaxgait.kinds import ObservedContacts
+        >>> walker = RigidWalker()
+        >>> print(isinstance(walker, ObservedContacts), walker.separation > 0.0, len(walker.event_names()))
+        True True 4
+    """
 
     @property
     def separation(self) -> float:
@@ -156,7 +200,28 @@ class Transition(NamedTuple):
 
 @runtime_checkable
 class HybridModel(Protocol):
-    """A mechanism whose motion is smooth in each phase and may jump between phases. All states have one structure."""
+    """A mechanism whose motion is smooth in each phase and may jump between phases. All states have one structure.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> from jaxgait.kinds import HybridModel, Transition
+        >>> class Ball(NamedTuple):
+        ...     z: float
+        ...     v: float
+        >>> class Bouncing:  # a ball that returns with 8/10 of its speed
+        ...     def initial_state(self):
+        ...         return Ball(1.25, 0.0)  # m, m/s
+        ...     def phases(self):
+        ...         return [lambda t, y: Ball(y.v, -10.0)]
+        ...     def transitions(self):
+        ...         bounce = lambda t, y: Ball(0.0 * y.z, -0.8 * y.v)
+        ...         return {"bounce": Transition(0, 0, guard=lambda t, y: y.z, reset=bounce)}
+        >>> ball = Bouncing()
+        >>> print(isinstance(ball, HybridModel), ball.phases()[0](0.0, ball.initial_state()))
+        True Ball(z=0.0, v=-10.0)
+        >>> ball.transitions()["bounce"].reset(0.5, Ball(0.0, -5.0)).v  # m/s
+        4.0
+    """
 
     def initial_state(self) -> State:
         """State at t = 0, in phase 0."""
@@ -173,7 +238,18 @@ class HybridModel(Protocol):
 
 @runtime_checkable
 class MarchingModel(Protocol):
-    """A mechanism that brings its own step: its laws are not an ordinary differential equation."""
+    """A mechanism that brings its own step: its laws are not an ordinary differential equation.
+
+    Examples:
+        >>> from jaxgait.kinds import MarchingModel
+        >>> class Decay:
+        ...     def initial_state(self):
+        ...         return 1.0
+        ...     def advance(self, t, y, dt):
+        ...         return y / (1.0 + dt)  # an implicit step of y' = -y
+        >>> print(isinstance(Decay(), MarchingModel), Decay().advance(0.0, 1.0, 0.25))
+        True 0.8
+    """
 
     def initial_state(self) -> State:
         """State at t = 0."""
@@ -186,7 +262,16 @@ class MarchingModel(Protocol):
 
 @runtime_checkable
 class CountedSteps(Protocol):
-    """What a `MarchingModel` may tell in addition: what adds up over its steps."""
+    """What a `MarchingModel` may tell in addition: what adds up over its steps.
+
+    Examples:
+        >>> from jaxgait.kinds import CountedSteps
+        >>> class Brake:  # slides at 2 m/s under 5 N of friction
+        ...     def step_amounts(self, t, y, dt):
+        ...         return {"heat": 5.0 * 2.0 * dt}  # J
+        >>> print(isinstance(Brake(), CountedSteps), Brake().step_amounts(0.0, None, 0.5))
+        True {'heat': 5.0}
+    """
 
     def step_amounts(self, t: Scalar, y: State, dt: Scalar) -> dict[str, Array]:
         """What the step of `dt` s from state `y` at time `t` adds to the model's running totals, by name."""
@@ -195,7 +280,16 @@ class CountedSteps(Protocol):
 
 @runtime_checkable
 class PrescribedModel(Protocol):
-    """A mechanism whose motion is given."""
+    """A mechanism whose motion is given.
+
+    Examples:
+        >>> from jaxgait.kinds import PrescribedModel
+        >>> class Walking:
+        ...     def state_at(self, t):
+        ...         return {"x": 1.2 * t}  # m, at 1.2 m/s
+        >>> print(isinstance(Walking(), PrescribedModel), Walking().state_at(5.0))
+        True {'x': 6.0}
+    """
 
     def state_at(self, t: Scalar) -> State:
         """State at time `t` in s."""

@@ -72,6 +72,15 @@ class Measure:
 
         Raises:
             MeasureError: if not, saying what would.
+
+        Examples:
+            >>> from jaxgait import Measure
+            >>> from jaxgait.run import Sampling
+            >>> order = Measure("order", lambda run: run["x"][0], "1", "strides until it repeats", strides=12)
+            >>> order.check(Sampling(strides=5, samples=100))
+            Traceback (most recent call last):
+                ...
+            jaxgait.measure.MeasureError: order (strides until it repeats) needs at least 12 strides, the run has 5
         """
         needs = f"{self.name} ({self.long_name}) needs"
         if self.strides and sampling.strides is None:
@@ -95,6 +104,17 @@ class Measure:
 
         Raises:
             MeasureError: if the run does not give it what it needs.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import Bungee, Measure
+            >>> from jaxgait.models.bungee.model import BungeeState
+            >>> from jaxgait.run import Run, Sampling, Trajectory
+            >>> ts = jnp.array([0.0, 1.0, 2.0])
+            >>> fall, end = BungeeState(-30.0 + 5.0 * ts**2, 10.0 * ts), BungeeState(jnp.array(-10.0), jnp.array(20.0))
+            >>> run = Run(Bungee(), Trajectory(ts, fall, jnp.array(0), ts[-1], end, *ts[:2]), Sampling(None, 2, 2.0))
+            >>> float(Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed downward")(run))
+            20.0
         """
         self.check(run.sampling)
         return self.function(run)
@@ -102,7 +122,21 @@ class Measure:
 
 @dataclass(frozen=True)
 class Measures:
-    """Several measures as one function to observe with."""
+    """Several measures as one function to observe with.
+
+    Examples:
+        >>> from jaxgait.measure import Measure, Measures
+        >>> from jaxgait.run import Sampling
+        >>> fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed", watch=("v",))
+        >>> order = Measure("order", lambda run: run["x"][0], "1", "strides until it repeats", strides=12)
+        >>> both = Measures((fastest, order))
+        >>> print(both.variables["fastest"].unit, both.watch, set(both.early))
+        m/s ('v',) set()
+        >>> one_run = Sampling(None, samples=100)  # not counted in strides: too little for the order
+        >>> possible = both.possible(one_run)
+        >>> print([measure.name for measure in possible.checked(one_run).members])
+        ['fastest']
+    """
 
     members: tuple[Measure, ...]
 
@@ -174,6 +208,12 @@ def observer(model: Model, observe: Any) -> Observe | None:
     Raises:
         MeasureError: for a name that the model does not bring, with the nearest ones.
         TypeError: for anything else.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.measure import observer
+        >>> observer(Bungee(), "clearance").variables["clearance"].unit  # by name: the model brings it
+        'm'
     """
     if observe is None or isinstance(observe, Measures):
         return observe
@@ -200,8 +240,15 @@ def mask(
 
     Args:
         values: the observables by name, or derivatives of them.
-        completed: whether the run completed.
+        completed: whether the run completed, a scalar.
         kept: names of those that are defined for early ends (`Measures.early`).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.measure import mask
+        >>> fell = mask({"rho": jnp.array(0.9), "order": jnp.array(1)}, completed=jnp.array(False))
+        >>> print(fell["rho"], fell["order"])
+        nan -1
     """
     return {name: x if name in kept else _blanked(jnp.asarray(x), completed) for name, x in values.items()}
 

@@ -116,29 +116,60 @@ class Model(eqx.Module):
         """State at t = 0."""
 
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
-        """What can be observed at time `t` in s and state `y`, by name (see `variables`); nothing by default."""
+        """What can be observed at time `t` in s and state `y`, by name (see `variables`); nothing by default.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> man = Bungee()
+            >>> start = man.outputs(0.0, man.initial_state())
+            >>> print(start["height"], start["rope_force"])  # m above the ground, on the ledge; N: the rope is slack
+            80.0 0.0
+        """
         del t, y
         return {}
 
     @property
     @abc.abstractmethod
     def duration(self) -> Scalar:
-        """Natural time span in s of one run, used when the user names none."""
+        """Natural time span in s of one run, used when the user names none.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> Bungee().duration
+            100.0
+        """
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
-        """Labels along the dimensions of array variables, by the names that `variables` gives these dimensions."""
+        """Labels along the dimensions of array variables, by the names that `variables` gives these dimensions.
+
+        Examples:
+            >>> from jaxgait import Bungee, Inchworm
+            >>> print(dict(Bungee().labels), list(Inchworm().labels))
+            {} ['unit', 'actuator']
+        """
         return {}
 
     @property
     def period(self) -> Scalar | None:
-        """Stride or forcing period in s for models that have one, so that users may count in strides."""
+        """Stride or forcing period in s for models that have one, so that users may count in strides.
+
+        Examples:
+            >>> from jaxgait import Bungee, Prosthesis
+            >>> print(Bungee().period, round(float(Prosthesis().period), 2))  # none; a stride in s
+            None 1.13
+        """
         return None
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, State], Bool[Array, ""]]]:
         """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status.
 
         Those of a model with `transitions` (see `jaxgait.kinds.Transition`) are the transitions that end it.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> list(Prosthesis().terminations())  # the four-bar linkage may fold
+            ['folded']
         """
         transitions = getattr(self, "transitions", dict)()
         return {name: functools.partial(_fallen, tr.guard) for name, tr in transitions.items() if tr.ends}
@@ -148,11 +179,24 @@ class Model(eqx.Module):
 
         Functions of time in s and state, smooth near their zeros; they change nothing, their times are recorded
         (`jaxgait.run.Events`). None by default. Those of a model with `transitions` are the transitions.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> guards = Bungee().events()
+            >>> print(list(guards), guards["taut"](0.0, Bungee().initial_state()))  # m of fall until the rope is taut
+            ['taut', 'lowest', 'slack', 'top'] 30.0
         """
         return {}
 
     def prepared(self) -> System:
-        """What moves during a run: the model and whatever follows from its parameters, worked out once."""
+        """What moves during a run: the model and whatever follows from its parameters, worked out once.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> system = Bungee(mass=80.0).prepared()
+            >>> print(system.mass, system.vector_field(0.0, Bungee().initial_state()).v)  # m/s^2: he falls freely
+            80.0 10.0
+        """
         return System(self)
 
     def preset(self, name: str) -> Model:
@@ -160,6 +204,11 @@ class Model(eqx.Module):
 
         Raises:
             jaxgait.parameters.ParameterError: for an unknown name, with those there are.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> print(list(Prosthesis.presets), Prosthesis().preset("R3").masses.shank)  # kg
+            ['R1', 'R2', 'R3'] 1.71
         """
         if name not in self.presets:
             there = f"there are {', '.join(self.presets)}" if self.presets else "it has none"
@@ -171,6 +220,13 @@ class Model(eqx.Module):
 
         Raises:
             jaxgait.parameters.ParameterError: for a model that is not driven by measured motion.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> Bungee().driven(None)
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: Bungee is not driven by measured motion
         """
         raise ParameterError(f"{type(self).__name__} is not driven by measured motion")
 
@@ -179,11 +235,26 @@ class Model(eqx.Module):
 
         Raises:
             jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> Bungee(stiffness=-20.0).validate()
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: Bungee.stiffness (rope stiffness) must be positive, got -20 N/m
         """
         check(self)
 
     def __call__(self, t: Scalar, y: State, args: object = None) -> State:
-        """The vector field of a smooth model, in the argument order of diffrax."""
+        """The vector field of a smooth model, in the argument order of diffrax.
+
+        Examples:
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.models.bungee.model import BungeeState
+            >>> man = Bungee(linear_drag=0.0, quadratic_drag=0.0)
+            >>> print(man(0.0, BungeeState(35.0, 0.0)).v)  # m/s^2: there the rope carries his weight of 700 N
+            0.0
+        """
         smooth: Any = self
         return smooth.vector_field(t, y)
 
@@ -228,6 +299,13 @@ class System(Prepared):
 
     It moves as the model does (its methods and parameters are read from here), but it is not a `Model`: its parameters
     are not replaceable, because what was derived from them would not follow.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> system = Bungee().prepared()
+        >>> start = system.initial_state()
+        >>> print(system.name, system.vector_field(0.0, start).v, system(0.0, start).v)  # m/s^2
+        Bungee 10.0 10.0
     """
 
     _model: Any
@@ -257,6 +335,13 @@ def as_model(given: Any) -> Model:
 
     Raises:
         TypeError: for a class, a name, a prepared system, or anything else.
+
+    Examples:
+        >>> from jaxgait.model import as_model
+        >>> as_model("bungee")
+        Traceback (most recent call last):
+            ...
+        TypeError: give a model, not a name: Bungee() from jaxgait.models instead of 'bungee'
     """
     if isinstance(given, Model):
         _check_complete(type(given))

@@ -7,7 +7,13 @@ from typing import Any
 
 
 class Outcome(enum.IntEnum):
-    """Codes of `status`. Those from `FIRST_TERMINATION` on are the model's own terminations, in their order."""
+    """Codes of `status`. Those from `FIRST_TERMINATION` on are the model's own terminations, in their order.
+
+    Examples:
+        >>> from jaxgait.outcome import Outcome
+        >>> print(Outcome(3).name, Outcome.COMPLETED == 0)
+        NONFINITE True
+    """
 
     COMPLETED = 0
     MAX_STEPS = 1
@@ -58,7 +64,14 @@ def sentence(model: Any, code: int) -> str:
 
 
 def code(model: Any, termination: str) -> int:
-    """The code of one of the model's own terminations, by name."""
+    """The code of one of the model's own terminations, by name.
+
+    Examples:
+        >>> from jaxgait import Prosthesis
+        >>> from jaxgait.outcome import code, sentence
+        >>> print(code(Prosthesis(), "folded"), sentence(Prosthesis(), code(Prosthesis(), "folded")))
+        10 ended early: folded
+    """
     return FIRST_TERMINATION + list(model.terminations()).index(termination)
 
 

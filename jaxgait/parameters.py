@@ -35,7 +35,15 @@ class ParameterError(ValueError):
 
 
 class Prepared(eqx.Module):
-    """Something that was worked out from parameters, and therefore has none that could be replaced."""
+    """Something that was worked out from parameters, and therefore has none that could be replaced.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import Prepared
+        >>> system = Bungee().prepared()  # what a run moves: its parameters cannot be replaced any more
+        >>> print(isinstance(system, Prepared), system.name)
+        True Bungee
+    """
 
     @property
     def name(self) -> str:
@@ -356,7 +364,14 @@ def _entries(value: Any) -> Iterator[Any]:
 
 
 def is_real(leaf: Any) -> bool:
-    """Whether a leaf is a real number, or an array of them, traced or not."""
+    """Whether a leaf is a real number, or an array of them, traced or not.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.parameters import is_real
+        >>> [is_real(x) for x in (70.0, 3, np.ones(2), True, "70 kg")]
+        [True, True, True, False, False]
+    """
     if isinstance(leaf, np.ndarray | np.generic | jax.Array):
         return jnp.issubdtype(leaf.dtype, jnp.floating) or jnp.issubdtype(leaf.dtype, jnp.integer)
     return isinstance(leaf, float | int) and not isinstance(leaf, bool)
@@ -371,6 +386,15 @@ def check_single(model: eqx.Module) -> None:
 
     Raises:
         ParameterError: naming the parameter.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait import Bungee, with_parameters
+        >>> from jaxgait.parameters import check_single
+        >>> check_single(with_parameters(Bungee(), {"mass": np.array([60.0, 80.0])}))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be one number in kg, got ...
     """
     for name, info in parameters(model).items():
         _check_kind(f"{type(model).__name__}.{name}", info.value, info, single=True)
@@ -423,6 +447,14 @@ def check_value(label: str, value: Any, info: ParameterInfo) -> None:
 
     Raises:
         ParameterError: naming the label, the first bad value, its index if any, and the bound.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import check_value, parameter_info
+        >>> check_value("Bungee.mass", [70.0, 0.0], parameter_info(Bungee(), "mass"))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be positive, got 0 kg at index (1,)
     """
     try:
         x = np.asarray(value, dtype=float)

@@ -51,7 +51,15 @@ _SLIPS = {
 
 @runtime_checkable
 class Declared(Protocol):
-    """What is declared of a parameter, as far as it matters here."""
+    """What is declared of a parameter, as far as it matters here.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import parameter_info
+        >>> mass = parameter_info(Bungee(), "mass")
+        >>> print(mass.doc, mass.unit, mass.plausible)
+        body mass kg (0.7, 7000.0)
+    """
 
     @property
     def unit(self) -> str:
@@ -74,7 +82,13 @@ class ImplausibleValue(UserWarning):
 
 
 def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
-    """The plausible values of a parameter that declares none; see this module's docstring."""
+    """The plausible values of a parameter that declares none; see this module's docstring.
+
+    Examples:
+        >>> from jaxgait.plausible import plausible_range
+        >>> plausible_range(0.4, "m", "positive")  # a thigh: its length in mm lies far outside
+        (0.004, 40.0)
+    """
     sizes = np.abs(np.asarray(default, dtype=float))
     sizes = sizes[sizes > 0]
     if unit == "rad":
@@ -91,6 +105,17 @@ def warn_implausible(label: str, values: Any, info: Declared) -> None:
 
     Warns:
         ImplausibleValue: naming the label, the first such value, the range, and the unit that was probably meant.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.parameters import parameter_info
+        >>> from jaxgait.plausible import warn_implausible
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     warn_implausible("Bungee.mass", 70e3, parameter_info(Bungee(), "mass"))
+        >>> print(told[0].message)
+        Bungee.mass (body mass) is 70000 kg, out of its plausible range 0.7 to 7e+03: g instead of kg?
     """
     x = np.ravel(np.asarray(values, dtype=float))
     if info.plausible is None:

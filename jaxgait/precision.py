@@ -62,6 +62,15 @@ def float64_default(target: T) -> T:
 
     A plain call runs under `use("float64")`; float32 arrays among its arguments are widened. A call follows its
     surroundings inside a block of `use`, inside a JAX transformation, and where JAX computes in float64 anyway.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.precision import float64_default
+        >>> @float64_default
+        ... def area(radius):
+        ...     return jnp.pi * jnp.square(radius)
+        >>> area(2.0).dtype.name  # whatever JAX's own setting
+        'float64'
     """
     decorated: Any = _decorated_class(target) if isinstance(target, type) else _decorated(target)
     return decorated
@@ -81,6 +90,12 @@ def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
     A function of its own, found by its name: models of a script or a notebook, whose methods are pickled with all that
     they refer to, can go to other processes.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.precision import call_in_float64
+        >>> call_in_float64(jnp.ones, (2,), {}).dtype.name
+        'float64'
     """
     if _chosen.get() or in_force() == "float64" or not trace_state_clean():
         return function(*args, **kwargs)
@@ -103,7 +118,14 @@ def _decorated_class(cls: type) -> type:
 
 
 def is_float64_default(member: Any) -> bool:
-    """Whether a function, method or property is decorated with `float64_default`."""
+    """Whether a function, method or property is decorated with `float64_default`.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.precision import is_float64_default
+        >>> print(is_float64_default(Bungee.vector_field), is_float64_default(len))
+        True False
+    """
     function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
     return getattr(function, "__float64_default__", False)
 
@@ -123,7 +145,14 @@ def _widened_leaf(x: Any) -> Any:
 
 
 def in_force() -> Precision:
-    """The precision in which JAX computes here and now."""
+    """The precision in which JAX computes here and now.
+
+    Examples:
+        >>> from jaxgait.precision import in_force, use
+        >>> with use("float32"):
+        ...     print(in_force())
+        float32
+    """
     return "float64" if jax.config.jax_enable_x64 else "float32"  # type: ignore[attr-defined]
 
 

@@ -43,12 +43,24 @@ def models() -> dict[str, str]:
 
 
 def experiments() -> dict[str, str]:
-    """All experiments: name to module, in the order of the mechanisms; see `faults` for those that are left out."""
+    """All experiments: name to module, in the order of the mechanisms; see `faults` for those that are left out.
+
+    Examples:
+        >>> from jaxgait.registry import experiments
+        >>> sorted(experiments())[:3]
+        ['bungee', 'creeper', 'exoskeleton']
+    """
     return _own_experiments() | _brought(GROUPS[1])[0]
 
 
 def faults() -> list[str]:
-    """What is wrong with registrations of other packages, so that they are left out: one line for each."""
+    """What is wrong with registrations of other packages, so that they are left out: one line for each.
+
+    Examples:
+        >>> from jaxgait.registry import faults
+        >>> faults()  # no other package has registered something that does not work
+        []
+    """
     return [fault for group in GROUPS for fault in _brought(group)[1]]
 
 
@@ -57,6 +69,11 @@ def model_class(name: str) -> type:
 
     Raises:
         ValueError: for an unknown name, with the nearest one; for a registration that leads to no class.
+
+    Examples:
+        >>> from jaxgait.registry import model_class
+        >>> model_class("knee").__name__
+        'Prosthesis'
     """
     where = _known("model", name, models())
     found = load(where)
@@ -88,6 +105,13 @@ def experiment(name: str) -> Any:
 
     Raises:
         ValueError: for an unknown name; for a registration that leads nowhere.
+
+    Examples:
+        >>> from jaxgait.registry import experiment
+        >>> experiment("kneee")
+        Traceback (most recent call last):
+            ...
+        ValueError: no experiment 'kneee': did you mean 'knee'?
     """
     where = _known("experiment", name, experiments())
     found = load(where)
@@ -97,7 +121,18 @@ def experiment(name: str) -> Any:
 
 
 def experiment_module(folder: str, module: str) -> Any:
-    """A module of our own experiments: from the installed package, or from a checkout's `experiments` folder."""
+    """A module of our own experiments: from the installed package, or from a checkout's `experiments` folder.
+
+    Raises:
+        ModuleNotFoundError: if neither has it, and for what the module itself imports and is not there.
+
+    Examples:
+        >>> from jaxgait.registry import experiment_module
+        >>> experiment_module("knee", "running")
+        Traceback (most recent call last):
+            ...
+        ModuleNotFoundError: No module named 'experiments.knee.running'
+    """
     try:
         return importlib.import_module(f"jaxgait.experiments.{folder}.{module}")
     except ModuleNotFoundError as error:
@@ -111,6 +146,11 @@ def load(where: str) -> Any:
 
     Raises:
         ValueError: if there is nothing, or its module cannot be imported.
+
+    Examples:
+        >>> from jaxgait.registry import load
+        >>> load("jaxgait.models.bungee.model:Bungee")().mass
+        70.0
     """
     module, _, attribute = where.partition(":")
     try:
@@ -127,6 +167,15 @@ def lazy(package: str, **public: str) -> Callable[[str], Any]:
     Args:
         package: its name.
         public: for each module the names that it gives, separated by spaces.
+
+    Raises:
+        AttributeError: by the function that is returned, for any other name.
+
+    Examples:
+        >>> from jaxgait.registry import lazy
+        >>> getattr_of_package = lazy("jaxgait", parameters="parameters with_parameters")
+        >>> getattr_of_package("with_parameters").__module__  # imported now
+        'jaxgait.parameters'
     """
     where = {name: module for module, names in public.items() for name in names.split()}
 

@@ -251,7 +251,7 @@ def root(
 
 @float64_default
 def only_if(condition: Bool[Array, ""], x: Array) -> Array:
-    """The numbers as they are, or NaN with derivatives that are NaN too: those of `jnp.where` would be zero."""
+    """The numbers, of any shape, or NaN with derivatives that are NaN too: those of `jnp.where` would be zero."""
     return x * jnp.where(condition, 1.0, jnp.nan)
 
 
@@ -267,6 +267,15 @@ def many(evaluate: Evaluate, x0: Float[np.ndarray, "members n"], rule: Rule, max
         x0: first guesses.
         rule: when a search ends.
         max_steps: evaluations of a member after which it is given up.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.roots import Rule, many
+        >>> squares = np.array([4.0, 9.0])
+        >>> def evaluate(members, x):  # x^2 - square and its Jacobian, of the members that still search
+        ...     return x**2 - squares[members, None], 2.0 * x[:, :, None]
+        >>> many(evaluate, np.ones((2, 1)), Rule(1e-9)).x[:, 0].round(6).tolist()
+        [2.0, 3.0]
     """
     it = _begun(np.array(x0, dtype=float))
     steps = np.zeros(len(it.x), dtype=int)

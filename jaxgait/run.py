@@ -34,7 +34,15 @@ class Extremes(NamedTuple):
 
 @float64_default
 class Events(eqx.Module):
-    """Events of a trajectory in their order; the leading axis `events` is filled up after the last one."""
+    """Events of a trajectory in their order; the leading axis `events` is filled up after the last one.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.run import Events
+        >>> found = Events(jnp.array([2.5, 5.1, jnp.nan]), jnp.array([0, 1, -1]), None, None, names=("taut", "lowest"))
+        >>> [(found.names[kind], float(t)) for kind, t in zip(found.kind, found.t) if kind >= 0]  # s
+        [('taut', 2.5), ('lowest', 5.1)]
+    """
 
     t: Float[Array, "*events"]
     """Times in s; NaN after the last event."""
@@ -76,7 +84,16 @@ class Trajectory(NamedTuple):
     """What had added up over the solver's own steps until each of the times, by name; NaN after an early end."""
 
     def reached(self) -> Bool[Array, " times"]:
-        """Which samples lie before the end."""
+        """Which samples lie before the end; times in s, so that a sample at the very end counts.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait.run import Trajectory
+            >>> ts = jnp.array([0.0, 0.1, 0.2, 0.3])
+            >>> fell = Trajectory(ts, ts, jnp.array(10), jnp.array(0.15), jnp.array(0.15), jnp.array(9), jnp.array(0))
+            >>> print(fell.reached())  # it ended after 0.15 s
+            [ True  True False False]
+        """
         return self.ts <= self.t_end
 
 
@@ -87,6 +104,15 @@ class Sampling:
 
     Made by `sampling`, which knows the model's defaults. It travels with the run, so that whatever is read off it
     knows how many strides there are and how densely they are sampled.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.run import Sampling
+        >>> walk = Sampling(strides=2, samples=100)
+        >>> print(walk, walk.intervals)
+        2 strides of 100 samples 200
+        >>> print(Sampling(None, samples=4, duration=2.0).times(Bungee()))  # s
+        [0.  0.5 1.  1.5 2. ]
     """
 
     strides: int | None
@@ -171,6 +197,22 @@ class Run:
         model: the mechanism.
         trajectory: its trajectory.
         sampling: when it was looked at.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.models.bungee.model import BungeeState
+        >>> from jaxgait.run import Run, Sampling, Trajectory
+        >>> ts = jnp.array([0.0, 1.0, 2.0])  # a free fall from 30 m above the taut point, under 10 m/s^2
+        >>> fall, end = BungeeState(-30.0 + 5.0 * ts**2, 10.0 * ts), BungeeState(jnp.array(-10.0), jnp.array(20.0))
+        >>> trajectory = Trajectory(ts, fall, jnp.array(0), ts[-1], end, jnp.array(9), jnp.array(0))
+        >>> run = Run(Bungee(), trajectory, Sampling(None, 2, 2.0))
+        >>> print(run.ts, run.ys.v, run["x"])  # s, m/s, m
+        [0. 1. 2.] [ 0. 10. 20.] [-30. -25. -10.]
+        >>> print(run.outputs()["height"], run["rope_force"])  # m, N
+        [80. 75. 60.] [0. 0. 0.]
+        >>> run.once(lambda run: float(run["v"].max()))  # measures that share a part work it out once
+        20.0
     """
 
     def __init__(self, model: Model, trajectory: Trajectory, sampling: Sampling) -> None:
@@ -206,6 +248,17 @@ class Run:
 
         Raises:
             ValueError: if the scheme detects no events.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.run import Events, Run, Sampling, Trajectory
+            >>> times, kinds = jnp.array([2.5, 5.1, jnp.nan]), jnp.array([0, 1, -1])
+            >>> found = Events(times, kinds, None, None, names=("taut", "lowest"))
+            >>> trajectory = Trajectory(*([jnp.zeros(1)] * 7), events=found)
+            >>> run = Run(Bungee(), trajectory, Sampling(None, 1))
+            >>> print(run.events.t, run.events.names)
+            [2.5 5.1 nan] ('taut', 'lowest')
         """
         if self.trajectory.events is None:
             raise ValueError(f"no events of {type(self.model).__name__} were recorded: give max_events")
@@ -220,6 +273,15 @@ class Run:
 
         Raises:
             ValueError: for an output that was not watched while the run was integrated.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.run import Extremes, Run, Sampling, Trajectory
+            >>> watched = {"height": Extremes(jnp.array(-10.5), jnp.array(80.0))}
+            >>> run = Run(Bungee(), Trajectory(*([jnp.zeros(1)] * 7), extremes=watched), Sampling(None, 1))
+            >>> print(run.extremes("height").least)  # m: below the ground, between two samples perhaps
+            -10.5
         """
         watched = self.trajectory.extremes
         if name not in watched:
@@ -235,6 +297,16 @@ class Run:
         Raises:
             ValueError: for a run whose events were not recorded.
             KeyError: for an unknown name, with those that there are.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.run import Events, Run, Sampling, Trajectory
+            >>> times, kinds = jnp.array([2.5, 5.1, jnp.nan]), jnp.array([0, 1, -1])
+            >>> found = Events(times, kinds, None, None, names=("taut", "lowest"))
+            >>> run = Run(Bungee(), Trajectory(*([jnp.zeros(1)] * 7), events=found), Sampling(None, 1))
+            >>> print(run.happened("lowest"), run.events.t[run.happened("lowest")])  # s
+            [False  True False] [5.1]
         """
         names = self.events.names
         if name not in names:
@@ -258,6 +330,17 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
     """All outputs of a model and its running totals along a trajectory, with the leading axis `ts`, by name.
 
     NaN after an early end.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.models.bungee.model import BungeeState
+        >>> from jaxgait.run import Trajectory, outputs
+        >>> ts, end = jnp.array([0.0, 1.0, 2.0]), BungeeState(jnp.array(2.0), jnp.array(0.0))
+        >>> hanging = BungeeState(jnp.array([-1.0, 0.0, 2.0]), jnp.zeros(3))  # m below the taut point: 20 N/m
+        >>> trajectory = Trajectory(ts, hanging, jnp.array(0), ts[-1], end, jnp.array(9), jnp.array(0))
+        >>> print(outputs(Bungee(), trajectory)["rope_force"])  # N
+        [ 0.  0. 40.]
     """
     found = {**jax.vmap(model.outputs)(trajectory.ts, trajectory.ys), **trajectory.totals}
     return {name: blank(x, trajectory.reached()) for name, x in found.items()}
@@ -267,6 +350,12 @@ def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
     """Real numbers along a leading axis, NaN where they are not to be kept; anything else stays as it is.
 
     In their own unit.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.run import blank
+        >>> print(blank(jnp.array([80.0, 75.0, 60.0]), jnp.array([True, True, False])))
+        [80. 75. nan]
     """
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return values
@@ -279,6 +368,14 @@ def state_variables(y: State) -> dict[str, Any]:
 
     Fields of a named tuple or module and entries of a dict have their names, members of a tuple or list are `state_0`,
     `state_1`, ..., and an array by itself is `state`; components of components are joined by an underscore.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.run import state_variables
+        >>> {name: float(value) for name, value in state_variables(Bungee().initial_state()).items()}
+        {'x': -30.0, 'v': 0.0}
+        >>> list(state_variables({"hip": {"x": 0.0, "y": 0.9}}))
+        ['hip_x', 'hip_y']
     """
     leaves = jax.tree.leaves_with_path(y)
     if isinstance(y, Mapping):  # in its own order; jax sorts the keys
@@ -289,7 +386,14 @@ def state_variables(y: State) -> dict[str, Any]:
 
 @float64_default
 def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
-    """A state with some components replaced, addressed as `state_variables` names them."""
+    """A state with some components replaced, addressed as `state_variables` names them.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.run import with_state_variables
+        >>> with_state_variables(Bungee().initial_state(), {"v": 3.0}).v  # he jumps off downward
+        3.0
+    """
     return jax.tree.map_with_path(lambda path, leaf: values.get(_component(path), leaf), y)
 
 

@@ -52,8 +52,8 @@ def bifurcation_diagram(
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
         name: the parameter, by dotted name.
-        values: its values.
-        z0: where every walk starts; one point, or one per value.
+        values: its values, in its own unit.
+        z0: where every walk starts, in the units of the section; one point, or one per value.
         discard: strides before that.
         keep: strides that are returned.
 
@@ -92,10 +92,18 @@ def basin(
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
-        starts: section points, in any arrangement.
+        starts: section points, in any arrangement and in the units of the section.
         gait: the points of the gait (several for a gait of period k).
         strides: strides after which a start is given up.
-        tolerance: largest distance in any coordinate at which the gait counts as reached.
+        tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.attractors import basin
+        >>> halfway = lambda model, z: jnp.where(jnp.abs(z) < 1.0, 0.5 * z, jnp.nan)  # from beyond 1 it falls
+        >>> found = basin(halfway, None, jnp.array([[0.5], [2.0]]), gait=jnp.zeros((1, 1)), tolerance=0.1)
+        >>> print(found.outcome, found.strides)  # REACHED after 3 strides (0.25, 0.125, 0.0625), FELL at the first
+        [1 0] [3 1]
     """
     grid, n = starts.shape[:-1], starts.shape[-1]
     count = int(np.prod(grid))

@@ -245,6 +245,18 @@ def locate(
         z: guess of the gait there, (n,).
         parameter: guess of the parameter there, in its own unit.
         order: the gaits repeat after this many applications of the map.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import numpy as np
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.continuation import locate
+        >>> class Growth(eqx.Module):
+        ...     r: float = parameter(2.8, unit="1", doc="growth")
+        >>> logistic = lambda model, z: model.r * z * (1.0 - z)
+        >>> found = locate(logistic, Growth(), "r", "period doubling", np.array([0.65]), 2.9)
+        >>> print(round(found.parameter, 6), found.z.round(6))  # at r = 3, z = 1 - 1/r
+        3.0 [0.666667]
     """
     problem = _Problem(return_map, (name,), order)
     scale = np.concatenate([np.full(len(z), max(np.abs(z).max(), 1e-12)), [max(abs(parameter), 1e-12)]])
@@ -298,6 +310,19 @@ def period_doubled(
         end: value of the parameter at which to stop, in its own unit.
         step: see `continuation`.
         max_points: see `continuation`.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import numpy as np
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.continuation import continuation, period_doubled
+        >>> class Growth(eqx.Module):
+        ...     r: float = parameter(2.8, unit="1", doc="growth")
+        >>> logistic = lambda model, z: model.r * z * (1.0 - z)
+        >>> single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.5, 3.2))
+        >>> double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.4)
+        >>> print(double.order, double.why_stopped)
+        2 the end of the span was reached
     """
     return continuation(
         return_map,
@@ -338,6 +363,23 @@ def bifurcation_curve(
 
     Returns:
         Array (points, 2 + n): both parameters and the gait along the curve.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.continuation import bifurcation_curve, locate
+        >>> class Henon(eqx.Module):
+        ...     a: float = parameter(0.3, unit="1", doc="nonlinearity")
+        ...     b: float = parameter(0.3, unit="1", doc="contraction")
+        >>> def henon(model, z):
+        ...     return jnp.stack([1.0 - model.a * z[0] ** 2 + z[1], model.b * z[0]])
+        >>> doubling = locate(henon, Henon(), "a", "period doubling", np.array([0.9, 0.3]), 0.36)
+        >>> curve = bifurcation_curve(henon, Henon(), doubling, ("a", "b"), (0.3, 0.5))
+        >>> a, b = curve[-1, :2]
+        >>> bool(abs(a - 0.75 * (1.0 - b) ** 2) < 1e-9)  # known in closed form: a = 3/4 (1 - b)^2
+        True
     """
     problem = _Problem(return_map, names, order)
     n = len(point.z)

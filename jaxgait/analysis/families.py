@@ -50,7 +50,19 @@ SECANTS = 10
 
 
 class Family(eqx.Module):
-    """Members whose gaits are sought, over one parameter."""
+    """Members whose gaits are sought, over one parameter.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Family, gaits
+        >>> halfway = lambda model, z: 0.5 * (z + model)  # from z to the middle between z and the model's own number
+        >>> vary = lambda scale, member, value: scale * member * value
+        >>> family = Family(halfway, jnp.asarray(1.0), vary, np.array([1.0, 2.0]))
+        >>> found = gaits(family, np.array([0, 1]), np.full(2, 3.0), np.zeros((2, 1, 1)))
+        >>> print(found.z.ravel(), found.multipliers.real.ravel())
+        [3. 6.] [0.5 0.5]
+    """
 
     return_map: Any = eqx.field(static=True)
     """A `jaxgait.solve.periodic.ReturnMap`."""
@@ -70,7 +82,15 @@ class Family(eqx.Module):
 
 @float64_default
 class Gaits(NamedTuple):
-    """Solved gaits, one per entry of the leading axes; NaN where none was found."""
+    """Solved gaits, one per entry of the leading axes; NaN where none was found.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Gaits
+        >>> z, jacobian = np.zeros((1, 1, 2)), np.array([[[0.5, 1.0], [0.0, -0.8]]])
+        >>> print(Gaits(np.array([0.1]), z, jacobian, z, np.zeros(1)).multipliers.real)
+        [[-0.8  0.5]]
+    """
 
     parameter: Float[np.ndarray, ...]
     z: Float[np.ndarray, "... order n"]
@@ -128,6 +148,16 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     Returns:
         The next points (b, order, n), and their derivatives with respect to the points (b, order, n, n) and to the
         parameter (b, order, n).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Family, strides
+        >>> vary = lambda model, member, value: value * member
+        >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.array([1.0, 2.0]), lanes=2)
+        >>> value, slope, rate = strides(family, np.array([0, 1]), np.array([2.0, 1.5]), np.full((2, 1, 1), 0.5))
+        >>> print(value.ravel(), slope.ravel(), rate.ravel())  # r / 4; none at the top of the parabola; member / 4
+        [0.5  0.75] [0. 0.] [0.25 0.5 ]
     """
     count, order, n = z.shape
     who, p = np.repeat(who, order), np.repeat(p, order)
@@ -178,6 +208,18 @@ def fixed_points(
     Raises:
         ValueError: for parameters of different lengths, and impossible guesses, counts or tolerances.
         jaxgait.parameters.ParameterError: for unknown parameters.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import numpy as np
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.families import fixed_points
+        >>> class Growth(eqx.Module):
+        ...     r: float = parameter(2.8, unit="1", doc="growth")
+        >>> logistic = lambda model, z: model.r * z * (1.0 - z)
+        >>> found = fixed_points(logistic, Growth(), {"r": np.array([2.5, 4.0])}, np.array([0.6]), lanes=2)
+        >>> print(found.z[:, 0].round(6), found.jacobian.ravel().round(6))  # 1 - 1/r, 2 - r
+        [0.6  0.75] [-0.5 -2. ]
     """
     values = {name: np.asarray(column, dtype=float) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
@@ -219,6 +261,15 @@ def gaits(
         who: which member each gait belongs to, (b,).
         parameter: its value for each gait, in its own unit.
         z: first guesses; `order` points each.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Family, gaits
+        >>> vary = lambda model, member, value: value * member
+        >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.array([1.0, 2.0]), lanes=2)
+        >>> found = gaits(family, np.array([0, 1]), np.array([2.5, 2.0]), np.full((2, 1, 1), 0.6))
+        >>> print(found.z.ravel().round(6), found.multipliers.real.ravel().round(6))  # 1 - 1/r, 2 - r
+        [0.6  0.75] [-0.5 -2. ]
     """
     who, order = np.asarray(who), np.shape(z)[1]
     p = np.broadcast_to(parameter, who.shape).astype(float)
@@ -292,6 +343,15 @@ def follow(
 
     Returns:
         The gaits, with leading axes (points, b).
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Family, follow
+        >>> vary = lambda model, member, value: value * member
+        >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.ones(1), lanes=1)
+        >>> branch = follow(family, np.array([0]), np.array([2.5, 3.2]), np.full((1, 1, 1), 0.6))
+        >>> print(branch.z.ravel().round(6), branch.multipliers.real.ravel().round(6))  # unstable beyond r = 3
+        [0.6    0.6875] [-0.5 -1.2]
     """
     who = np.asarray(who)
     rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(who)))
@@ -333,6 +393,16 @@ def crossings(
         branches: result of `follow`.
         width: distance in the parameter, in its own unit, at which a bifurcation is located well enough.
         progress: show a progress bar.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Family, crossings, follow
+        >>> vary = lambda model, member, value: value * member
+        >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.ones(1), lanes=1)
+        >>> who = np.array([0])
+        >>> branch = follow(family, who, np.array([2.5, 3.2]), np.full((1, 1, 1), 0.6))
+        >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, who, branch, width=1e-6)]
+        [('period doubling', 3.0)]
     """
     tests = test_values(branches.multipliers)
     at = lambda *place: Gaits(*(field[place] for field in branches))

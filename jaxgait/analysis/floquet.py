@@ -1,9 +1,9 @@
 """Stability of periodic gaits: Floquet multipliers, what is lost at a bifurcation, Lyapunov exponents.
 
 A perturbation of a periodic gait is multiplied by the Jacobian of the return map once per stride. The gait is stable
-while all its eigenvalues (multipliers) lie inside the unit circle. One leaves it through +1 (fold: the gait
-disappears), through
--1 (period doubling: every other step becomes different) or as a complex pair (Neimark-Sacker: a slow modulation).
+while all eigenvalues of that Jacobian (multipliers) lie inside the unit circle. One leaves it through +1 (fold: the
+gait disappears), through -1 (period doubling: every other step becomes different) or as one of a complex pair
+(Neimark-Sacker: a slow modulation).
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapters 4, 5 and 10.
 """
@@ -30,7 +30,15 @@ BIFURCATIONS: tuple[Bifurcation, ...] = ("fold", "period doubling", "Neimark-Sac
 
 @float64_default
 class Floquet(NamedTuple):
-    """Multipliers of a periodic gait, the largest first, with their eigenvectors as columns."""
+    """Multipliers of a periodic gait, the largest first, with their eigenvectors as columns.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.floquet import Floquet
+        >>> multipliers = np.array([[0.5, 0.1], [-1.2, 0.1]]).astype(complex)  # of two gaits
+        >>> print(Floquet(multipliers, np.zeros((2, 2, 2), complex)).stable)
+        [ True False]
+    """
 
     multipliers: Complex[np.ndarray, "... n"]
     vectors: Complex[np.ndarray, "... n n"]
@@ -91,17 +99,22 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
 
     They are ``det(J - 1)``, ``det(J + 1)`` and ``det(C - 1)`` with C the second compound of J, whose eigenvalues are
     the products of two multipliers. The last one also vanishes at a neutral saddle (two real multipliers, product 1).
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.analysis.floquet import test_functions
+        >>> doubling = jnp.diag(jnp.array([-1.0, 0.5]))  # every other step is different
+        >>> print(jax.jit(test_functions)(doubling))  # (-2)(-1/2), 0 (3/2), -1/2 - 1
+        [ 1.   0.  -1.5]
     """
     n = jacobian.shape[0]
     eye = jnp.eye(n, dtype=jacobian.dtype)
     pairs = list(itertools.combinations(range(n), 2))
-    compound = jnp.stack(
-        [
-            jnp.stack([jacobian[i, k] * jacobian[j, m] - jacobian[i, m] * jacobian[j, k] for k, m in pairs])
-            for i, j in pairs
-        ]
-    )
-    pair_eye = jnp.eye(len(pairs), dtype=jacobian.dtype)
+    minor = lambda i, j, k, m: jacobian[i, k] * jacobian[j, m] - jacobian[i, m] * jacobian[j, k]
+    rows = [jnp.stack([minor(i, j, k, m) for k, m in pairs]) for i, j in pairs]
+    compound = jnp.stack(rows or [jnp.zeros(1, jacobian.dtype)])  # a single coordinate has no pairs
+    pair_eye = jnp.eye(len(compound), dtype=jacobian.dtype)
     det = jnp.linalg.det
     return jnp.stack([det(jacobian - eye), det(jacobian + eye), det(compound - pair_eye)])
 
@@ -131,10 +144,12 @@ test_functions.__test__ = test_values.__test__ = False  # not tests, whatever py
 def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:
     """Largest Lyapunov exponent per application of the return map: positive in chaos, negative on a stable gait.
 
+    One number without dimension.
+
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
-        z0: where to start.
+        z0: where to start, shape (n,), in the units of the section.
         strides: over how many applications the growth is averaged.
         discard: applications before that, so that the attractor is reached.
 

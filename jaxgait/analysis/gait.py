@@ -205,7 +205,7 @@ def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
     """Where something holds for good as a parameter rises, and the islands below: friction at which a walker walks.
 
     Args:
-        holds: whether it holds, by the parameter's value (in the parameter's unit).
+        holds: whether it holds, by the value of the parameter, in its own unit.
 
     Returns:
         The smallest value of the range that is connected with the largest one (NaN if it does not hold there), and

@@ -73,6 +73,14 @@ def sensitivity(
         TypeError: for anything but a model, and for a function instead of a measure.
         ValueError: for impossible counts, and for a measure that is not one number.
         jaxgait.outcome.NoResult: if too few rows succeeded.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.analysis.sensitivity import sensitivity
+        >>> box = {"mass": (60.0, 80.0), "quadratic_drag": (0.99, 1.01)}
+        >>> found = sensitivity(Bungee(), box, "clearance", rows=16, duration=20.0, local=False)
+        >>> found.total.idxmax("parameter").item()
+        'mass'
     """
     measures = _measures(as_model(model), observe)
     checks.count("rows", rows, least=LEAST)
@@ -107,6 +115,15 @@ def indices(
 
     Returns:
         Zero for a measure that does not vary.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.sensitivity import indices
+        >>> first, second = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+        >>> # a measure that is its first parameter: with that taken from the second sample, it is the second sample
+        >>> first_order, total = indices(first, second, np.stack([second, first]))
+        >>> print(first_order, total)
+        [1. 0.] [1. 0.]
     """
     centre = 0.5 * (first.mean() + second.mean())
     a, b, ab = first - centre, second - centre, mixed - centre

@@ -24,6 +24,17 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
         branch: followed gaits, shape (values, members).
         found: where stability changes, of any members.
         member: index of the member.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.families import Crossing, Gaits
+        >>> from jaxgait.analysis.stability import unstable_ranges
+        >>> slopes, multipliers = np.array([[1.0], [2.0], [3.0]]), np.array([[0.5], [-0.9], [-1.4]])
+        >>> one = multipliers[..., None]
+        >>> branch = Gaits(slopes, one[..., None], one[..., None], one[..., None], 0.0 * slopes)
+        >>> doubling = Crossing("period doubling", 0, 2.2, 0.0, np.zeros((1, 1)), np.array([-1.0]), 0.0)
+        >>> unstable_ranges(branch, [doubling], member=0)  # from there on, as far as it was followed
+        [(2.2, inf)]
     """
     values, largest = branch.parameter[:, member], np.abs(branch.multipliers[:, member, 0])
     known = np.isfinite(largest)

@@ -84,6 +84,13 @@ def enumerated(
     """The contact problem by trying all 4^n combinations of modes; arguments as for `contact_impulses`.
 
     Impulses in N s, velocities in m/s.
+
+    Examples:
+        >>> from jaxgait.mechanics.complementarity import MODES, enumerated
+        >>> G, b = [[1.0, 0.0], [0.0, 1.0]], [-2.0, 5.0]  # 1 kg falls at 2 m/s and slides at 5 m/s: too fast to stick
+        >>> found = enumerated(G, b, [0.6], [True])
+        >>> print([round(float(P), 6) for P in found.impulses], MODES[int(found.mode)])
+        [2.0, -1.2] slip forward
     """
     best: ContactSolution | None = None
     for number, modes in enumerate(itertools.product(range(4), repeat=len(friction))):
@@ -171,6 +178,13 @@ def projected(
         closed: see `contact_impulses`.
         tolerance: change in m/s per sweep at which the iteration ends.
         max_sweeps: sweeps after which it ends in any case; `violation` tells the last change in m/s.
+
+    Examples:
+        >>> from jaxgait.mechanics.complementarity import projected
+        >>> G, b = [[1.0, 0.0], [0.0, 1.0]], [-2.0, 5.0]  # 1 kg falls at 2 m/s and slides at 5 m/s
+        >>> found = projected(G, b, [0.6], [True])
+        >>> print([round(float(P), 6) for P in found.impulses], float(found.violation))
+        [2.0, -1.2] 0.0
     """
     matrix = jnp.stack([jnp.stack([jnp.asarray(g) for g in row]) for row in G])
     offset, mu, on = (jnp.stack([jnp.asarray(z) for z in v]) for v in (b, friction, closed))

@@ -43,8 +43,8 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
 
     Examples:
         >>> from jaxgait.mechanics.contact import step
-        >>> print(float(step(0.0)), round(float(step(5.0)), 3))
-        0.5 1.0
+        >>> print(step(-5.0).round(3), step(0.0), step(5.0).round(3))  # in the air, at touch-down, on the ground
+        0.0 0.5 1.0
     """
     if smoothing == "tanh":
         return (1.0 + jnp.tanh(s)) / 2.0
@@ -66,7 +66,7 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
 
     Examples:
         >>> from jaxgait.mechanics.contact import penetration
-        >>> round(float(penetration(1e-3, 1e5)), 6)
+        >>> round(float(penetration(1e-3, 1e5)), 6)  # 1 mm is far more than the smoothing depth of 0.01 mm
         0.001
     """
     if smoothing == "softplus":
@@ -76,7 +76,17 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
 
 @float64_default
 class NormalLaw(eqx.Module):
-    """What a normal contact law is: a force at a depth and its rate. A law of your own is a subclass."""
+    """What a normal contact law is: a force at a depth and its rate. A law of your own is a subclass.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
+        >>> law: NormalLaw = KelvinVoigt(stiffness=1e5)
+        >>> depth = law.static_depth(700.0)  # under the weight of a man
+        >>> print(f"{1e3 * depth:.0f} mm deep: {law.force(depth, 0.0):.0f} N, {law.energy(depth):.2f} J")
+        7 mm deep: 700 N, 2.45 J
+        >>> print(law.engaged(-depth), law.engaged(depth))
+        0.0 1.0
+    """
 
     @abc.abstractmethod
     def force(self, depth: Real, rate: Real) -> RealArray:
@@ -101,8 +111,9 @@ class NoContact(NormalLaw):
 
     Examples:
         >>> from jaxgait.mechanics.contact import NoContact
-        >>> float(NoContact().force(0.01, 0.0))
-        0.0
+        >>> law = NoContact()
+        >>> print(law.force(0.01, 0.0), law.energy(0.01), law.engaged(0.01), law.static_depth(700.0))
+        0.0 0.0 0.0 inf
     """
 
     def force(self, depth: Real, rate: Real) -> RealArray:
@@ -128,8 +139,11 @@ class UnilateralSpring(NormalLaw):
 
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
-        >>> [float(UnilateralSpring(20.0).force(depth, 0.0)) for depth in (-1.0, 2.0)]
-        [0.0, 40.0]
+        >>> rope = UnilateralSpring(20.0)
+        >>> print(rope.force(-1.0, 0.0), rope.force(2.0, 0.0))  # N: slack, then stretched by 2 m
+        0.0 40.0
+        >>> print(rope.energy(2.0), rope.static_depth(40.0), rope.engaged(-1.0))
+        40.0 2.0 0.0
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive", **_ANY)
@@ -161,8 +175,9 @@ class LinearSpring(eqx.Module):
 
     Examples:
         >>> from jaxgait.mechanics.contact import LinearSpring
-        >>> float(LinearSpring(20e3).force(-1e-3, 0.0))  # N: it pulls, too
-        -20.0
+        >>> leg = LinearSpring(20e3)
+        >>> print(leg.force(-1e-3, 0.0), leg.energy(-1e-3))  # N: it pulls, too; J
+        -20.0 0.01
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive")
@@ -185,8 +200,11 @@ class KelvinVoigt(NormalLaw):
 
     Examples:
         >>> from jaxgait.mechanics.contact import KelvinVoigt
-        >>> round(float(KelvinVoigt(stiffness=1e5, damping=20.0).force(1e-3, 0.1)), 3)  # N, 1 mm deep and sinking
-        102.0
+        >>> law = KelvinVoigt(stiffness=1e5, damping=20.0)
+        >>> print(f"{law.force(1e-3, 0.1):.0f} N, {law.energy(1e-3):.2f} J")  # 1 mm deep, sinking at 0.1 m/s
+        102 N, 0.05 J
+        >>> print(f"{1e3 * law.static_depth(700.0):.0f} mm under 700 N, {law.engaged(0.0):.1f} at touch-down")
+        7 mm under 700 N, 0.5 at touch-down
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
@@ -220,8 +238,12 @@ class Hertz(NormalLaw):
 
     Examples:
         >>> from jaxgait.mechanics.contact import Hertz
-        >>> round(float(Hertz(stiffness=1e6).static_depth(1000.0)), 6)  # m under 1 kN
-        0.01
+        >>> law = Hertz(stiffness=1e6, damping=20.0)
+        >>> depth = law.static_depth(1000.0)
+        >>> print(f"{1e3 * depth:.0f} mm under 1 kN, {law.energy(depth):.0f} J")  # 2/5 of force times depth
+        10 mm under 1 kN, 4 J
+        >>> print(f"{law.force(depth, 1.0):.0f} N while it sinks at 1 m/s, {law.engaged(0.0):.1f}")
+        1020 N while it sinks at 1 m/s, 0.5
     """
 
     stiffness: Scalar = parameter(1e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
@@ -259,8 +281,11 @@ class HuntCrossley(NormalLaw):
     Examples:
         >>> from jaxgait.mechanics.contact import HuntCrossley, hunt_crossley_dissipation
         >>> law = HuntCrossley(stiffness=5e4, dissipation=hunt_crossley_dissipation(0.5, 1.0))
-        >>> round(float(law.force(2e-3, 0.0)), 3)
-        100.0
+        >>> depth = law.static_depth(100.0)
+        >>> print(f"{1e3 * depth:.0f} mm, {law.force(depth, 0.0):.0f} N, {law.energy(depth):.1f} J")
+        2 mm, 100 N, 0.1 J
+        >>> print(law.engaged(-depth).round(3), law.engaged(depth).round(3))
+        0.0 1.0
     """
 
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
@@ -305,8 +330,12 @@ class HystereticHertz(NormalLaw):
 
     Examples:
         >>> from jaxgait.mechanics.contact import HystereticHertz
-        >>> round(float(HystereticHertz().static_depth(100.0)), 6)  # m under 100 N
-        0.001484
+        >>> stud = HystereticHertz(stiffness=1e6, restitution=0.5, approach_speed=0.2)
+        >>> depth = stud.static_depth(1000.0)
+        >>> print(f"{1e3 * depth:.0f} mm, {stud.energy(depth):.0f} J, {stud.engaged(0.5e-4):.1f} at 0.05 mm")
+        10 mm, 4 J, 0.5 at 0.05 mm
+        >>> print([round(float(stud.force(depth, rate))) for rate in (0.1, -0.1)])  # N: loading, unloading
+        [1281, 719]
     """
 
     stiffness: Scalar = parameter(1.75e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
@@ -343,6 +372,16 @@ class ImpactHertz(eqx.Module):
 
     Its state follows the approach speed in the air and is held on the ground. It is not a `NormalLaw`: only models that
     keep this state (the jumper's sole) can have it. Source: Chen, Yan, Jin 2003.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
+        >>> stud = ImpactHertz(HystereticHertz(stiffness=1e6))
+        >>> speed = stud.at_rest()  # 0.2 m/s, the least that counts
+        >>> [float(stud.memory_rate(depth, 2.0, speed)) for depth in (-0.01, 0.01)]  # m/s^2: in the air, on the ground
+        [900.0, 0.0]
+        >>> depth = stud.static_depth(1000.0)
+        >>> print(f"{1e3 * depth:.0f} mm: {stud.force(depth, 0.0, 2.0):.0f} N, {stud.engaged(depth):.0f}")
+        10 mm: 1000 N, 1
     """
 
     steady: HystereticHertz = HystereticHertz()

@@ -121,13 +121,27 @@ def sincos(x: Real) -> tuple[RealArray, RealArray]:
 
 @float64_default
 def sin(x: Real) -> RealArray:
-    """Sine of an angle in rad."""
+    """Sine of an angle in rad.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.elementary import sin
+        >>> round(float(sin(math.pi / 6)), 6)
+        0.5
+    """
     return sincos(x)[0]
 
 
 @float64_default
 def cos(x: Real) -> RealArray:
-    """Cosine of an angle in rad."""
+    """Cosine of an angle in rad.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.elementary import cos
+        >>> round(float(cos(math.pi / 3)), 6)
+        0.5
+    """
     return sincos(x)[1]
 
 
@@ -159,7 +173,14 @@ def _arctan_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
 
 @float64_default
 def arctan(x: Real) -> RealArray:
-    """Arctangent in rad, between -pi/2 and pi/2."""
+    """Arctangent in rad, between -pi/2 and pi/2.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.elementary import arctan
+        >>> round(math.degrees(arctan(1.0)), 6)
+        45.0
+    """
     return _arctan_rule(jnp.asarray(x))
 
 
@@ -211,7 +232,14 @@ def _arccos_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
 
 @float64_default
 def arccos(x: Real) -> RealArray:
-    """Angle in rad, between 0 and pi, of a cosine; NaN outside [-1, 1]."""
+    """Angle in rad, between 0 and pi, of a cosine; NaN outside [-1, 1].
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.elementary import arccos
+        >>> round(math.degrees(arccos(0.5)), 6)
+        60.0
+    """
     return _arccos_rule(jnp.asarray(x))
 
 

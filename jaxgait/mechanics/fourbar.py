@@ -32,7 +32,15 @@ WRAP = 1.5
 
 
 class FourBar(eqx.Module):
-    """Lengths in m and angles in rad of the linkage."""
+    """Lengths in m and angles in rad of the linkage.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.fourbar import FourBar, close, link_angle
+        >>> bars = FourBar(0.05, 0.1, 0.05, 0.1, gamma1=math.pi / 2, gamma2=math.pi / 2)  # m: AB, BC, CD, AD
+        >>> round(float(link_angle(close(bars, 0.3))), 6)  # rad: in a parallelogram AD turns as BC does
+        0.3
+    """
 
     l_AB: Scalar
     l_BC: Scalar
@@ -69,6 +77,14 @@ def close(bars: FourBar, psi: Scalar) -> Closure:
     Args:
         bars: its dimensions.
         psi: angle in rad of BC relative to the thigh.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.fourbar import FourBar, close
+        >>> bars = FourBar(0.05, 0.1, 0.05, 0.1, gamma1=math.pi / 2, gamma2=math.pi / 2)  # a parallelogram, hanging
+        >>> knee = close(bars, 0.0)
+        >>> print(f"D at x = {knee.D.x:.2f} m, y = {knee.D.y:.2f} m; dthetaA/dpsi = {knee.rate_A:.0f}")
+        D at x = 0.00 m, y = -0.10 m; dthetaA/dpsi = 1
     """
     BC = down(psi)
     B = -bars.l_AB * bolted(bars.gamma1)
@@ -90,6 +106,14 @@ def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar
     """Accelerations of thetaA and alpha11 relative to the thigh in rad/s^2 at constant psi rate (in rad/s).
 
     From the second derivative of the closure: the centripetal terms of the three bars must balance.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.fourbar import FourBar, bias, close
+        >>> bars = FourBar(0.05, 0.1, 0.05, 0.1, gamma1=math.pi / 2, gamma2=math.pi / 2)
+        >>> links = bias(bars, close(bars, 0.3), 2.0)  # in a parallelogram the other link turns exactly as BC does
+        >>> [abs(round(float(a), 6)) for a in links]
+        [0.0, 0.0]
     """
     a, s = knee.rate_A * psi_rate, knee.rate_S * psi_rate
     centripetal = bars.l_AD * a**2 * knee.AD - bars.l_CD * s**2 * knee.CD - bars.l_BC * psi_rate**2 * knee.BC
@@ -99,14 +123,30 @@ def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar
 
 @float64_default
 def shank_angle(bars: FourBar, knee: Closure) -> Scalar:
-    """Angle in rad of the shank relative to the thigh (minus the knee flexion), in (WRAP - 2 pi, WRAP]."""
+    """Angle in rad of the shank relative to the thigh (minus the knee flexion), in (WRAP - 2 pi, WRAP].
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.fourbar import FourBar, close, shank_angle
+        >>> bars = FourBar(0.05, 0.1, 0.05, 0.1, gamma1=math.pi / 2, gamma2=math.pi / 2)
+        >>> abs(round(float(shank_angle(bars, close(bars, 0.3))), 6))  # a parallelogram does not turn the shank
+        0.0
+    """
     shank = added(knee.CD, bolted(-bars.gamma2))
     return _wrapped(elementary.arctan2(shank.x, -shank.y))
 
 
 @float64_default
 def link_angle(knee: Closure) -> Scalar:
-    """Angle in rad of AD relative to the thigh."""
+    """Angle in rad of AD relative to the thigh.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.fourbar import FourBar, close, link_angle
+        >>> bars = FourBar(0.05, 0.1, 0.05, 0.1, gamma1=math.pi / 2, gamma2=math.pi / 2)
+        >>> round(float(link_angle(close(bars, 0.3))), 6)  # rad: AD stays parallel to BC
+        0.3
+    """
     return _wrapped(elementary.arctan2(knee.AD.x, -knee.AD.y))
 
 
@@ -116,7 +156,17 @@ def _wrapped(angle: Scalar) -> Scalar:
 
 @float64_default
 def instantaneous_centre(knee: Closure) -> Vec:
-    """Point about which the shank turns against the thigh, relative to A in the thigh frame: where AD and BC meet."""
+    """Point about which the shank turns against the thigh, relative to A in the thigh frame: where AD and BC meet.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.fourbar import FourBar, close, instantaneous_centre
+        >>> link = math.hypot(0.05, 0.1)  # both links lean inwards by 5 cm over 10 cm: they meet 20 cm below A and B
+        >>> bars = FourBar(0.2, link, 0.1, link, gamma1=math.pi / 2, gamma2=math.pi / 2)
+        >>> centre = instantaneous_centre(close(bars, math.atan(0.5)))
+        >>> print(f"{centre.x:.2f} m, {centre.y:.2f} m")
+        -0.10 m, -0.20 m
+    """
     link = knee.C - knee.B
     return knee.D * (-cross(knee.B, link) / cross(link, knee.D))
 

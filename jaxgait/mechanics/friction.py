@@ -83,6 +83,13 @@ class FrictionLaw(eqx.Module):
     """What a friction law for any contact is: a force against the velocity, and a memory if it needs one.
 
     A law of your own is a subclass. It must give no force without a normal force, and stay finite there.
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import Bristle, FrictionLaw
+        >>> law: FrictionLaw = Bristle(damping=1.0)
+        >>> force, rate = law.force(0.1, 100.0, law.at_rest())  # sliding at 0.1 m/s under 100 N, bristles not yet bent
+        >>> print(force, rate)  # N against the velocity; m/s: the bristles bend with it
+        -10.0 0.1
     """
 
     stiff: ClassVar[bool] = True
@@ -152,9 +159,9 @@ class Stribeck(FrictionLaw):
 
     Examples:
         >>> from jaxgait.mechanics.friction import Stribeck
-        >>> force, memory = Stribeck(static=0.9, kinetic=0.6).force(0.5, 100.0)
-        >>> print(round(float(force), 1), memory)
-        -60.0 None
+        >>> pad = Stribeck(static=0.9, kinetic=0.6)
+        >>> print([round(float(pad.force(v, 100.0)[0])) for v in (0.001, 0.5)])  # N: breaking away, sliding
+        [-90, -60]
     """
 
     static: Scalar = parameter(0.8, unit="1", doc="friction coefficient at breakaway", bounds="nonnegative")
@@ -198,9 +205,9 @@ class Bristle(FrictionLaw):
     Examples:
         >>> from jaxgait.mechanics.friction import Bristle
         >>> law = Bristle()
-        >>> force, rate = law.force(0.0, 100.0, 1e-4)  # at rest, the bristles bent by 0.1 mm
-        >>> print(round(float(force), 1), float(rate))
-        -15.0 0.0
+        >>> force, rate = law.force(0.0, 100.0, 1e-4)  # at rest, the bristles bent by 0.1 mm: held without creep
+        >>> print(round(float(force), 1), float(rate), law.at_rest(2))
+        -15.0 0.0 [0. 0.]
     """
 
     stiff: ClassVar[bool] = False
@@ -256,6 +263,13 @@ class Dahl(eqx.Module):
     lift off, use `Bristle`.
 
     Source: Dahl, A solid friction model, Aerospace Corporation TOR-0158(3107-18)-1 (1968).
+
+    Examples:
+        >>> from jaxgait.mechanics.friction import Dahl
+        >>> pad = Dahl(coefficient=1.0, stiffness=1e4)
+        >>> force, rate = pad.force(0.0, 100.0, 5e-3)  # at rest, the bristles bent by 5 mm: 50 N are held without creep
+        >>> print(float(force), float(rate), pad.at_rest(2))
+        -50.0 0.0 [0. 0.]
     """
 
     stiff: ClassVar[bool] = False
@@ -294,6 +308,17 @@ class Incremental(eqx.Module):
 
     Not an ordinary differential equation (the reset depends on the step taken). While sliding it chatters between the
     kinetic and the static limit. Source: Chen, Yan, Jin 2003.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.friction import Incremental
+        >>> stud, normal, still = Incremental(stiffness=1e4, kinetic=0.7), jnp.array(100.0), jnp.zeros(2)
+        >>> force, deflection = stud.step(jnp.array([0.1, 0.0]), normal, still, dt=0.01)
+        >>> print(f"{force[0]:.0f} N at {1e3 * deflection[0]:.0f} mm")  # it sticks: stiffness times the distance slid
+        -10 N at 1 mm
+        >>> force, _ = stud.step(jnp.array([5.0, 0.0]), normal, still, dt=0.01)
+        >>> print(f"{force[0]:.0f} N")  # it slips: 0.7 of the load
+        -70 N
     """
 
     static: Scalar = parameter(0.9, unit="1", doc="friction coefficient at breakaway", bounds="positive")
@@ -333,6 +358,12 @@ def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
     """Length of vectors along the last axis, with a derivative of zero (not NaN) at the zero vector.
 
     In the unit of the vectors.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.friction import length
+        >>> print(length(jnp.array([[3.0, 4.0], [0.0, 2.0]])))
+        [5. 2.]
     """
     square = jnp.sum(vectors * vectors, axis=-1)
     moving = square > 0.0

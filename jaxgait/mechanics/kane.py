@@ -47,7 +47,17 @@ class Point(NamedTuple):
 
 @float64_default
 def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
-    """The point at a distance `length` in m from `start` in a body that turns by `rotation`."""
+    """The point at a distance `length` in m from `start` in a body that turns by `rotation`.
+
+    Examples:
+        >>> from jaxgait.mechanics.kane import Point, Rotation, along
+        >>> from jaxgait.mechanics.planar import Vec, down
+        >>> origin = Vec(0.0, 0.0)
+        >>> pivot = Point(origin, origin, origin, (None,))
+        >>> bob = along(pivot, 0.5, Rotation(down(0.0), 2.0, 0.0, (1.0,)))  # a pendulum that hangs, at 2 rad/s
+        >>> print(float(bob.velocity.x), float(bob.acceleration.y))  # m/s: length times rate; m/s^2: towards the pivot
+        1.0 2.0
+    """
     d, n = length * rotation.direction, length * turned(rotation.direction)
     partials = [
         v if w is None else (n * w if v is None else v + n * w)
@@ -63,7 +73,17 @@ def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
 
 @float64_default
 def body(mass: Scalar, inertia: Scalar, centre: Point, rotation: Rotation) -> Body:
-    """A rigid body from the motion of its centre of mass and its rotation; mass in kg, central inertia in kg m^2."""
+    """A rigid body from the motion of its centre of mass and its rotation; mass in kg, central inertia in kg m^2.
+
+    Examples:
+        >>> from jaxgait.mechanics.kane import Point, Rotation, along, body
+        >>> from jaxgait.mechanics.planar import Vec, down
+        >>> origin = Vec(0.0, 0.0)
+        >>> pivot, swing = Point(origin, origin, origin, (None,)), Rotation(down(0.0), 0.0, 0.0, (1.0,))
+        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m long, held at its upper end
+        >>> print(float(rod.partial_velocities[0].x), rod.partial_rates)  # m/s of the centre of mass per rad/s
+        0.5 (1.0,)
+    """
     rates = rotation.partial_rates
     return Body(mass, inertia, centre.partial_velocities, rates, centre.acceleration, rotation.acceleration)
 
@@ -94,7 +114,17 @@ class Force(NamedTuple):
 
 @float64_default
 def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
-    """The symmetric mass matrix of the generalised speeds, as rows of scalars."""
+    """The symmetric mass matrix of the generalised speeds, as rows of scalars.
+
+    Examples:
+        >>> from jaxgait.mechanics.kane import Point, Rotation, along, body, mass_matrix
+        >>> from jaxgait.mechanics.planar import Vec, down
+        >>> origin = Vec(0.0, 0.0)
+        >>> pivot, swing = Point(origin, origin, origin, (None,)), Rotation(down(0.0), 0.0, 0.0, (1.0,))
+        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m: m l^2 / 12 about its centre
+        >>> float(mass_matrix([rod])[0][0])  # m l^2 / 3 about its end
+        1.0
+    """
     n = len(bodies[0].partial_velocities)
     M: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     for body in bodies:
@@ -119,6 +149,17 @@ def generalised_forces(
         gravity: in m/s^2, pointing down (-y).
         forces: forces at points.
         applied: generalised forces Q_i of springs, dampers and torques.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.kane import Point, Rotation, along, body, generalised_forces
+        >>> from jaxgait.mechanics.planar import Vec, down
+        >>> origin = Vec(0.0, 0.0)
+        >>> pivot = Point(origin, origin, origin, (None,))
+        >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, at rest
+        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)
+        >>> [round(float(Q), 6) for Q in generalised_forces([rod], 10.0, [], [20.0])]  # N m: a motor less m g l / 2
+        [5.0]
     """
     rhs = list(applied)
     for i in range(len(rhs)):
@@ -142,6 +183,17 @@ def accelerations(
     """Solves for the generalised accelerations du/dt; see `generalised_forces` for the arguments.
 
     In m/s^2 or rad/s^2.
+
+    Examples:
+        >>> import math
+        >>> from jaxgait.mechanics.kane import Point, Rotation, accelerations, along, body
+        >>> from jaxgait.mechanics.planar import Vec, down
+        >>> origin = Vec(0.0, 0.0)
+        >>> pivot = Point(origin, origin, origin, (None,))
+        >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, let go
+        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)
+        >>> [round(float(a), 6) for a in accelerations([rod], 10.0, [], [0.0])]  # rad/s^2: 3 g / 2 l, whatever the mass
+        [-15.0]
     """
     return linalg.solve_symmetric(mass_matrix(bodies), generalised_forces(bodies, gravity, forces, applied))
 

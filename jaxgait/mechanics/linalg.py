@@ -60,6 +60,12 @@ def lu(A: Matrix, *, pivoting: bool = True) -> LU:
 
     Raises:
         ValueError: for a matrix that is not square.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import lu
+        >>> found = lu([[2.0, 1.0], [1.0, 3.0]])
+        >>> print([float(x) for x in found.factors[1]])  # half of the first row goes off the second: 3 - 1/2 stays
+        [0.5, 2.5]
     """
     a = _square(A)
     n = len(a)
@@ -86,6 +92,12 @@ def lu_solve(lu: LU, b: Vector) -> list[Array]:
     Args:
         lu: result of `lu`.
         b: n scalars.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import lu, lu_solve
+        >>> factors = lu([[0.0, 2.0], [4.0, 0.0]])  # factorised once, solved for several right-hand sides
+        >>> [[float(x) for x in lu_solve(factors, b)] for b in ([2.0, 4.0], [6.0, 8.0])]
+        [[1.0, 1.0], [2.0, 3.0]]
     """
     x = list(b)
     n = len(x)
@@ -103,7 +115,10 @@ def lu_solve(lu: LU, b: Vector) -> list[Array]:
 
 @float64_default
 def solve(A: Matrix, b: Vector, *, pivoting: bool = True) -> list[Array]:
-    """Solves `A x = b` by elimination; see `lu`.
+    """Solves `A x = b` by elimination, for n rows of n scalars; see `lu`.
+
+    Raises:
+        ValueError: for a matrix that is not square.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import solve
@@ -128,6 +143,12 @@ def ldl(A: Matrix) -> LDL:
 
     Raises:
         ValueError: for a matrix that is not square.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import ldl
+        >>> L, D = ldl([[4.0, 2.0], [2.0, 3.0]])
+        >>> print(float(L[1][0]), [1.0 / float(reciprocal) for reciprocal in D])
+        0.5 [4.0, 2.0]
     """
     a = _square(A)
     lower: list[list[Scalar]] = []
@@ -152,6 +173,12 @@ def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
     Args:
         ldl: result of `ldl`.
         b: n scalars.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import ldl, ldl_solve
+        >>> mass_matrix = ldl([[4.0, 2.0], [2.0, 3.0]])
+        >>> [float(a) for a in ldl_solve(mass_matrix, [6.0, 5.0])]
+        [1.0, 1.0]
     """
     x = list(b)
     n = len(x)
@@ -167,7 +194,10 @@ def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
 
 @float64_default
 def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
-    """Solves `A x = b` for a symmetric definite `A`, such as a mass matrix.
+    """Solves `A x = b` for a symmetric definite matrix `A`, such as a mass matrix; only its lower triangle is read.
+
+    Raises:
+        ValueError: for a matrix that is not square.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import solve_symmetric
@@ -179,7 +209,7 @@ def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
 
 @float64_default
 def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
-    """Solves two equations by Cramer's rule: one division, no pivoting needed.
+    """Solves two equations, a matrix of 2 by 2, by Cramer's rule: one division, no pivoting needed.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import solve2
@@ -206,13 +236,19 @@ def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
 
 @float64_default
 def dot(a: Vector, b: Vector) -> Scalar:
-    """Scalar product of two vectors of equal length."""
+    """Scalar product of two vectors of equal length.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import dot
+        >>> dot([3.0, 0.0, 4.0], [1.0, 2.0, 0.5])  # W: a force in N times a velocity in m/s
+        5.0
+    """
     return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
 @float64_default
 def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
-    """Solves three equations by Cramer's rule: one division, no pivoting needed.
+    """Solves three equations, a matrix of 3 by 3, by Cramer's rule: one division, no pivoting needed.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import solve3
@@ -230,5 +266,11 @@ def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
 
 @float64_default
 def matvec(A: Matrix, x: Vector) -> list[Scalar]:
-    """Product of a matrix and a vector."""
+    """Product of a matrix and a vector.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import matvec
+        >>> matvec([[2.0, 1.0], [1.0, 3.0]], [1.0, 1.0])
+        [3.0, 4.0]
+    """
     return [dot(row, x) for row in A]

@@ -24,7 +24,11 @@ SMALL = 64
 
 
 def whole(reader: Any, scan: Scan, avals: Sequence[Any]) -> list[Any]:
-    """A loop over arrays that is all that a member does, from operands of its own; returns its results."""
+    """A loop over arrays that is all that a member does, from operands of its own; returns its results.
+
+    Raises:
+        Unsupported: for a loop of no rounds.
+    """
     n, m = scan.constants, scan.carried
     if not scan.options["length"]:
         raise reader.unsupported("a loop of no rounds")

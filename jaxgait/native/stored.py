@@ -38,7 +38,16 @@ _log = logging.getLogger(__name__)
 
 
 class Program:
-    """A function for arguments of given shapes: known from disk, or traced; compiled when it is first asked for."""
+    """A function for arguments of given shapes: known from disk, or traced; compiled when it is first asked for.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import program_of
+        >>> doubling = program_of(lambda x: 2.0 * x, jax.ShapeDtypeStruct((3,), float))
+        >>> print(doubling.results.shape, doubling.compile()(jnp.array([1.0, 2.0, 3.0])))
+        (3,) [2. 4. 6.]
+    """
 
     def __init__(
         self,
@@ -85,13 +94,29 @@ def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] 
         args: arguments, or their shapes.
         assured: see `native`.
         options: keyword arguments, likewise.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import program_of
+        >>> program = program_of(lambda m, v: 0.5 * m * v**2, jnp.array(70.0), jnp.array(2.0))
+        >>> print(program.results.dtype, program.compile()(jnp.array(70.0), jnp.array(3.0)))  # J, for other numbers
+        float64 315.0
     """
     given = (args, options)
     return _program(function, given, assured) or _traced(function, given, assured, None)
 
 
 def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
-    """The same, but None for a function that decides by the value of an argument; arguments as of `program_of`."""
+    """The same, but None for a function that decides by the value of an argument; arguments as of `program_of`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native.stored import general
+        >>> def stretch(x):
+        ...     return x if x > 0.0 else 0.0 * x  # decides by the value: no one program does for all
+        >>> print(general(stretch, jnp.array(1.0)))
+        None
+    """
     given = (args, options)
     try:
         return _program(function, given, assured)
@@ -167,6 +192,13 @@ def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = 
 
     Returns:
         The compiled program, to be called with arguments of the same shapes and dtypes.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import compiled
+        >>> weight = compiled(lambda mass: 9.81 * mass, jnp.array(1.0))
+        >>> print(weight(jnp.array(100.0)))  # N
+        981.0
     """
     return program_of(function, *args, assured=assured, **options).compile()
 

@@ -45,7 +45,7 @@ def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tupl
 
 
 def model_coordinates(model: Model, sizes: Mapping[Any, int]) -> dict[str, np.ndarray]:
-    """Labels of the dimensions that a result has, from the model."""
+    """Labels of the dimensions that a result has, from the model: of each a vector of that size."""
     found = {dim: np.asarray(labels) for dim, labels in model.labels.items()}
     return {dim: labels for dim, labels in found.items() if sizes.get(dim) == len(labels)}
 

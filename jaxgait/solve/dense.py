@@ -35,7 +35,7 @@ class StageInterpolation(diffrax.AbstractLocalInterpolation):
         )
 
     def polynomial(self, theta: Array, y: Array, *coefficients: Array) -> Array:
-        """Value of one component, by Horner's rule."""
+        """Value of one component, in its own unit and shape, by Horner's rule; `theta` has no dimension."""
         value = coefficients[-1]
         for c in reversed(coefficients[:-1]):
             value = c + value * theta
@@ -49,7 +49,7 @@ class AlternatingInterpolation(StageInterpolation):
     """
 
     def polynomial(self, theta: Array, y: Array, *coefficients: Array) -> Array:
-        """Value of one component."""
+        """Value of one component, in its own unit and shape; `theta` has no dimension."""
         value = jnp.zeros_like(y)
         for k in reversed(range(len(coefficients))):
             value = (value + coefficients[k]) * (1.0 - theta if k % 2 else theta)

@@ -54,7 +54,15 @@ LONGEST_REVERSE = 4096
 @float64_default
 @dataclass(frozen=True)
 class EventDriven(Scheme):
-    """Moves a model through smooth phases, from event to event; events are located exactly."""
+    """Moves a model through smooth phases, from event to event; events are located exactly.
+
+    Examples:
+        >>> from jaxgait import RollingWalker
+        >>> from jaxgait.solve.hybrid import EventDriven
+        >>> scheme = EventDriven.of(RollingWalker(), max_events=20)
+        >>> print(scheme.max_events, scheme.mode, scheme.in_mode("reverse").mode)
+        20 forward reverse
+    """
 
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
     """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
@@ -185,6 +193,25 @@ def hybrid(
         ValueError: for impossible counts, times, states and phases (as far as they are not traced), and for
             transitions between phases that the model does not have.
         jaxgait.parameters.ParameterError: for impossible parameters.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> from jaxgait.kinds import Transition
+        >>> from jaxgait.solve.hybrid import hybrid
+        >>> class Ball(NamedTuple):
+        ...     z: float
+        ...     v: float
+        >>> class Bouncing:  # dropped from 1.25 m under 10 m/s^2; it returns with 8/10 of its speed
+        ...     def initial_state(self):
+        ...         return Ball(1.25, 0.0)
+        ...     def phases(self):
+        ...         return [lambda t, y: Ball(y.v, -10.0)]
+        ...     def transitions(self):
+        ...         bounce = lambda t, y: Ball(0.0 * y.z, -0.8 * y.v)
+        ...         return {"bounce": Transition(0, 0, guard=lambda t, y: y.z, reset=bounce)}
+        >>> found = hybrid(Bouncing(), events=2, t_end=2.0)
+        >>> print(found.ts.round(6), found.after.v.round(6))  # s: 0.5, and 2 * 4 / 10 later; m/s
+        [0.5 1.3] [4.  3.2]
     """
     y0 = _checked(model, events, t_end, y0, phase, t0, samples)
     engine = Engine(model, jnp.asarray(t_end, dtype=float), scheme, samples)

@@ -29,7 +29,14 @@ __all__ = ["Marching"]
 @float64_default
 @dataclass(frozen=True)
 class Marching(Scheme):
-    """Moves a model by its own steps of fixed length."""
+    """Moves a model by its own steps of fixed length.
+
+    Examples:
+        >>> from jaxgait import Jumper
+        >>> from jaxgait.solve.marching import Marching
+        >>> Marching.of(Jumper()).describe()  # s: the step that this model asks for
+        {'scheme': 'Marching', 'dt': 1e-05}
+    """
 
     dt: float = DT
     """Longest step in s: steps are equally long, a whole number of them between two samples."""

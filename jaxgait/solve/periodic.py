@@ -74,7 +74,18 @@ SENTENCES = {
 
 @runtime_checkable
 class SectionedModel(HybridModel, Protocol):
-    """A hybrid mechanism with a Poincare section of its own just after an event."""
+    """A hybrid mechanism with a Poincare section of its own just after an event.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import RollingWalker
+        >>> from jaxgait.solve.periodic import SectionedModel
+        >>> walker, z = RollingWalker(), jnp.array([0.2, -0.5, 0.3])
+        >>> isinstance(walker, SectionedModel)
+        True
+        >>> print(walker.section(walker.on_section(z)))  # to a state and back
+        [ 0.2 -0.5  0.3]
+    """
 
     def on_section(self, z: Point) -> State:
         """The state with section coordinates `z`."""
@@ -97,7 +108,32 @@ class Coordinates(NamedTuple):
 @float64_default
 @dataclass(frozen=True)
 class PoincareMap:
-    """From event to event of a hybrid mechanism: from heel strike to heel strike, from apex to apex of a hop."""
+    """From event to event of a hybrid mechanism: from heel strike to heel strike, from apex to apex of a hop.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.kinds import Transition
+        >>> from jaxgait.solve.periodic import PoincareMap
+        >>> class Ball(NamedTuple):
+        ...     z: float
+        ...     v: float
+        >>> class Bouncing:  # under 10 m/s^2; a ball that returns with 8/10 of its speed
+        ...     def initial_state(self):
+        ...         return Ball(1.25, 0.0)
+        ...     def phases(self):
+        ...         return [lambda t, y: Ball(y.v, -10.0)]
+        ...     def transitions(self):
+        ...         bounce = lambda t, y: Ball(0.0 * y.z, -0.8 * y.v)
+        ...         return {"bounce": Transition(0, 0, guard=lambda t, y: y.z, reset=bounce)}
+        ...     def on_section(self, z):
+        ...         return Ball(jnp.zeros_like(z[0]), z[0])  # just after a bounce: its speed
+        ...     def section(self, y):
+        ...         return jnp.stack([y.v])
+        >>> speed, time = PoincareMap().timed(Bouncing(), jnp.array([4.0]))
+        >>> print(f"{speed[0]:.3f} m/s after {time:.3f} s")  # 8/10 of the speed, 2 v / g
+        3.200 m/s after 0.800 s
+    """
 
     scheme: EventDriven = EventDriven()  # noqa: RUF009 (frozen)
     longest: float = 5.0
@@ -164,7 +200,23 @@ class PoincareMap:
 @float64_default
 @dataclass(frozen=True)
 class StroboscopicMap:
-    """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf."""
+    """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Model, Variable, parameter
+        >>> from jaxgait.solve.periodic import StroboscopicMap
+        >>> from jaxgait.solve.smooth import Smooth
+        >>> class Driven(Model):  # x' = -x, looked at every second
+        ...     variables = {"x": Variable("m", "position")}
+        ...     duration = period = 1.0
+        ...     def initial_state(self):
+        ...         return {"x": jnp.array(1.0)}
+        ...     def vector_field(self, t, y):
+        ...         return {"x": -y["x"]}
+        >>> print(StroboscopicMap(Smooth.of(Driven()))(Driven(), jnp.array([1.0])).round(4))  # exp(-1)
+        [0.3679]
+    """
 
     settings: Smooth
     periods: int = 1
@@ -197,7 +249,17 @@ class FixedPoint(NamedTuple):
 
     @classmethod
     def of(cls, found: Root) -> FixedPoint:
-        """A root of ``P(z) - z`` (or many), with the Jacobian of P."""
+        """A root of ``P(z) - z`` (or many), with the Jacobian of P.
+
+        Examples:
+            >>> import numpy as np
+            >>> from jaxgait.roots import CONVERGED, Root
+            >>> from jaxgait.solve.periodic import FixedPoint
+            >>> found = Root(np.array([2.0]), np.array([[-0.5]]), np.array(0.0), np.array(3), np.array(CONVERGED))
+            >>> gait = FixedPoint.of(found)  # where P(z) - z vanishes with a slope of -1/2
+            >>> print(gait.z, gait.jacobian)  # half of a disturbance is left after a stride
+            [2.] [[0.5]]
+        """
         xp = found.x.__array_namespace__()
         jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
         status = xp.where(found.status == UNDEFINED, NO_RETURN, found.status)
@@ -224,9 +286,7 @@ def linearised(
 ) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
     """Value and exact Jacobian of a return map (or any function of a model and a point) in one pass, forward mode.
 
-    In the units of the section.
-
-    Each component is in the unit of its coordinate.
+    Each component is in the unit of its coordinate of the section.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -248,9 +308,7 @@ def linearised(
 def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[Array, "strides n"]:
     """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return.
 
-    In the units of the section.
-
-    Each component is in the unit of its coordinate.
+    Each component is in the unit of its coordinate of the section.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -269,7 +327,15 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
 @float64_default
 @dataclass(frozen=True)
 class Closing:
-    """What an orbit leaves open, ``P(z) - z``; hashable, so that it compiles once."""
+    """What an orbit leaves open, ``P(z) - z``; hashable, so that it compiles once.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.periodic import Closing
+        >>> closing = Closing(lambda goal, z: 0.5 * (z + goal), order=1)
+        >>> print(closing(jnp.array([2.0]), 2.0), closing(jnp.array([0.0]), 2.0))  # at the fixed point, and off it
+        [0.] [1.]
+    """
 
     return_map: ReturnMap
     order: int
@@ -327,6 +393,15 @@ def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterat
     Raises:
         ValueError: for an impossible guess, count or tolerance.
         jaxgait.parameters.ParameterError: for impossible parameters.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import RollingWalker
+        >>> from jaxgait.solve.periodic import checked_search
+        >>> checked_search(RollingWalker(), jnp.array([0.2, jnp.nan]), order=1, tolerance=1e-9, max_iterations=30)
+        Traceback (most recent call last):
+            ...
+        ValueError: z0 must be finite, got [0.2 nan]
     """
     check_model(model)
     checks.count("order", order)

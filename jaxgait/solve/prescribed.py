@@ -22,7 +22,14 @@ __all__ = ["Prescribed"]
 @float64_default
 @dataclass(frozen=True)
 class Prescribed(Scheme):
-    """Reads the states of a model off its prescribed motion, at the samples alone; derivatives are exact."""
+    """Reads the states of a model off its prescribed motion, at the samples alone; derivatives are exact.
+
+    Examples:
+        >>> from jaxgait import CreeperChain
+        >>> from jaxgait.solve.prescribed import Prescribed
+        >>> Prescribed.of(CreeperChain()).describe()  # nothing is integrated: there is nothing to choose
+        {'scheme': 'Prescribed'}
+    """
 
     kind: ClassVar[type] = PrescribedModel
     needs: ClassVar[str] = "its state at any time, state_at(t)"

@@ -176,10 +176,10 @@ def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Compo
 def rosenbrock_stages(
     tableau: RosenbrockTableau, algebra: _Unrolled | _Dense, f: Field, t: Time, span: Time, h: Array, y: Components
 ) -> list[Components]:
-    """The stages u_i of one step, see `jaxgait.solve.tableaus`.
+    """The stages u_i of one step, each of the shapes of the state; see `jaxgait.solve.tableaus`.
 
-    `span` is the step in time and `h` what the vector field is multiplied by: backward in time diffrax lets time run
-    forward and gives `h` the other sign.
+    `span` is the step in time and `h`, a scalar, what the vector field is multiplied by: backward in time diffrax lets
+    time run forward and gives `h` the other sign.
     """
     value, rate, J = computed_once(algebra.jacobian(f, t, y))
     rate_of_step = 1.0 / h
@@ -198,7 +198,14 @@ def rosenbrock_stages(
 
 
 class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
-    """What all Rosenbrock solvers share; a subclass names its `tableau`."""
+    """What all Rosenbrock solvers share; a subclass names its `tableau`.
+
+    Examples:
+        >>> from jaxgait.solve.rosenbrock import Ros4
+        >>> solver = Ros4(pivoting=False, unrolled=False)  # options of all of them
+        >>> print(solver.order(None), solver.pivoting)
+        4 False
+    """
 
     pivoting: bool = True
     """Partial pivoting in the unrolled elimination. Leave it out (cheaper) where ``I / (gamma h) - J`` is dominated by
@@ -262,6 +269,15 @@ class Rodas3(AbstractRosenbrock):
 
     Sandu, Verwer, Blom, Spee, Carmichael and Potra, Benchmarking stiff ODE solvers for atmospheric chemistry problems
     II: Rosenbrock solvers, Atmos. Environ. 31 (1997) 3459.
+
+    Examples:
+        >>> import diffrax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.rosenbrock import Rodas3
+        >>> cooling = diffrax.ODETerm(lambda t, y, args: -1e6 * (y - 1.0))  # explicit steps: 2 us at most
+        >>> y, *_ = Rodas3().step(cooling, 0.0, 1.0, jnp.array(0.0), None, None, False)
+        >>> print(f"{y:.4f}")  # one step of 1 s
+        1.0000
     """
 
     tableau: ClassVar[RosenbrockTableau] = RODAS3
@@ -271,6 +287,15 @@ class Ros4(AbstractRosenbrock):
     """Order 4(3), four stages, three evaluations, L-stable; dense output of order 2.
 
     Hairer and Wanner, Solving Ordinary Differential Equations II (1996), table IV.7.2 (program ROS4, L-stable method).
+
+    Examples:
+        >>> import diffrax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.rosenbrock import Ros4
+        >>> decay = diffrax.ODETerm(lambda t, y, args: -y)
+        >>> y, *_ = Ros4().step(decay, 0.0, 0.1, jnp.array(1.0), None, None, False)
+        >>> print(f"{y:.5f}")  # exp(-0.1)
+        0.90484
     """
 
     tableau: ClassVar[RosenbrockTableau] = ROS4
@@ -280,6 +305,15 @@ class Rodas4(AbstractRosenbrock):
     """Order 4(3), six stages, stiffly accurate, L-stable; dense output of order 3.
 
     Hairer and Wanner, Solving Ordinary Differential Equations II (1996), section IV.10 (program RODAS, method 1).
+
+    Examples:
+        >>> import diffrax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.rosenbrock import Rodas4
+        >>> cooling = diffrax.ODETerm(lambda t, y, args: -1e6 * (y - 1.0))  # explicit steps: 2 us at most
+        >>> y, *_ = Rodas4().step(cooling, 0.0, 1.0, jnp.array(0.0), None, None, False)
+        >>> print(f"{y:.4f}")  # one step of 1 s
+        1.0000
     """
 
     tableau: ClassVar[RosenbrockTableau] = RODAS4
@@ -290,6 +324,15 @@ class Rodas5P(AbstractRosenbrock):
 
     Steinebach, Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia differential
     equations package, BIT Numer. Math. 63 (2023) 27.
+
+    Examples:
+        >>> import diffrax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.rosenbrock import Rodas5P
+        >>> decay = diffrax.ODETerm(lambda t, y, args: -y)
+        >>> y, *_ = Rodas5P().step(decay, 0.0, 0.1, jnp.array(1.0), None, None, False)
+        >>> print(f"{y:.8f}")  # exp(-0.1)
+        0.90483742
     """
 
     tableau: ClassVar[RosenbrockTableau] = RODAS5P

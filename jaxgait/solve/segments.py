@@ -67,7 +67,7 @@ class Engine:
         self.t_end, self.scheme, self.samples, self.looked_at = t_end, scheme, samples, looked_at
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
-        """The point from which a trajectory sets out."""
+        """The point from which a trajectory sets out, at time `t` in s (a scalar)."""
         seen = None if self.looked_at is None else self.looked_at.start(y)
         zero = jnp.asarray(0)
         return Point(t, y, self.guards(t, y), phase, jnp.asarray(-1, jnp.int32), zero, zero, seen)
@@ -149,7 +149,7 @@ class Engine:
         return lambda t, y: jax.lax.switch(phase, self.fields, t, y)
 
     def guards(self, t: Scalar, y: State) -> Array:
-        """All guard values; the last one is the end time."""
+        """All guard values at time `t` in s, shape (guards,), each in its own unit; the last one is the time left."""
         return jnp.stack([*(jnp.asarray(tr.guard(t, y)) for tr in self.transitions), jnp.asarray(self.t_end - t)])
 
     def _armed(self, t: Scalar, y: State, phase: Array) -> Bool[Array, " guards"]:
@@ -326,19 +326,19 @@ class Samples:
         self.model, self.ts, self.watch = model, ts, watch
 
     def start(self, y: State) -> _Seen:
-        """At the first sample."""
+        """What is known at the first sample, from the state there in its own units."""
         n = self.ts.shape[0]
         ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
         return _Seen(jnp.asarray(1), ys, {name: Extremes(x, x) for name, x in self._values(self.ts[0], y).items()})
 
     def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
-        """Length and end of the next step, which goes no further than the next sample."""
+        """Length and end in s (scalars) of the next step, which goes no further than the next sample."""
         sample = self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
         lands = (t + dt >= sample) & (t < sample)
         return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
 
     def step(self, seen: _Seen, t: Array, y: State, moved: Array) -> _Seen:
-        """After a step, if it was accepted and is without an event.
+        """After a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
 
         Samples are chosen one by one: a choice between all of them would copy them at every step.
         """
@@ -347,12 +347,12 @@ class Samples:
         return noted._replace(extremes=_select(moved, self._wider(seen, t, y), seen.extremes))
 
     def event(self, seen: _Seen, t: Array, before: State, after: State) -> _Seen:
-        """At an event; a sample at the same instant is the state before it."""
+        """At an event, at time `t` in s (a scalar); a sample at the same instant is the state before it."""
         seen = self.step(seen, t, before, jnp.asarray(True))
         return seen._replace(extremes=self._wider(seen, t, after))
 
     def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
-        """The samples up to the end; the end is the last one."""
+        """The samples up to the end at `t_end` in s (a scalar), with a leading axis; the end is the last one."""
         last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
         return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
 

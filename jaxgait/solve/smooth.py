@@ -52,7 +52,17 @@ ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
 @float64_default
 @dataclass(frozen=True)
 class Smooth(Scheme):
-    """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length."""
+    """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.smooth import Smooth
+        >>> scheme = Smooth.of(Bungee(), solver="Dopri8", rtol=1e-9)
+        >>> scheme.describe()["rtol"], scheme.describe()["atol"]  # what is not given suits the model
+        (1e-09, 1e-10)
+        >>> [retry.name for retry in scheme.retries("float64")]  # what `ensemble` tries with members that fail
+        ['tighter tolerance', 'stiff solver']
+    """
 
     solver: diffrax.AbstractSolver
     rtol: float
@@ -181,6 +191,15 @@ def integrate(
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: draw a progress bar (from compiled code; for single runs).
         watch: outputs or components of the state whose extremes over all accepted steps are wanted.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.smooth import Smooth, integrate
+        >>> man = Bungee(linear_drag=0.0, quadratic_drag=0.0)
+        >>> run = integrate(man, jnp.array([0.0, 1.0, 2.0]), Smooth.of(man))
+        >>> print(run.ys.x.round(6), run.ys.v.round(6))  # m and m/s: a free fall from 30 m under 10 m/s^2
+        [-30. -25. -10.] [ 0. 10. 20.]
     """
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
     terminations = model.terminations()

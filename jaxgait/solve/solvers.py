@@ -44,6 +44,12 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
     Raises:
         ValueError: for an unknown solver.
+
+    Examples:
+        >>> from jaxgait.solve.solvers import given_options
+        >>> found = given_options({"rtol": 1e-8, "atol": None, "solver": "Tsit5"})
+        >>> print(list(found), type(found["solver"]).__name__)
+        ['rtol', 'solver'] Tsit5
     """
     found = {name: value for name, value in options.items() if value is not None}
     return found | {"solver": as_solver(found["solver"])} if "solver" in found else found

@@ -43,7 +43,7 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
 
 
 def time_after(t0: Scalar, dt: Scalar, index: Array) -> Array:
-    """Time in s after a number of steps: no sum, so that the last of a million is as exact as the first."""
+    """Time in s (a scalar) after a number of steps: no sum, so that the last of a million is as exact as the first."""
     return t0 + jnp.asarray(index, dtype=float) * dt
 
 
@@ -68,19 +68,19 @@ def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
 
 
 def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
-    """The same of several steps, with a leading axis."""
+    """The outcomes that several steps would have, with a leading axis; times in s."""
     return jax.vmap(lambda t, y: ending(model, t, y))(ts, ys)
 
 
 def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str, Array]:
-    """Outputs or components of the state by name, at one time in s."""
+    """Outputs or components of the state by name, at one time in s: scalars, or of the shape that the output has."""
     components = state_variables(y)
     outputs = {} if all(n in components for n in names) else model.outputs(t, y)
     return {n: jnp.asarray({**outputs, **components}[n]) for n in names}
 
 
 def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[str, Extremes]:
-    """Extremes over the steps that count."""
+    """Extremes, each in its own unit, over the steps that count: the leading axis of the values goes."""
     found = {}
     for name, x in values.items():
         keep = counts.reshape(-1, *[1] * (x.ndim - 1))
@@ -90,6 +90,6 @@ def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[st
 
 
 def widened(seen: dict[str, Extremes], values: dict[str, Array], counts: Bool[Array, ""]) -> dict[str, Extremes]:
-    """Extremes with those of one more step, if that counts."""
+    """Extremes, each in its own unit and shape, with those of one more step, if that counts."""
     low, high = ({n: jnp.where(counts, x, worst) for n, x in values.items()} for worst in (jnp.inf, -jnp.inf))
     return {n: Extremes(jnp.minimum(old.least, low[n]), jnp.maximum(old.largest, high[n])) for n, old in seen.items()}

@@ -59,7 +59,15 @@ STEPS_PER_SEPARATION = 10
 @float64_default
 @dataclass(frozen=True)
 class TimeStepping(Scheme):
-    """Moves a model with contacts by steps of fixed length; impacts and friction are resolved within a step."""
+    """Moves a model with contacts by steps of fixed length; impacts and friction are resolved within a step.
+
+    Examples:
+        >>> from jaxgait import RigidWalker
+        >>> from jaxgait.solve.time_stepping import TimeStepping
+        >>> scheme = TimeStepping.of(RigidWalker(), dt=1e-3)
+        >>> scheme.describe()
+        {'scheme': 'TimeStepping', 'dt': 0.001, 'max_events': 1000}
+    """
 
     dt: float = DT
     """Longest step in s: steps are equally long, a whole number of them between two samples."""
@@ -314,7 +322,29 @@ def _advanced(
 
 @float64_default
 def step(model: NonsmoothModel, t: Scalar, y: State, dt: Scalar) -> Step:
-    """One midpoint step from state `y` at time `t`, both of them scalars in SI units."""
+    """One midpoint step from state `y` at time `t`, both of them scalars in SI units.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> from jaxgait.kinds import Contact, Kinetics
+        >>> from jaxgait.solve.time_stepping import step
+        >>> class Block(NamedTuple):
+        ...     x: float
+        ...     z: float
+        ...     vx: float
+        ...     vz: float
+        >>> class Sliding:  # 2 kg on the ground, under 10 m/s^2, friction coefficient 1/2, at first 1 m/s
+        ...     def initial_state(self):
+        ...         return Block(0.0, 0.0, 1.0, 0.0)
+        ...     def kinetics(self, y):
+        ...         return Kinetics(solve=lambda force: [f / 2.0 for f in force], force=[0.0, -20.0])
+        ...     def contacts(self, y):
+        ...         up, along, still = [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]
+        ...         return [Contact(y.z, up, along, still, still, 0.5, 0.0, 0.0, enabled=True)]
+        >>> after = step(Sliding(), 0.0, Sliding().initial_state(), dt=0.01)
+        >>> print([round(float(P), 6) for P in after.impulses], after.y.vx.round(6))  # N s (weight times dt); m/s
+        [0.2, -0.1] 0.95
+    """
     n = len(y) // 2
     q, u = y[:n], y[n:]
     middle = type(y)(*(qi + 0.5 * dt * ui for qi, ui in zip(q, u, strict=True)), *u)
@@ -389,6 +419,27 @@ def march(
         TypeError: for a model without inertia and contacts.
         ValueError: for an impossible count, step, time or state (as far as they are not traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> from jaxgait.kinds import Contact, Kinetics
+        >>> from jaxgait.solve.time_stepping import march
+        >>> class Block(NamedTuple):
+        ...     x: float
+        ...     z: float
+        ...     vx: float
+        ...     vz: float
+        >>> class Sliding:  # 2 kg on the ground, under 10 m/s^2, friction coefficient 1/2, at first 1 m/s
+        ...     def initial_state(self):
+        ...         return Block(0.0, 0.0, 1.0, 0.0)
+        ...     def kinetics(self, y):
+        ...         return Kinetics(solve=lambda force: [f / 2.0 for f in force], force=[0.0, -20.0])
+        ...     def contacts(self, y):
+        ...         up, along, still = [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]
+        ...         return [Contact(y.z, up, along, still, still, 0.5, 0.0, 0.0, enabled=True)]
+        >>> steps = march(Sliding(), 0.01, blocks=3, steps_per_block=10)
+        >>> print(steps.t.round(6), steps.y.vx.round(6), steps.y.x.round(6))  # it stops after v^2 / (2 mu g) = 0.1 m
+        [0.1 0.2 0.3] [0.5 0.  0. ] [0.075 0.1   0.1  ]
     """
     blocks, steps_per_block = checks.count("blocks", blocks), checks.count("steps_per_block", steps_per_block)
     check_kind(model, NonsmoothModel, "inertia and contacts, such as RigidWalker()")

@@ -87,8 +87,9 @@ def test_a_guess_from_which_nothing_is_found_is_said():
     assert np.isnan(none.z).all() and none.residual[0] > 1e-3
 
 
-def test_both_forms_of_the_test_functions_agree():
-    matrix = np.random.default_rng(1).normal(size=(4, 4))
+@pytest.mark.parametrize("n", [1, 4])  # one coordinate has no pairs of multipliers
+def test_both_forms_of_the_test_functions_agree(n):
+    matrix = np.random.default_rng(1).normal(size=(n, n))
     np.testing.assert_allclose(test_values(np.linalg.eigvals(matrix)), test_functions(jnp.asarray(matrix)), rtol=1e-9)
 
 

@@ -45,6 +45,14 @@ def inverse_dynamics(
     Returns:
         Generalised forces, `nv` numbers in the order of the velocities, base first: N m for rotations, N for
         translations; for a free joint the wrench on its body in the body's axes, moment first.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, inverse_dynamics, kinematics
+        >>> link = Link("arm", None, hinge((0, 1, 0)), mass=3.0, com=(0.5, 0.0, 0.0))  # level, to the front
+        >>> arm = Tree.build(link).in_plane()
+        >>> motion = kinematics(arm, [0.0], [0.0])
+        >>> print(f"{inverse_dynamics(arm, motion, [0.0], gravity=10.0)[0]:.1f}")  # N m: 30 N at 0.5 m are held up
+        -15.0
     """
     passed = joint_wrenches(tree, motion, vdot, wrenches, gravity)
     return tree.algebra.joined([tree.algebra.components(S, f) for S, f in zip(motion.S, passed, strict=True)])
@@ -58,6 +66,14 @@ def joint_wrenches(
 
     These are all forces and moments that a joint carries, (6,), moment first: those of its actuator (what
     `inverse_dynamics` gives) and those of its bearings.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, joint_wrenches, kinematics
+        >>> legs, trunk = Link("legs", None, fixed(), mass=30.0), Link("trunk", "legs", fixed(), mass=40.0)
+        >>> man = Tree.build(legs, trunk).in_plane()
+        >>> ground, hips = joint_wrenches(man, kinematics(man, [], []), [], gravity=10.0)
+        >>> print(ground.z, hips.z)  # N: body weight below the legs, what stands on them below the trunk
+        700.0 400.0
     """
     accelerations = _outward_accelerations(tree, motion, vdot, gravity)
     inertias = tree.inertias()
@@ -74,6 +90,16 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
 
     The block of a free base is its composite inertia in the base's axes (kg m^2, kg m, kg). Only the positions in
     `motion` matter.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics, mass_matrix
+        >>> about_centre = np.diag([0.25, 0.25, 0.0])  # of a rod of 3 kg and 1 m: m l^2 / 12
+        >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=3.0, com=(0.0, 0.0, -0.5), inertia=about_centre))
+        >>> print(jax.jit(lambda q: mass_matrix(rod, kinematics(rod, q, q)))(jnp.zeros(1)))  # about its end: m l^2 / 3
+        [[1.]]
     """
     composite = tree.inertias()
     for i in reversed(range(len(composite))):
@@ -98,7 +124,18 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
 def forward_dynamics(
     tree: Topology, motion: Motion, tau: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
 ) -> Any:
-    """Rates of the velocities under given joint forces (articulated bodies); arguments as in `inverse_dynamics`."""
+    """Rates of the velocities under given joint forces (articulated bodies); arguments as in `inverse_dynamics`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.mechanics.spatial import Link, Tree, forward_dynamics, hinge, kinematics
+        >>> about_centre = np.diag([0.0, 0.25, 0.25])  # of a rod of 3 kg and 1 m: m l^2 / 12
+        >>> link = Link("rod", None, hinge((0, 1, 0)), mass=3.0, com=(0.5, 0.0, 0.0), inertia=about_centre)
+        >>> rod = Tree.build(link).in_plane()
+        >>> level = kinematics(rod, [0.0], [0.0])
+        >>> print(f"{forward_dynamics(rod, level, [0.0], gravity=10.0)[0]:.1f}")  # rad/s^2, let go: 3 g / 2 l downward
+        15.0
+    """
     return hybrid_dynamics(tree, motion, tau, tau, (False,) * tree.nv, wrenches, gravity).vdot
 
 
@@ -125,6 +162,15 @@ def hybrid_dynamics(
 
     Returns:
         The unknown accelerations and forces beside the known ones.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hybrid_dynamics, kinematics, prismatic
+        >>> cart = Link("cart", None, prismatic((1, 0, 0)), mass=2.0)
+        >>> tree = Tree.build(cart, Link("load", "cart", prismatic((0, 0, 1)), mass=1.0)).in_plane()
+        >>> motion = kinematics(tree, [0.0, 0.0], [0.0, 0.0])
+        >>> found = hybrid_dynamics(tree, motion, [4.0, 0.0], [0.0, 0.0], (True, False), gravity=10.0)
+        >>> print(f"{found.tau[0]:.0f} N, {found.vdot[1]:.0f} m/s^2")  # 3 kg pushed at 4 m/s^2; the load falls freely
+        12 N, -10 m/s^2
     """
     algebra, flags = tree.algebra, np.asarray(prescribed, dtype=bool)
     joints = zip(motion.S, motion.bias, tree.v_slices, strict=True)

@@ -31,6 +31,13 @@ def to_world_axes(R: Rotation, vector: Spatial) -> Vec6:
     Args:
         R: rotation of the body in the world.
         vector: angular part first, in the body's axes.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import rotation_of_rpy, to_world_axes
+        >>> R = rotation_of_rpy(0.0, 0.0, jnp.pi / 2)  # the body looks to the left, along y
+        >>> print(to_world_axes(R, jnp.array([0.0, 0.0, 0.0, 1.2, 0.0, 0.0])).round(6)[3:])  # m/s, forward for the body
+        [0.  1.2 0. ]
     """
     R, vector = jnp.asarray(R), jnp.asarray(vector)
     return jnp.concatenate([R @ vector[:3], R @ vector[3:]])
@@ -38,7 +45,15 @@ def to_world_axes(R: Rotation, vector: Spatial) -> Vec6:
 
 @float64_default
 def to_body_axes(R: Rotation, vector: Spatial) -> Vec6:
-    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin: from the world's axes to the body's."""
+    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin: from the world's axes to the body's.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import rotation_of_rpy, to_body_axes
+        >>> R = rotation_of_rpy(0.0, 0.0, jnp.pi / 2)  # the body looks to the left, along y
+        >>> print(to_body_axes(R, jnp.array([0.0, 0.0, 0.0, 0.0, 1.2, 0.0])).round(6)[3:])  # m/s: forward for the body
+        [1.2 0.  0. ]
+    """
     R, vector = jnp.asarray(R), jnp.asarray(vector)
     return jnp.concatenate([vector[:3] @ R, vector[3:] @ R])
 
@@ -49,6 +64,14 @@ def quaternion_of_rotation(R: Rotation) -> Quaternion:
 
     The four candidates are multiples of the same quaternion; the one with the largest divisor is taken, so that none is
     small (Shepperd 1978).
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import quaternion_of_rotation, rotation_of_rpy
+        >>> half_turn = rotation_of_rpy(0.0, 0.0, jnp.pi)  # about z
+        >>> print(jax.jit(quaternion_of_rotation)(half_turn).round(6))
+        [0. 0. 0. 1.]
     """
     R = jnp.asarray(R)
     d, trace = jnp.diagonal(R), jnp.trace(R)
@@ -70,7 +93,14 @@ def quaternion_of_rotation(R: Rotation) -> Quaternion:
 
 @float64_default
 def rotation_of_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
-    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll) of angles in rad."""
+    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll) of angles in rad.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import rotation_of_rpy
+        >>> print(rotation_of_rpy(0.0, jnp.pi / 2, 0.0)[:, 0].round(6))  # pitched by a quarter: the nose points down
+        [ 0.  0. -1.]
+    """
     (cr, cp, cy), (sr, sp, sy) = ([f(a) for a in (roll, pitch, yaw)] for f in (jnp.cos, jnp.sin))
     return jnp.stack(
         [
@@ -87,6 +117,11 @@ def rpy_of_rotation(R: Rotation) -> Vec3:
 
     With the body's x axis upright (pitch of +-pi/2) only the sum or difference of roll and yaw means something: roll
     is then zero.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import rotation_of_rpy, rpy_of_rotation
+        >>> print(rpy_of_rotation(rotation_of_rpy(0.1, 0.2, 0.3)).round(6))  # rad
+        [0.1 0.2 0.3]
     """
     R = jnp.asarray(R)
     level = jnp.hypot(R[0, 0], R[1, 0])

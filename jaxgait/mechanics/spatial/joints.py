@@ -34,6 +34,21 @@ class Joint:
 
     Each screw is six numbers, (axis, 0) for a rotation or (0, axis) for a translation, in the frame that the
     screws before it have moved. Coordinates are in rad and m, twists in rad/s and m/s.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import hinge
+        >>> joint, rate = hinge((0, 0, 1)), jnp.array([2.0])
+        >>> print(joint.nq, joint.nv, joint.coordinates, joint.velocities, joint.neutral())
+        1 1 ('turn_z',) ('turn_z',) [0.]
+        >>> q = jnp.array([jnp.pi / 2])
+        >>> print(joint.placement(q).R[:, 0].round(6))  # after a quarter turn the child's x axis points along y
+        [0. 1. 0.]
+        >>> S = joint.columns(q)
+        >>> print(S @ rate, joint.rate(q, rate))  # the twist (angular first) and the rate of the angle, both 2 rad/s
+        [0. 0. 2. 0. 0. 0.] [2.]
+        >>> bool((joint.bias(S, rate) == 0.0).all())  # a single axis is not carried along by another
+        True
     """
 
     screws: tuple[tuple[float, ...], ...] = ()
@@ -101,7 +116,18 @@ class Joint:
 @float64_default
 @dataclass(frozen=True)
 class Ball(Joint):
-    """Three rotations: quaternion and angular velocity in the child's axes."""
+    """Three rotations: quaternion and angular velocity in the child's axes.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import ball
+        >>> hip = ball()
+        >>> print(hip.nq, hip.coordinates, hip.nv, hip.velocities)
+        4 ('q_w', 'q_x', 'q_y', 'q_z') 3 ('w_x', 'w_y', 'w_z')
+        >>> q, spin = jnp.asarray(hip.neutral()), jnp.array([0.0, 0.0, 2.0])
+        >>> print(hip.rate(q, spin)[3])  # a quaternion turns at half the rate of 2 rad/s
+        1.0
+    """
 
     @property
     def nq(self) -> int:
@@ -147,7 +173,16 @@ class Ball(Joint):
 @float64_default
 @dataclass(frozen=True)
 class Free(Joint):
-    """Six degrees of freedom: position and quaternion; twist in the child's axes."""
+    """Six degrees of freedom: position and quaternion; twist in the child's axes.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import free
+        >>> trunk = free()
+        >>> print(trunk.nq, trunk.coordinates[:3], trunk.nv, trunk.velocities[3:])
+        7 ('x', 'y', 'z') 6 ('v_x', 'v_y', 'v_z')
+        >>> print(trunk.neutral())  # at the origin, not turned
+        [0. 0. 0. 1. 0. 0. 0.]
+    """
 
     @property
     def nq(self) -> int:
@@ -212,6 +247,11 @@ def screws(*elements: tuple[str, Axis]) -> Joint:
 
     Raises:
         ValueError: for a motion that is neither "turn" nor "slide", or an axis of length zero.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import screws
+        >>> screws(("turn", (0, 0, 1)), ("slide", (1, 0, 0))).coordinates  # a telescope on a turntable
+        ('turn_z', 'x')
     """
     rows = []
     for kind, axis in elements:
@@ -227,7 +267,13 @@ def screws(*elements: tuple[str, Axis]) -> Joint:
 
 @float64_default
 def fixed() -> Joint:
-    """No motion."""
+    """No motion.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import fixed
+        >>> print(fixed().nq, fixed().coordinates)
+        0 ()
+    """
     return Joint()
 
 
@@ -237,37 +283,68 @@ def hinge(axis: Axis) -> Joint:
 
     Examples:
         >>> from jaxgait.mechanics.spatial import hinge
-        >>> hinge((0.0, 1.0, 0.0)).nq
-        1
+        >>> hinge((0, 1, 0)).coordinates  # a knee: about the axis from right to left
+        ('turn_y',)
     """
     return screws(("turn", axis))
 
 
 @float64_default
 def prismatic(axis: Axis) -> Joint:
-    """One translation along an axis, in m."""
+    """One translation along an axis, in m.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import prismatic
+        >>> print(prismatic((0, 0, 2)).placement(jnp.array([0.3])).r)  # m; axes are made unit vectors
+        [0.  0.  0.3]
+    """
     return screws(("slide", axis))
 
 
 @float64_default
 def universal(first: Axis, second: Axis) -> Joint:
-    """A rotation about an axis of the parent, then one about an axis that the first has turned; angles in rad."""
+    """A rotation about an axis of the parent, then one about an axis that the first has turned; angles in rad.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import universal
+        >>> universal((1, 0, 0), (0, 1, 0)).coordinates
+        ('turn_x', 'turn_y')
+    """
     return screws(("turn", first), ("turn", second))
 
 
 @float64_default
 def planar(x: Axis = (1.0, 0.0, 0.0), y: Axis = (0.0, 0.0, 1.0), turn: Axis = (0.0, 1.0, 0.0)) -> Joint:
-    """Two translations and a rotation; by default in the sagittal plane (x forward, z up)."""
+    """Two translations and a rotation; by default in the sagittal plane (x forward, z up).
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import planar
+        >>> planar().coordinates
+        ('x', 'z', 'turn_y')
+    """
     return screws(("slide", x), ("slide", y), ("turn", turn))
 
 
 @float64_default
 def ball() -> Joint:
-    """Three rotations about the origin of the joint frame."""
+    """Three rotations about the origin of the joint frame.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import ball
+        >>> print(ball().nq, ball().nv)  # a quaternion, an angular velocity
+        4 3
+    """
     return Ball()
 
 
 @float64_default
 def free() -> Joint:
-    """Six degrees of freedom."""
+    """Six degrees of freedom.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import free
+        >>> print(free().nq, free().nv)  # position and quaternion, twist
+        7 6
+    """
     return Free()

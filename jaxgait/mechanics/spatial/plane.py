@@ -348,7 +348,7 @@ class Section(NamedTuple):
         tau: Sequence[Number],
         prescribed: np.ndarray,
     ) -> Section:
-        """Sorts the columns of a joint whose velocities are `rows` of all."""
+        """Sorts the columns of a joint whose velocities are `rows` of all; `vdot` and `tau` are those of all, (nv,)."""
         columns = list(zip(range(rows.start, rows.stop), S, strict=True))
         free = [(j, s) for j, s in columns if not prescribed[j]]
         driven = [(j, s) for j, s in columns if prescribed[j]]

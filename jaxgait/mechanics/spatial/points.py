@@ -35,7 +35,17 @@ class Momentum(NamedTuple):
 
 @float64_default
 def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], Float[Array, "m 3"]]:
-    """Positions in m and velocities in m/s of points, in the world."""
+    """Positions in m and velocities in m/s of points, in the world.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Points, Tree, hinge, kinematics, point_motion
+        >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=1.0))
+        >>> motion = kinematics(rod, jnp.zeros(1), jnp.array([2.0]))  # hanging, at 2 rad/s about y
+        >>> position, velocity = point_motion(motion, Points((0,), jnp.array([[0.0, 0.0, -0.5]])))
+        >>> print(position[0], velocity[0])  # m; m/s: to the back at rate times length
+        [ 0.   0.  -0.5] [-1.  0.  0.]
+    """
     place = jnp.asarray(points.place)
     R, origin, twist = _gather(motion, points)
     w, v = twist[:, :3], twist[:, 3:]
@@ -56,6 +66,15 @@ def point_wrenches(
         points: only their bodies are used.
         position: where each force acts, world, m (a contact point need not be a material point).
         force: N, world axes.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Points, Tree, hinge, kinematics, point_wrenches
+        >>> leg = Tree.build(Link("leg", None, hinge((0, 1, 0)), mass=10.0))
+        >>> motion = kinematics(leg, jnp.zeros(1), jnp.zeros(1))
+        >>> toe, push = jnp.array([[0.2, 0.0, -0.9]]), jnp.array([[0.0, 0.0, 700.0]])  # m; N: body weight under the toe
+        >>> print(point_wrenches(motion, Points((0,), toe), toe, push)[0])  # N m about the hip, N
+        [   0. -140.    0.    0.    0.  700.]
     """
     R, origin, _ = _gather(motion, points)
     Rt = jnp.swapaxes(R, 1, 2)
@@ -71,7 +90,16 @@ def momentum(tree: Tree, motion: Motion) -> Momentum: ...
 def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
 @float64_default
 def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
-    """Centre of mass, linear momentum and angular momentum about the centre of mass."""
+    """Centre of mass, linear momentum and angular momentum about the centre of mass.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Tree, kinematics, momentum, prismatic
+        >>> cart = Tree.build(Link("cart", None, prismatic((1, 0, 0)), mass=2.0, com=(0.0, 0.0, 0.5)))
+        >>> whole = momentum(cart, kinematics(cart, jnp.array([1.0]), jnp.array([3.0])))
+        >>> print(whole.com, whole.linear, whole.angular)  # m, kg m/s, kg m^2/s
+        [1.  0.  0.5] [6. 0. 0.] [0. 0. 0.]
+    """
     if isinstance(tree, PlanarTree):
         bodies = range(len(tree.names))
         return plane.momentum([tree.mass[i] for i in bodies], tree.coms(), [tree.inertia[i] for i in bodies], motion)
@@ -90,7 +118,16 @@ def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Moment
 
 @float64_default
 def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
-    """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0."""
+    """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Tree, energy, kinematics, prismatic
+        >>> stone = Tree.build(Link("stone", None, prismatic((0, 0, 1)), mass=2.0))
+        >>> kinetic, potential = energy(stone, kinematics(stone, jnp.array([5.0]), jnp.array([-3.0])), gravity=10.0)
+        >>> print(kinetic, potential)  # J: m v^2 / 2 and m g h
+        9.0 100.0
+    """
     dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
     kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
     whole: Any = momentum(tree, motion)  # whichever form

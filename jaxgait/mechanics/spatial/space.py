@@ -75,13 +75,13 @@ def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
 
 @float64_default
 def put(values: Float[Array, " nv"], where: np.ndarray, new: Float[Array, " k"]) -> Float[Array, " nv"]:
-    """The numbers with some of them replaced."""
+    """The numbers, shape (nv,), with some of them replaced."""
     return jnp.asarray(values).at[where].set(new)
 
 
 @float64_default
 def joined(parts: Sequence[Array]) -> Float[Array, " nv"]:
-    """The numbers of all joints, one after the other."""
+    """The numbers of all joints, one after the other, shape (nv,)."""
     return jnp.concatenate(parts)
 
 
@@ -110,7 +110,7 @@ class Section(NamedTuple):
     def split(
         cls, S: Float[Array, "6 n"], bias: Vec6, rows: slice, vdot: Array, tau: Array, prescribed: np.ndarray
     ) -> Section:
-        """Sorts the columns of a joint whose velocities are `rows` of all."""
+        """Sorts the columns of a joint whose velocities are `rows` of all; `vdot` and `tau` are those of all, (nv,)."""
         columns = np.arange(rows.start, rows.stop)
         mask = prescribed[columns]
         free, driven = columns[~mask], columns[mask]

@@ -27,6 +27,12 @@ class Link(eqx.Module):
 
     The joint frame sits at `offset` and `rotation` in the parent's frame; at zero coordinates the body's own frame
     coincides with it. `com` and `inertia` (about the centre of mass) are in the body's frame.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> thigh = Link("thigh", "pelvis", hinge((0, 1, 0)), mass=10.0, com=(0.0, 0.0, -0.17), offset=(0.0, 0.08, 0.0))
+        >>> print(thigh.name, thigh.joint.coordinates, thigh.offset)  # 8 cm to the left of the pelvis
+        thigh ('turn_y',) (0.0, 0.08, 0.0)
     """
 
     name: str = eqx.field(static=True)
@@ -48,7 +54,20 @@ class Link(eqx.Module):
 
 @float64_default
 class Topology(eqx.Module):
-    """What hangs on what: bodies, each behind its parent in the list, and their joints."""
+    """What hangs on what: bodies, each behind its parent in the list, and their joints.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
+        >>> tree = Tree.build(Link("trunk", None, free(), mass=50.0), Link("leg", "trunk", hinge((0, 1, 0)), mass=10.0))
+        >>> print(tree.nq, tree.nv, tree.q_slices[tree.index("leg")], tree.v_slices[tree.index("leg")])
+        8 7 slice(7, 8, None) slice(6, 7, None)
+        >>> print(tree.coordinate_names[-2:], tree.velocity_names[-2:])
+        ('trunk.q_z', 'leg') ('trunk.v_z', 'leg')
+        >>> print(tree.neutral())  # at the origin, not turned (quaternion 1, 0, 0, 0), the leg straight
+        [0. 0. 0. 1. 0. 0. 0. 0.]
+        >>> print(tree.seats()[1].r, tree.inertias()[1][3, 3])  # m: the hip in the trunk; kg
+        [0. 0. 0.] 10.0
+    """
 
     algebra: ClassVar[Any]
     """The module that the recursions compute with: `space`, or `plane`."""
@@ -110,6 +129,16 @@ class Tree(Topology):
     """A tree of n bodies in space; numbers are leaves, topology is static.
 
     SI units: coordinates in m and rad, velocities in m/s and rad/s.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+        >>> thigh = Link("thigh", None, hinge((0, 1, 0)), mass=7.0)
+        >>> leg = Tree.build(thigh, Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
+        >>> print(leg.offset[leg.index("shank")], leg.mass.sum())  # m, kg
+        [ 0.   0.  -0.4] 10.0
+        >>> print(leg.rate(jnp.zeros(2), jnp.array([1.0, -2.0])))  # of angles; quaternions turn at half their rate
+        [ 1. -2.]
     """
 
     algebra: ClassVar[Any] = space
@@ -184,6 +213,13 @@ class Tree(Topology):
 
         Raises:
             ValueError: for a joint that leaves the plane or a joint frame that is turned in its parent.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
+            >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5))).in_plane()
+            >>> motion = kinematics(rod, [0.0], [2.0])  # hanging, at 2 rad/s: q and v are plain numbers
+            >>> print(type(rod).__name__, motion.twist[0].turn)
+            PlanarTree 2.0
         """
         for name, joint in zip(self.names, self.joints, strict=True):
             if not plane.is_planar(joint):
@@ -211,6 +247,13 @@ class PlanarTree(Topology):
 
     Functions of trees take it likewise; q, v and everything else is then read and returned in scalars (sequences of
     numbers, `plane.Vector`, `plane.Vec`) instead of arrays.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+        >>> link = Link("rod", None, hinge((0, 1, 0)), mass=2.0, com=(0.0, 0.0, -0.5), offset=(0.0, 0.0, 1.0))
+        >>> rod = Tree.build(link).in_plane()
+        >>> print(rod.coms()[0].z, rod.seats()[0].z, rod.inertias()[0].mass, rod.rate([0.3], [2.0]))  # m, m, kg, rad/s
+        -0.5 1.0 2.0 [2.0]
     """
 
     algebra: ClassVar[Any] = plane
@@ -265,6 +308,15 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
         tree: the bodies.
         q: coordinates, `nq` numbers; of a planar tree any sequence of scalars.
         v: velocities, `nv` numbers, likewise.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
+        >>> leg = Tree.build(Link("thigh", None, hinge((0, 1, 0)), mass=7.0),
+        ...                  Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
+        >>> motion = kinematics(leg, jnp.array([-jnp.pi / 2, 0.0]), jnp.array([1.0, 2.0]))  # raised to the front
+        >>> print(f"{motion.world[1].r[0]:.2f} m, {motion.twist[1][1]:.0f} rad/s")  # the knee; both rates together
+        0.40 m, 3 rad/s
     """
     algebra, motion = tree.algebra, Motion([], [], [], [], [])
     parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
@@ -282,7 +334,13 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
 
 
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
-    """The sum of two vectors that may be missing."""
+    """The sum of two vectors that may be missing.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial.tree import plus
+        >>> print(plus(1.0, 2.0), plus(None, 2.0), plus(None, None))
+        3.0 2.0 None
+    """
     if a is None or b is None:
         found = b if a is None else a
         return neither() if found is None else found
@@ -297,6 +355,15 @@ def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> N
 
     Raises:
         ValueError: naming the body and what was wrong (mass, symmetry, or the triangle inequality of the moments).
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.mechanics.spatial import check_inertia
+        >>> check_inertia("plate", 1.0, np.diag([1.0, 1.0, 2.0]))  # the boundary: a thin plate
+        >>> check_inertia("foot", 1.0, np.diag([1.0, 1.0, 3.0]))
+        Traceback (most recent call last):
+            ...
+        ValueError: body 'foot': its principal moments 1, 1, 3 kg m^2 belong to no rigid body: ...
     """
     tensor = np.asarray(inertia, dtype=float)
     scale = max(float(np.abs(tensor).max()), 1e-300)

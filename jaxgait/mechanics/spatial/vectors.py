@@ -18,7 +18,25 @@ Quaternion = Float[Array, "4"]
 
 @float64_default
 class Placement(NamedTuple):
-    """Where a frame (the child) sits in another (the parent)."""
+    """Where a frame (the child) sits in another (the parent).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import Placement
+        >>> knee = Placement(jnp.eye(3), jnp.array([0.0, 0.0, -0.4]))  # 0.4 m below the hip, not turned
+        >>> print(knee.then(knee).r)  # the ankle in the axes of the hip, m
+        [ 0.   0.  -0.8]
+        >>> swing = jnp.array([0.0, 2.0, 0.0, 0.0, 0.0, 0.0])  # the hip turns at 2 rad/s about y, and does not move
+        >>> print(knee.motion_to_child(swing), knee.matrix() @ swing)  # rad/s, m/s: the knee moves to the back
+        [ 0.   2.   0.  -0.8  0.   0. ] [ 0.   2.   0.  -0.8  0.   0. ]
+        >>> print(knee.motion_to_parent(knee.motion_to_child(swing)))
+        [0. 2. 0. 0. 0. 0.]
+        >>> print(knee.force_to_parent(jnp.array([0.0, 0.0, 0.0, 100.0, 0.0, 0.0])))  # 100 N forward at the knee
+        [  0. -40.   0. 100.   0.   0.]
+        >>> point = jnp.diag(jnp.array([0.0, 0.0, 0.0, 3.0, 3.0, 3.0]))  # 3 kg at the knee
+        >>> print(knee.inertia_to_parent(point)[1, 1].round(6))  # kg m^2 about the hip: m l^2
+        0.48
+    """
 
     R: Mat3
     """Rotation that takes components in the child to components in the parent."""
@@ -91,21 +109,43 @@ def rigid_inertia(mass: Float[Array, ""], com: Vec3, inertia: Mat3) -> Mat6:
 
 @float64_default
 def rotation_about(axis: Vec3, angle: Float[Array, ""]) -> Mat3:
-    """Rotation matrix about a unit axis by an angle in rad (Rodrigues)."""
+    """Rotation matrix about a unit axis by an angle in rad (Rodrigues).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import rotation_about
+        >>> R = rotation_about(jnp.array([0.0, 1.0, 0.0]), jnp.asarray(jnp.pi / 2))
+        >>> print((R @ jnp.array([0.0, 0.0, 1.0])).round(6))  # about y, an upward axis leans forward
+        [1. 0. 0.]
+    """
     K = skew(axis)
     return jnp.eye(3, dtype=K.dtype) + jnp.sin(angle) * K + (1.0 - jnp.cos(angle)) * (K @ K)
 
 
 @float64_default
 def quaternion_about(axis: Vec3, angle: Float[Array, ""]) -> Quaternion:
-    """Unit quaternion (w, x, y, z) of a rotation about a unit axis by an angle in rad."""
+    """Unit quaternion (w, x, y, z) of a rotation about a unit axis by an angle in rad.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import quaternion_about
+        >>> print(quaternion_about(jnp.array([0.0, 0.0, 1.0]), jnp.asarray(jnp.pi)).round(6))  # half a turn about z
+        [0. 0. 0. 1.]
+    """
     half = 0.5 * angle
     return jnp.concatenate([jnp.cos(half)[None], jnp.sin(half) * axis])
 
 
 @float64_default
 def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
-    """Rotation matrix of a quaternion (w, x, y, z), which need not be of unit length."""
+    """Rotation matrix of a quaternion (w, x, y, z), which need not be of unit length.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.mechanics.spatial import rotation_of_quaternion
+        >>> print(rotation_of_quaternion(jnp.array([1.0, 0.0, 0.0, 1.0]))[:, 0].round(6))  # a quarter about z
+        [0. 1. 0.]
+    """
     q = quaternion / jnp.sqrt(jnp.sum(quaternion * quaternion))
     w, u = q[0], q[1:]
     K = skew(u)
