@@ -16,7 +16,7 @@ import pytest
 import jaxgait
 
 ROOT = pathlib.Path(jaxgait.__file__).parent
-FLOORS = {"shape": 92.5, "unit": 93.0, "error": 97.0}
+FLOORS = {"shape": 95.5, "unit": 96.5, "error": 98.5}
 """In percent; what is reached today: raise them, never lower them."""
 NO_QUANTITIES = (
     *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),

@@ -22,7 +22,7 @@ from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import with_parameters
-from jaxgait.plot.style import BLUE, ORANGE, save, style
+from jaxgait.plot.style import BLUE, ORANGE, axis_label, save, style
 from jaxgait.solve.smooth import Smooth
 
 STEEPNESS = (1e4, 3e4, 1e5, 3e5, 1e6)
@@ -76,14 +76,14 @@ def picture(found: dict[str, np.ndarray], slopes: dict[str, list[float]]) -> Fig
     with style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4))
         left.plot(STEEPNESS, found["damper.k"] / 1e3, "o-", color=BLUE)
-        left.set(title="spring of the best damper", ylabel="k / (kN/m)")
+        left.set(title="spring of the best damper", ylabel=axis_label("k", "kN/m"))
         for (name, column), colour in zip(slopes.items(), (BLUE, ORANGE), strict=True):
             own = column[-1]
             right.plot(STEEPNESS, 100.0 * (np.array(column) / own - 1.0), "o-", color=colour, label=name)
-        right.set(title="slope by k, from that of the model's own", ylabel="difference / %")
+        right.set(title="slope by k, from that of the model's own", ylabel=axis_label("difference", "%"))
         right.legend()
         for ax in (left, right):
-            ax.set(xscale="log", xlabel="ground.steepness / (1/m)")
+            ax.set(xscale="log", xlabel=axis_label("ground.steepness", "1/m"))
     return figure
 
 

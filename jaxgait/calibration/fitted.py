@@ -51,6 +51,10 @@ class Fit:
         25.99 26.01
         >>> print(found.condition, round(found.reduced, 3))  # one parameter only; data without noise
         1.0 0.0
+        >>> found.minimum, found.determined
+        (True, True)
+        >>> found.before().shape  # the curve of the model as it was
+        (101,)
         >>> found.to_json("fit.json")
         >>> found.as_dict()["units"]
         {'stiffness': 'N/m'}

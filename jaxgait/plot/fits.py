@@ -81,6 +81,14 @@ def bounded(found: Fit) -> Figure:
 
     Args:
         found: result of `jaxgait.fit`.
+
+    Examples:
+        >>> from jaxgait import Bungee, fit, simulate, with_parameters
+        >>> from jaxgait.plot.fits import bounded
+        >>> truth = simulate(with_parameters(Bungee(), {"stiffness": 26.0}), duration=10.0, samples=100)
+        >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
+        ...             duration=10.0, samples=100, starts=1)
+        >>> bounded(found).savefig("bounds.png")
     """
     space, model = found.problem.space, found.problem.model
     with style():

@@ -33,6 +33,14 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16
         found: result of `jaxgait.optimization.sensitivities`.
         searched: parameters to be drawn as those that were searched for.
         most: so many parameters at most: those with the longest bars in any panel; without a bar only if none has one.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.optimization import sensitivities
+        >>> from jaxgait.plot.sensitivities import tornado
+        >>> found = sensitivities(Bungee(), maximize="clearance", by=["mass", "stiffness"], duration=20.0)
+        >>> [name.get_text() for name in tornado(found).axes[0].get_yticklabels()]
+        ['mass', 'stiffness']
     """
     chosen = found.isel(parameter=_longest(found.change.values, most))
     names, n = [str(name) for name in chosen.parameter.values], chosen.sizes["measure"]
@@ -91,6 +99,14 @@ def shares(found: xr.Dataset) -> Figure:
 
     Args:
         found: result of `jaxgait.analysis.sensitivity.sensitivity`.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.analysis.sensitivity import sensitivity
+        >>> from jaxgait.plot.sensitivities import shares
+        >>> box = {"mass": (60.0, 80.0), "stiffness": (20.0, 30.0)}
+        >>> found = sensitivity(Bungee(), box, "clearance", rows=64, duration=20.0)
+        >>> shares(found).savefig("shares.png")
     """
     names, n = [str(name) for name in found.parameter.values], found.sizes["measure"]
     at = np.arange(len(names))
