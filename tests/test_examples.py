@@ -93,7 +93,7 @@ FLOORS = {
     "analysis": 100,
     "ensembles": 100,
     "mechanics": 100,
-    "models": 89,
+    "models": 88.5,
     "motion": 100,
     "native": 100,
     "optimization": 97,
