@@ -18,7 +18,7 @@ from jaxgait.native.code import Alike, Code, Loop, Read, Statement, Write, every
 from jaxgait.native.instructions import Operation
 
 FEW = 8
-"""Directions up to which each is written out: a loop over so few gains no time."""
+"""Directions up to which each is written out, unless the program becomes too long: a loop over so few gains no time."""
 
 Values = tuple[int, ...]
 """A value of each part."""
@@ -31,20 +31,21 @@ class Different(Exception):
     """The parts do not do the same, each by itself."""
 
 
-def lengths(shapes: Iterable[tuple[int, ...]]) -> list[int]:
-    """How many directions (FEW to MANY) there may be by the shapes of operands, the most likely first."""
-    found = Counter(shape[0] for shape in shapes if shape and FEW < shape[0] <= MANY)
+def lengths(shapes: Iterable[tuple[int, ...]], above: int = FEW) -> list[int]:
+    """How many directions (more than `above`, MANY at most) the shapes of operands suggest, the most likely first."""
+    found = Counter(shape[0] for shape in shapes if shape and above < shape[0] <= MANY)
     return [n for n, _ in found.most_common()]
 
 
-def joined(code: Code, shapes: Sequence[tuple[int, ...]]) -> None:
+def joined(code: Code, shapes: Sequence[tuple[int, ...]], above: int = FEW) -> None:
     """Rewrites code with loops over directions, if it has many.
 
     Args:
         code: of one member, all of it.
         shapes: of its operands.
+        above: directions up to which each is written out.
     """
-    for n in lengths(shapes):
+    for n in lengths(shapes, above):
         seeds = _seeds(code, shapes, n)
         try:
             parts = _Parts(code, seeds, n)

@@ -31,7 +31,7 @@ OWN = 16_384
 LONGEST = 40_000
 """Values up to which a program becomes a kernel: LLVM takes longer than in proportion (28 000 operations: 9 s)."""
 
-MUCH = 4 * LONGEST
+MUCH = 9 * LONGEST
 """Values up to which a program is read that may do the same for many directions."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
@@ -81,17 +81,17 @@ def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] =
         Unsupported: for operations that structured code cannot express.
     """
     shapes = [aval.shape for aval in avals]
-    several = directions.lengths(shapes)
+    longest = MUCH if directions.lengths(shapes) else LONGEST
     try:
-        return _read(loop, avals, Reader(assured, registers, MUCH if several else LONGEST))
+        return _read(loop, avals, Reader(assured, registers, longest), directions.FEW)
     except Unsupported:
-        if several:  # arrays of tangents may be too large for registers, and each tangent not
+        for n in directions.lengths(shapes, above=2)[:2]:  # all tangents may be too much, and each of them not
             with contextlib.suppress(Unsupported):
-                return _read(loop, avals, Reader(assured, registers, MUCH, several[0]))
+                return _read(loop, avals, Reader(assured, registers, MUCH, n), 2)
         raise
 
 
-def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader) -> Code:
+def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) -> Code:
     found = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _whole(reader, loop, avals)
     for i, x in enumerate(found):
         reader.code.results.append(x.memory if isinstance(x, Place) else tuple(x.ravel().tolist()))
@@ -99,7 +99,7 @@ def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader) -> Code:
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     reader.code.statements = list(fused(reader.code))
-    directions.joined(reader.code, [aval.shape for aval in avals])
+    directions.joined(reader.code, [aval.shape for aval in avals], few)
     if count(reader.code.statements) > LONGEST:
         raise _too_long()
     return reader.code
@@ -278,21 +278,26 @@ class Reader:
 
     def element(self, whole: Array, index: Sequence[int]) -> int:
         """The number of an array at a position (values of integers) that lies within it."""
-        at = self.flat(index, whole.shape)
         if 0 in whole.shape:
             raise Unsupported("a number of an empty array")
         if isinstance(whole, Place):
             self.check(whole)
-            dtype = self.code.memories[whole.memory].dtype
+            at, dtype = self.flat(index, whole.shape), self.code.memories[whole.memory].dtype
             key = ("read", whole.memory, whole.version, at)
             return self._once(key, lambda: self._read(whole.memory, at, dtype))
-        if at in self.code.constants:
-            return int(whole.ravel()[int(self.code.constants[at])])
-        found, dtype = int(whole.ravel()[0]), self.code.dtypes[at]
-        for i, v in enumerate(whole.ravel()[1:].tolist(), start=1):
-            hit = self.number("eq", [at, self.constant(i, dtype)], bool)
+        window, rest = self._window(index)
+        found, *others = whole[window].ravel().tolist()
+        at = self.flat(rest, whole[window].shape)
+        for i, v in enumerate(others, start=1):
+            hit = self.number("eq", [at, self.constant(i, np.int64)], bool)
             found = self.number("select_n", [hit, found, v], self.code.dtypes[v])
         return found
+
+    def _window(self, index: Sequence[int]) -> tuple[tuple[int | slice, ...], list[int]]:
+        """What a position leaves open: the part of an array that is known to hold it, and the position in that part."""
+        known = [self.code.constants.get(v) for v in index]
+        window = tuple(slice(None) if i is None else int(i) for i in known)
+        return window, [v for v, i in zip(index, known, strict=True) if i is None]
 
     def _read(self, memory: int, at: int, dtype: Any) -> int:
         output = self.value(dtype)
@@ -301,18 +306,21 @@ class Reader:
 
     def put(self, whole: Array, index: Sequence[int], x: int, when: int | None = None) -> Array:
         """An array with another number at a position that lies within it, where a value is true."""
-        at = self.flat(index, whole.shape)
         if isinstance(whole, Place):
             self.check(whole)
             where = self._both(self._where, when)
-            self.statements.append(Write(whole.memory, at, x, where))
+            self.statements.append(Write(whole.memory, self.flat(index, whole.shape), x, where))
             return self.written(whole)
-        dtype, found = self.code.dtypes[at], []
-        for i, v in enumerate(whole.ravel().tolist()):
-            hit = self._both(self.number("eq", [at, self.constant(i, dtype)], bool), when)
-            assert hit is not None
-            found.append(self.number("select_n", [hit, v, x], self.code.dtypes[v]))
-        return np.array(found, dtype=int).reshape(whole.shape)
+        window, rest = self._window(index)
+        part = whole[window]
+        at, found = self.flat(rest, part.shape), []
+        for i, v in enumerate(part.ravel().tolist()):
+            there = self.number("eq", [at, self.constant(i, np.int64)], bool) if rest else None
+            hit = self._both(there, when)
+            found.append(x if hit is None else self.number("select_n", [hit, v, x], self.code.dtypes[v]))
+        changed = whole.copy()
+        changed[window] = np.array(found, dtype=int).reshape(part.shape)
+        return changed
 
     def _both(self, a: int | None, b: int | None) -> int | None:
         return b if a is None else a if b is None else self.number("and", [a, b], bool)

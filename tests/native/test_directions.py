@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import directions, explain, looped, native
+from jaxgait.native import directions, explain, looped, native, reading
 
 MEMBERS = 11
 LOOPED = "directions one after the other"
@@ -79,9 +79,31 @@ def refined(length):
     return jax.lax.while_loop(lambda c: c[1] < 4, step, (length + 1.0, 0))[0]
 
 
-@pytest.mark.parametrize("function", [swing, sampled, refined])
+def remembered(length):
+    """A swing that keeps its last three angles in a short array, and looks one of them up at a time of its own."""
+
+    def step(c):
+        t, x, v, seen, k = c
+        seen = seen.at[k % 3].set(x)
+        return t + 0.1, x + 0.1 * v, v - 0.1 * jnp.sin(x + 0.1 * seen[(k + 1) % 3]) / length, seen, k + 1
+
+    return jax.lax.while_loop(lambda c: c[0] < 2.0 * length, step, (0.0, 0.3 * length, 0.0, jnp.zeros(3), 0))[1:4]
+
+
+@pytest.mark.parametrize("function", [swing, sampled, refined, remembered])
 def test_the_same_bits_as_written_out(function):
     same_bits(along(function, 9), jnp.linspace(0.5, 3.0, MEMBERS))
+
+
+def test_few_directions_go_one_after_the_other_where_all_would_be_too_long(monkeypatch):
+    function, x = along(swing, 4), jnp.linspace(0.5, 3.0, MEMBERS)
+    assert LOOPED not in explain(function, x[0])
+    written_out = jax.jit(native(jax.vmap(looped(function))))(x)
+    monkeypatch.setattr(reading, "LONGEST", 220)  # of 250 operations
+    assert LOOPED in explain(function, x[0])
+    one_by_one = jax.jit(native(jax.vmap(looped(function))))(x)
+    for a, b in zip(jax.tree.leaves(written_out), jax.tree.leaves(one_by_one), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_one_member_and_branches():
