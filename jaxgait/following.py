@@ -45,7 +45,7 @@ class Follows(Protocol):
         """The work itself."""
         ...
 
-    def told(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
+    def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Its result in lines for people."""
         ...
 
@@ -103,7 +103,7 @@ class Sensitivities:
         gradient = "differences" if found.method in GRADIENT_FREE else self.arguments.get("gradient", "auto")
         return sensitivities(found.model, by=self.by, gradient=gradient, **given)
 
-    def told(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
+    def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """The largest ones."""
         yield f"  {made.attrs['gradient']}; 1 % more of a parameter changes"
         first = made.isel(parameter=slice(0, SHOWN))
@@ -184,7 +184,7 @@ class Front:
         inside = lambda name, x: float(np.clip(x, *self.arguments["over"][name]))  # but for rounding they are
         return [{name: inside(name, x) for name, x in point.items()} for point in points]
 
-    def told(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
+    def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """One line a point."""
         objectives, parameters = (made.attrs[name].split(", ") for name in ("objectives", "parameters"))
         text = lambda name, row: f"{name}={float(row[name]):.6g} {made[name].attrs['units']}".removesuffix(" 1")

@@ -103,7 +103,7 @@ def optimized(
         for name, one in follows.items():
             print(one.announced(found, seconds), flush=True)
             beside[name] = one.made(found)
-            print("\n".join(one.told(beside[name], found)), flush=True)
+            print("\n".join(one.lines(beside[name], found)), flush=True)
     finally:
         write_json(json, found.as_dict() | {name: dataset_record(data) for name, data in beside.items()})
         if further.report is not None:

@@ -330,7 +330,7 @@ def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = 
         check: hold the stride against human walking (see `fit_drive`).
 
     Raises:
-        MotionFormatError: for a stride that cannot be walking, unless `check` is False.
+        MotionFormatError: for a stride that is not human walking, unless `check` is False.
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.

@@ -144,20 +144,13 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
     """The mean stride of a walk, for a drive; harmonics as many as are worth it unless their number is given.
 
     Examples:
-        >>> import jax
-        >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.naming import walk_stride
-        >>> from jaxgait.motion.recording import Recording
-        >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
-        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
-        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
-        >>> angles["ankle_angle_r"] = hip.ankle.value
-        >>> stride = walk_stride(measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)]))
+        >>> from jaxgait.motion.synthetic import recorded
+        >>> stride = walk_stride(measure([recorded(reference_gait())]))
         >>> print(stride.name, stride.time.size, round(stride.time[-1], 2))  # one period of 101 samples, s
-        anna 101 1.13
+        rajagopal_1.26ms 101 1.13
     """
     record = walk_record(walk, harmonics)
     return Stride(
@@ -206,18 +199,11 @@ def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
     Strides are not held against walking again: they are of a walk that was.
 
     Examples:
-        >>> import jax
-        >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.naming import walk_drives
-        >>> from jaxgait.motion.recording import Recording
-        >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
-        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
-        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
-        >>> angles["ankle_angle_r"] = hip.ankle.value
-        >>> walk = measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)])
+        >>> from jaxgait.motion.synthetic import recorded
+        >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), walk_drives(walk).period.shape)  # one member for every kept stride
         2 (2,)
     """

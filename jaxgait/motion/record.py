@@ -76,20 +76,13 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         harmonics: how many; by default as many as the data support (see `choose_harmonics`).
 
     Examples:
-        >>> import jax
-        >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.record import walk_record
-        >>> from jaxgait.motion.recording import Recording
-        >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
-        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
-        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
-        >>> angles["ankle_angle_r"] = hip.ankle.value
-        >>> record = walk_record(measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)]), harmonics=6)
+        >>> from jaxgait.motion.synthetic import recorded
+        >>> record = walk_record(measure([recorded(reference_gait())]), harmonics=6)
         >>> print(record["name"], record["n_harmonics"], round(record["period_T_s"], 2))
-        anna 6 1.13
+        rajagopal_1.26ms 6 1.13
     """
     frames = walk.period * walk.legs[0].recording.rate
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
@@ -155,18 +148,11 @@ def key_figures(walk: Walk) -> dict[str, Any]:
     """Key figures for comparison: times in s, lengths in m, angles in deg; phases as shares of the stride.
 
     Examples:
-        >>> import jax
-        >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.record import key_figures
-        >>> from jaxgait.motion.recording import Recording
-        >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
-        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
-        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
-        >>> angles["ankle_angle_r"] = hip.ankle.value
-        >>> figures = key_figures(measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)]))
+        >>> from jaxgait.motion.synthetic import recorded
+        >>> figures = key_figures(measure([recorded(reference_gait())]))
         >>> print(figures["n_strides"], round(figures["knee_deg"][1]))  # strides, and the peak flexion in deg
         2 64
     """

@@ -81,8 +81,8 @@ def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] =
         Unsupported: for operations that structured code cannot express.
     """
     shapes = [aval.shape for aval in avals]
-    longest = MUCH if directions.lengths(shapes) else LONGEST
     try:
+        longest = MUCH if directions.lengths(shapes) else LONGEST
         return _read(loop, avals, Reader(assured, registers, longest), directions.FEW)
     except Unsupported:
         for n in directions.lengths(shapes, above=2)[:2]:  # all tangents may be too much, and each of them not
@@ -106,10 +106,8 @@ def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) ->
 
 
 def _whole(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
-    first = sum(loop.constants)
-    return reader.loop(
-        loop, [reader.operand(aval, i, None if i < first else i - first) for i, aval in enumerate(avals)]
-    )
+    result = lambda i: None if i < sum(loop.constants) else i - sum(loop.constants)
+    return reader.loop(loop, [reader.operand(aval, i, result(i)) for i, aval in enumerate(avals)])
 
 
 def _number(x: Array) -> int:
@@ -312,14 +310,13 @@ class Reader:
             self.statements.append(Write(whole.memory, self.flat(index, whole.shape), x, where))
             return self.written(whole)
         window, rest = self._window(index)
-        part = whole[window]
-        at, found = self.flat(rest, part.shape), []
-        for i, v in enumerate(part.ravel().tolist()):
+        at, found = self.flat(rest, whole[window].shape), []
+        for i, v in enumerate(whole[window].ravel().tolist()):
             there = self.number("eq", [at, self.constant(i, np.int64)], bool) if rest else None
             hit = self._both(there, when)
             found.append(x if hit is None else self.number("select_n", [hit, v, x], self.code.dtypes[v]))
         changed = whole.copy()
-        changed[window] = np.array(found, dtype=int).reshape(part.shape)
+        changed[window] = np.array(found, dtype=int).reshape(whole[window].shape)
         return changed
 
     def _both(self, a: int | None, b: int | None) -> int | None:

@@ -282,8 +282,8 @@ def _name(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> s
     """What a program is called on disk before it is traced; None if it cannot be there."""
     if _trace is None or not _storable(given):
         return None
-    told = identity(function, tuple(assured), jax.tree.map(_shape, given))
-    return None if told is None else disk.key("index", told)
+    known = identity(function, tuple(assured), jax.tree.map(_shape, given))
+    return None if known is None else disk.key("index", known)
 
 
 def _shape(x: Any) -> Any:

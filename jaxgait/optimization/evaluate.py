@@ -81,7 +81,7 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class Runs(Evaluator, Protocol):
-    """The same from runs of a model, of which it can be told beforehand what they give."""
+    """The same from runs of a model, whose results are known beforehand by name and shape."""
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Of what the goal observes of one run, by name, before anything runs."""

@@ -57,7 +57,7 @@ def way(
     """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
 
     All starts go one way, since objectives of gaits and of runs do not compare: with at least one start from which
-    there is a gait (over scenarios: one in each of them) those without fail, and are told so.
+    there is a gait (over scenarios: one in each of them) starts without one fail, and say so.
 
     Args:
         model: the mechanism.

@@ -114,8 +114,8 @@ class _Structure:
 @functools.lru_cache(maxsize=64)
 def _check_equations(given: _Structure) -> None:
     shapes, static = given.model
-    name, told = given.kind.__name__, identity(given.kind, shapes, static)
-    passed = None if told is None else disk.key("checked", told)
+    name, known = given.kind.__name__, identity(given.kind, shapes, static)
+    passed = None if known is None else disk.key("checked", known)
     if passed is not None and disk.load(passed) is not None:  # by an earlier process
         return
 

@@ -32,17 +32,10 @@ class Walk:
     """One leg's walk: strides, their mean and standard deviation, and what was found on the way.
 
     Examples:
-        >>> import jax
-        >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
-        >>> from jaxgait.motion.recording import Recording
-        >>> time = np.arange(0.0, 4.0, 0.01)
-        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
-        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
-        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
-        >>> angles["ankle_angle_r"] = hip.ankle.value
-        >>> walk = measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)])
+        >>> from jaxgait.motion.synthetic import recorded
+        >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), walk.belt, round(walk.toe_off, 2))  # strides; overground; share of the stride
         2 0.0 0.67
     """
@@ -111,17 +104,12 @@ def measure(
         MotionFormatError: if a trial has no such leg, or there is no whole stride.
 
     Examples:
-        >>> import jax
         >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
-        >>> from jaxgait.motion.recording import Recording
+        >>> from jaxgait.motion.synthetic import recorded
         >>> time = np.arange(0.0, 4.0, 0.01)  # what inverse kinematics of a trial of 4 s at 100 Hz has
-        >>> hip = jax.tree.map(np.asarray, jax.vmap(reference_gait().evaluate)(time))
-        >>> angles = {"pelvis_tilt": 0.0 * time, "pelvis_tx": hip.hip_x.value, "pelvis_ty": hip.hip_y.value}
-        >>> angles |= {"hip_flexion_r": hip.thigh.value, "knee_angle_r": hip.knee.value}
-        >>> angles["ankle_angle_r"] = hip.ankle.value
-        >>> walk = measure([Recording("anna", "anna.mot", 100.0, time, angles=angles)])
+        >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), round(walk.period, 2), round(walk.speed, 2))  # strides, s, m/s
         2 1.13 1.26
     """
