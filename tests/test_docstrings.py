@@ -19,8 +19,8 @@ ROOT = pathlib.Path(jaxgait.__file__).parent
 FLOORS = {"shape": 95.5, "unit": 96.5, "error": 98.5}
 """In percent; what is reached today: raise them, never lower them."""
 NO_QUANTITIES = (
-    *("native", "cli.py", "arguments.py", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
-    *("commands.py", "console.py", "parts.py", "ensembles", "solve/dataset.py", "analysis/branches.py"),
+    *("native", "cli", "checks.py", "registry.py", "report.py", "precision.py", "plot/style.py"),
+    *("parts.py", "ensembles", "solve/dataset.py", "analysis/branches.py"),
     *("mechanics/spatial/space.py", "mechanics/spatial/plane.py", "measure.py"),
     *("mechanics/linalg.py", "roots.py", "solve/rosenbrock.py", "solve/tableaus.py"),
 )

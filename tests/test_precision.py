@@ -30,16 +30,16 @@ from jaxgait.solve.time_stepping import march
 ALONE = {
     "jaxgait.analysis.gait.connected_range": "NumPy",
     "jaxgait.analysis.sensitivity": "NumPy, on ensembles that take a precision",
-    "jaxgait.arguments": "reads text",
+    "jaxgait.cli.arguments": "reads text",
     "jaxgait.calibration": "always computes in float64",
     "jaxgait.checks": "checks",
-    "jaxgait.commands": "take --precision",
+    "jaxgait.cli.running": "take --precision",
     "jaxgait.cli": "takes --precision",
     "jaxgait.ensembles": "takes a precision and hands it down to its parts",
     "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.measure": "reads runs by functions that are decorated",
-    "jaxgait.records": "reads results",
+    "jaxgait.cli.records": "reads results",
     "jaxgait.registry": "names",
     "jaxgait.fields": "types",
     "jaxgait.plausible": "checks numbers in NumPy",
@@ -91,7 +91,7 @@ ALONE = {
 
 EXCEPT = {
     "jaxgait.solve.watch.located",
-    "jaxgait.arguments.starting",
+    "jaxgait.ensembles.batch.starting",
     "jaxgait.ensembles.members.cloud",
     "jaxgait.ensembles.walks.people",
     "jaxgait.ensembles.walks.single_strides",

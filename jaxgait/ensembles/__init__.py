@@ -1,5 +1,6 @@
 """Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
 
+from jaxgait.ensembles.batch import starting as starting
 from jaxgait.ensembles.compare import float32_error as float32_error
 from jaxgait.ensembles.cost import Estimate as Estimate
 from jaxgait.ensembles.cost import estimate as estimate

@@ -15,12 +15,13 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
-from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, reached
+from jaxgait.ensembles.members import DRIVE, INITIAL, check_members, drive_number, grid, reached
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter, parameters, with_parameters
+from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling, Trajectory, state_variables, with_state_variables
 from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.smooth import ASSURED
@@ -125,6 +126,28 @@ def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
         model = eqx.tree_at(lambda m: [reached(m, n) for n in moved], model, list(moved.values()))
     changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known and n not in moved}
     return model, with_state_variables(model.initial_state(), changed)
+
+
+@float64_default
+def starting(model: Model, values: Mapping[str, Any]) -> State:
+    """The initial state of a model with some components replaced: an `initial_state` for `simulate`.
+
+    Args:
+        model: whose initial state it is.
+        values: numbers or arrays by the component's name, as `jaxgait run MODEL --list` shows them, each in its unit.
+
+    Raises:
+        ParameterError: for unknown components, with the nearest ones, and for other shapes.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.ensembles import starting
+        >>> {name: float(x) for name, x in starting(Bungee(), {"v": 2.0})._asdict().items()}
+        {'x': 0.0, 'v': 2.0}
+    """
+    if values:
+        check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
+    return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
 def _own_value(model: Model, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""Pictures of a search: a scan behind its paths in the same colours. The other ones: tests/test_optimizing.py."""
+"""Pictures of a search: a scan behind its paths in the same colours. The other ones: tests/cli/test_optimizing.py."""
 
 import matplotlib.pyplot as plt
 import numpy as np

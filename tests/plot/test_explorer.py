@@ -165,7 +165,7 @@ def test_the_shell_line_is_read_as_it_is_meant(shown, monkeypatch, tmp_path):
     words = shlex.split(line(shown.made, 2)["shell"])
     assert words[:3] == ["jaxgait", "run", "bungee"]
     seen = {}
-    monkeypatch.setattr("jaxgait.commands.run", lambda *a: seen.setdefault("call", a) and 0)
+    monkeypatch.setattr("jaxgait.cli.running.run", lambda *a: seen.setdefault("call", a) and 0)
     monkeypatch.chdir(tmp_path)
     cli.main(words[1:])
     model, start, options, out, *_ = seen["call"]

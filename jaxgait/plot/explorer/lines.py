@@ -66,7 +66,7 @@ def _python(made: Recipe, options: Mapping[str, Any]) -> str:
     model = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
     given = "".join(f", {n}={x!r}" for n, x in options.items() if (n, x) != ("precision", "float64"))
     if started:
-        lines += ["from jaxgait.arguments import starting", f"model = {model}"]
+        lines += ["from jaxgait.ensembles import starting", f"model = {model}"]
         return "\n".join([*lines, f"run = simulate(model, initial_state=starting(model, {_dict(started)}){given})"])
     return "\n".join([*lines, f"run = simulate({model}{given})"])
 

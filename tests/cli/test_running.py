@@ -2,8 +2,8 @@
 
 import types
 
-from jaxgait import commands, optimizing
-from jaxgait.commands import possible_measures
+from jaxgait.cli import optimizing, running
+from jaxgait.cli.running import possible_measures
 from jaxgait.registry import model
 
 
@@ -12,7 +12,7 @@ def request(model, **given):
 
 
 def test_a_setting_replaces_the_default_of_a_search():
-    chosen = commands.mechanism(
+    chosen = running.mechanism(
         request("knee", set=("ground.steepness=2e4",)), {"ground.steepness": 1e4, "damper.c": 8e2}
     )
     assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2
@@ -44,12 +44,12 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
 
 
 def test_presets_arrays_and_choices():
-    knee = commands.mechanism(request("knee", preset="R1", set=("lock.smoothing=arctan", "ankle=JointDampedAnkle")))
+    knee = running.mechanism(request("knee", preset="R1", set=("lock.smoothing=arctan", "ankle=JointDampedAnkle")))
     assert knee.linkage.l_AE == 0.019 and knee.lock.smoothing == "arctan"
     assert type(knee.ankle).__name__ == "JointDampedAnkle"
-    walker = commands.mechanism(request("walker", preset="cheap", set=("friction=0.3",)))
+    walker = running.mechanism(request("walker", preset="cheap", set=("friction=0.3",)))
     assert (walker.stiffness, walker.slip_velocity, walker.friction) == (3e5, 1e-3, 0.3)
-    jumper = commands.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
+    jumper = running.mechanism(request("jumper", set=("sole.rows=0.01,0.02",)))
     assert jumper.sole.rows == (0.01, 0.02)
 
 

@@ -36,7 +36,7 @@ def paragraph(text: str) -> str:
     """A paragraph of plain text.
 
     Examples:
-        >>> from jaxgait.page import paragraph
+        >>> from jaxgait.cli.reports.page import paragraph
         >>> paragraph("clearance >= 0")
         '<p>clearance &gt;= 0</p>'
     """
@@ -59,7 +59,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of plain texts.
 
     Examples:
-        >>> from jaxgait.page import table
+        >>> from jaxgait.cli.reports.page import table
         >>> table(["a"], [["1"]])
         '<table><tr><th>a</th></tr><tr><td>1</td></tr></table>'
     """

@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jaxgait.following import caveats, surpassed
+from jaxgait.cli.following import caveats, surpassed
+from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
 from jaxgait.model import Model
 from jaxgait.optimization.basins import described
 from jaxgait.optimization.goals import Goal
@@ -18,7 +19,6 @@ from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
-from jaxgait.page import listed, page, paragraph, picture, table
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.style import axis_label, save
@@ -113,7 +113,7 @@ def _before_after(model: Model, arguments: Mapping[str, Any], found: Optimum, sh
     for one in (model, found.model):
         start = None
         if fixed:
-            from jaxgait.arguments import starting
+            from jaxgait.ensembles import starting
 
             start = starting(one, fixed)
         run = simulate(one, initial_state=start, progress=False, **options)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxgait import fit_words as words
-from jaxgait import page
 from jaxgait.calibration import CurveTable, Fit, Profile
+from jaxgait.cli import fit_words as words
+from jaxgait.cli.reports import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
 from jaxgait.plot.style import save

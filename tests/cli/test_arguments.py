@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from jaxgait import arguments
+from jaxgait.cli import arguments
 from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
 

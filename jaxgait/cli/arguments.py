@@ -7,21 +7,19 @@ import math
 import os
 import pathlib
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import checks
-from jaxgait.console import STDOUT
-from jaxgait.ensembles.batch import member_of
-from jaxgait.ensembles.members import INITIAL, check_members, grid
+from jaxgait.cli.console import STDOUT
+from jaxgait.ensembles.batch import starting
+from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.parts import parts, with_parts
-from jaxgait.precision import float64_default
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -91,18 +89,6 @@ def state(model: Model, texts: Sequence[str]) -> Any:
         ParameterError: for anything but components of the state.
     """
     return starting(model, components(texts)) if texts else None
-
-
-@float64_default
-def starting(model: Model, values: Mapping[str, Any]) -> Any:
-    """The initial state of a model with some components replaced.
-
-    Raises:
-        ParameterError: for unknown components, with the nearest ones, and for other shapes.
-    """
-    if values:
-        check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
-    return member_of(model, {INITIAL + name: jnp.asarray(x) for name, x in values.items()})[1]
 
 
 def axes(texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:

@@ -95,7 +95,7 @@ def plain(value: Any) -> Any:
         value: numbers, texts, None, paths, arrays and their scalars, and mappings and sequences of these.
 
     Example:
-        >>> from jaxgait.console import plain
+        >>> from jaxgait.cli.console import plain
         >>> plain({"x": (1.0, float("nan"))})
         {'x': [1.0, None]}
     """
@@ -130,7 +130,7 @@ def usage(text: str) -> str:
         text: what it printed.
 
     Example:
-        >>> from jaxgait.console import usage
+        >>> from jaxgait.cli.console import usage
         >>> usage("╭─ Invalid choice ─╮ │ invalid choice 'no' │ │ For full helptext, run jaxgait run --help │")
         "invalid choice 'no'; see jaxgait run --help"
     """
@@ -170,3 +170,9 @@ def once(arguments: Sequence[str]) -> None:
     twice = sorted({option for option in options if options.count(option) > 1})
     if twice:
         raise ValueError(f"{twice[0]} is given twice: give it once, with all its values after it")
+
+
+def print_outcomes(ended: Mapping[str, int]) -> None:
+    """Shows how many trajectories ended in which way."""
+    for outcome, count in ended.items():
+        print(f"{count:8d}  {outcome}")

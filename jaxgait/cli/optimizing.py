@@ -13,18 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from jaxgait import arguments as typed
 from jaxgait import registry
-from jaxgait.commands import mechanism
-from jaxgait.console import DONE, note, write_json
-from jaxgait.design_options import Further
-from jaxgait.following import following
+from jaxgait.cli import arguments as typed
+from jaxgait.cli.console import DONE, note, write_json
+from jaxgait.cli.following import following
+from jaxgait.cli.options import Further
+from jaxgait.cli.records import dataset_record
+from jaxgait.cli.running import mechanism
+from jaxgait.ensembles import starting
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import described
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
-from jaxgait.records import dataset_record
 
 
 class Search(NamedTuple):
@@ -73,7 +74,7 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
         raise ValueError(f"say what to vary: --over name=low:high with some of {', '.join(parameters(model))}")
     typed.apart(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
     fixed = typed.components(request.initial)
-    typed.starting(model, fixed)
+    starting(model, fixed)
     return Search(model, {**arguments, "initial": fixed}, show)
 
 
@@ -107,7 +108,7 @@ def optimized(
     finally:
         write_json(json, found.as_dict() | {name: dataset_record(data) for name, data in beside.items()})
         if further.report is not None:
-            from jaxgait.design_report import write
+            from jaxgait.cli.reports.design import write
 
             print(f"wrote {write(further.report, wanted.model, arguments, found, wanted.show, beside)}")
     return DONE

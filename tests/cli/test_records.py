@@ -5,9 +5,9 @@ import json
 import pytest
 
 from jaxgait import cli, ensemble, simulate
-from jaxgait.console import plain
+from jaxgait.cli.console import plain
+from jaxgait.cli.records import model_record, run_record, scan_record
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.records import model_record, run_record, scan_record
 
 SHORT = {"duration": 2.0, "samples": 4, "rtol": 1e-4}
 

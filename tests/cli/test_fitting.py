@@ -12,8 +12,8 @@ import xarray as xr
 from scipy.integrate import solve_ivp
 
 from jaxgait import cli, fit
-from jaxgait.calibrating import bounds
-from jaxgait.fit_command import Fit
+from jaxgait.cli.commands import Fit
+from jaxgait.cli.fitting import bounds
 from jaxgait.models.bungee.model import Bungee
 
 TRUTH = {"stiffness": 26.0, "rope_length": 28.0}

@@ -10,7 +10,8 @@ import pytest
 import xarray as xr
 
 import jaxgait
-from jaxgait import cli, commands, registry
+from jaxgait import cli, registry
+from jaxgait.cli import listing
 from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.rigid import RigidWalker
@@ -268,7 +269,7 @@ def test_every_model_of_the_catalogue_is_there_and_listed(name, capsys):
     chosen.validate()
     assert chosen.variables
     if isinstance(chosen, Model):
-        assert commands.shown(chosen) == 0
+        assert listing.shown(chosen) == 0
         shown = capsys.readouterr().out
         assert "states and outputs:" in shown and "initial state:" in shown
 

@@ -1,58 +1,22 @@
-"""Simulates gait mechanics as ensembles, tunes them by gradients, and reproduces papers: thin functions over Python's.
+"""The commands as they are typed: their options, each with its help. What they do is in the modules beside this one.
 
-Examples:
-  jaxgait run knee --list                                    what a mechanism has: parameters, outputs, measures
-  jaxgait run knee --set damper.k=2e4 --strides 5 --out run.nc
-  jaxgait view run.nc --out walk.gif
-  jaxgait scan bungee --over mass=40:100:61 stiffness=15:40:51 --store scan.zarr --dry-run
-  jaxgait optimize knee --over damper.k=1.2e4:3e4 --maximize rho --json best.json
-  jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit
-  jaxgait reproduce bungee
-  jaxgait completion bash                                    so that the Tab key completes names
-
-`jaxgait COMMAND --help` shows a command's options, which have the names of Python's arguments; `--version` says which
-version this is. With `--json FILE` a command writes what it found as JSON, with `--json -` to the standard output.
-
-Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
-which no member completed, a search without a result, a fit that is no minimum or leaves parameters open, a reproduction
-with unmet figures); 2, bad input or usage, said in one line; 130, interrupted. Results computed by then are written.
+What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
-import os
 import pathlib
-import sys
-import warnings
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
-from jaxgait import __version__, registry
-from jaxgait.console import (
-    BAD_INPUT,
-    INTERRUPTED,
-    NOT_ALL,
-    STDOUT,
-    followed,
-    kept_for_json,
-    note,
-    once,
-    say,
-    usage,
-    write_json,
-)
-from jaxgait.design_options import Further
-from jaxgait.fit_command import Fit
-from jaxgait.options import Found, Mechanism, Positional, Span, Steps
+from jaxgait import registry
+from jaxgait.cli.console import STDOUT, write_json
+from jaxgait.cli.options import Found, Further, Mechanism, Positional, Span, Steps
 
-PROGRAM = "jaxgait"
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
-# What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,16 +33,16 @@ class Run(Found, Steps, Span, Mechanism):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait import arguments as typed
-        from jaxgait import commands
+        from jaxgait.cli import arguments as typed
+        from jaxgait.cli import listing, running
 
         typed.to_write(self.out, kinds=("nc",))
         typed.json_to_write(self.json)
-        chosen = commands.mechanism(self)
+        chosen = running.mechanism(self)
         if self.list:
-            return commands.shown(chosen, self.json)
+            return listing.shown(chosen, self.json)
         start = typed.state(chosen, self.initial)
-        return commands.run(chosen, start, self.sampling | self.options, self.out, self.json)
+        return running.run(chosen, start, self.sampling | self.options, self.out, self.json)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,18 +87,18 @@ class Scan(Found, Steps, Span, Mechanism):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait import arguments as typed
-        from jaxgait import commands
+        from jaxgait.cli import arguments as typed
+        from jaxgait.cli import running
 
         typed.to_write(self.out, kinds=("nc",))
         typed.json_to_write(self.json)
         typed.apart(self.set, self.initial, self.over)
-        chosen, walkers = commands.walkers(self)
-        members = commands.members(chosen, typed.axes(self.over), typed.components(self.initial), walkers)
+        chosen, walkers = running.walkers(self)
+        members = running.members(chosen, typed.axes(self.over), typed.components(self.initial), walkers)
         kept = {"trajectories": self.trajectories, "observe": typed.names(self.observe)}
         kept |= {"gradient": typed.names(self.gradient), "retry": self.retry}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
-        return commands.scan(
+        return running.scan(
             chosen, members, self.sampling, kept, self.options | where, self.out, self.json, self.dry_run
         )
 
@@ -176,8 +140,8 @@ class Optimize(Further, Found, Steps, Span, Mechanism):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait import arguments as typed
-        from jaxgait import optimizing
+        from jaxgait.cli import arguments as typed
+        from jaxgait.cli import optimizing
 
         typed.json_to_write(self.json)
         typed.to_write(self.checkpoint)
@@ -189,6 +153,50 @@ class Optimize(Further, Found, Steps, Span, Mechanism):
         wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
         wanted |= {"across": across, "robust": self.robust}
         return optimizing.optimized(search, wanted | effort, self.json, self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fit(Found, Steps, Span, Mechanism):
+    """Fit parameters to a measured curve by least squares, with their uncertainty and what the curve leaves open.
+
+    The curve is a CSV file whose header names the columns with their units: times as "time (s)" or "time (ms)", or
+    phases as "stride (%)" or "phase (1)"; values, named as an output of the model, as "height (m)"; if they are
+    known, standard deviations as "sd (m)". Units are converted where they measure the same, and never assumed.
+
+    The exit code is 1 if the fit is no minimum, or if the curve leaves a direction of the parameters open.
+
+    Example: `jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit`
+    """
+
+    measured: str | None = None
+    """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (`jaxgait motion` lists
+    them)."""
+    over: tuple[str, ...] = ()
+    """Bounds, as name=low:high, or name=low:high:unit where the numbers are in another unit than the parameter's."""
+    output: str | None = None
+    """Output that was measured, as `jaxgait run MODEL --list` shows them; without it, what the column is named."""
+    noise: float | None = None
+    """Standard deviation of the measured values, in their unit, if the file has none. Estimated from the residual if
+    neither says it, as if the model were right."""
+    gradient: Literal["auto", "gait", "run", "differences"] = "auto"
+    """Of the periodic gait, through the whole run, or by central differences; auto: of the gait for data over the
+    stride, if there is one."""
+    starts: int = 4
+    """Points to start from: the model's own values, then points spread over the box."""
+    iterations: int = 50
+    """Evaluations of each start at most."""
+    profile: bool = False
+    """Profile likelihood of every parameter as well: intervals that need no parabola, for some dozen fits each."""
+    report: pathlib.Path | None = None
+    """Folder for a report: pictures, and one page (report.html) that holds them all."""
+    out: pathlib.Path | None = None
+    """NetCDF file to write: curves, parameters, errors, profiles, with units."""
+
+    def __call__(self) -> int:
+        """Runs it."""
+        from jaxgait.cli import fitting
+
+        return fitting.fitted(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,15 +236,15 @@ class Motion(Found):
 
     def __call__(self) -> None:
         """Shows it."""
-        from jaxgait import arguments as typed
-        from jaxgait import motion_commands
+        from jaxgait.cli import arguments as typed
+        from jaxgait.cli import motion
 
         typed.json_to_write(self.json)
         if not self.files:
-            print("\n".join(motion_commands.gaits()))
-            write_json(self.json, motion_commands.gait_records())
+            print("\n".join(motion.gaits()))
+            write_json(self.json, motion.gait_records())
         else:
-            motion_commands.shown(self)
+            motion.shown(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,15 +261,15 @@ class Reproduce(Found):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait import arguments as typed
-        from jaxgait import commands
+        from jaxgait.cli import arguments as typed
+        from jaxgait.cli import reproducing
 
         typed.json_to_write(self.json)
         out = pathlib.Path("out")
         if self.name == registry.ALL:
-            return commands.reproduce_all(self.out or out, self.json)
+            return reproducing.reproduce_all(self.out or out, self.json)
         found = {self.name: registry.experiment(self.name)}
-        return commands.reproduce(found, {self.name: self.out or out / self.name}, self.json)
+        return reproducing.reproduce(found, {self.name: self.out or out / self.name}, self.json)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -278,7 +286,7 @@ class Bench(Found):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait import arguments as typed
+        from jaxgait.cli import arguments as typed
 
         typed.json_to_write(self.json)
         typed.to_write(self.page)
@@ -286,27 +294,6 @@ class Bench(Found):
         found = registry.experiment_module("benchmarks", "bench").bench(file, quick=self.quick, page_path=self.page)
         if file is None:
             write_json(self.json, found)
-        return 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Completion:
-    """Print what a shell needs to complete the names of commands and options.
-
-    For bash put `source <(jaxgait completion bash)` into ~/.bashrc; for zsh write `jaxgait completion zsh` to a file
-    _jaxgait in a folder of $fpath; for fish write `jaxgait completion fish` to
-    ~/.config/fish/completions/jaxgait.fish.
-    """
-
-    shell: Positional[Literal["bash", "zsh", "fish"]]
-    """Which shell."""
-
-    def __call__(self) -> int:
-        """Prints it."""
-        try:
-            tyro.cli(Command, prog=PROGRAM, args=["--tyro-print-completion", self.shell], description=__doc__)
-        except SystemExit as printed:
-            return int(printed.code or 0)
         return 0
 
 
@@ -332,92 +319,6 @@ class View:
 
     def __call__(self) -> int:
         """Shows it."""
-        from jaxgait import commands
+        from jaxgait.cli import viewing
 
-        return commands.view(self.file, self.variables, self.out, self.members, self.serve)
-
-
-Command = (
-    Annotated[Run, tyro.conf.subcommand("run")]
-    | Annotated[Scan, tyro.conf.subcommand("scan")]
-    | Annotated[Optimize, tyro.conf.subcommand("optimize")]
-    | Annotated[Fit, tyro.conf.subcommand("fit")]
-    | Annotated[Motion, tyro.conf.subcommand("motion")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-    | Annotated[View, tyro.conf.subcommand("view")]
-    | Annotated[Completion, tyro.conf.subcommand("completion")]
-)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Entry point of the `jaxgait` command; see the module for its exit codes."""
-    given = sys.argv[1:] if arguments is None else arguments
-    for fault in registry.faults():
-        say(fault)
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: say(message)
-        code = _exit_code(given)
-    if code:
-        sys.exit(code)
-
-
-def _exit_code(arguments: list[str]) -> int:
-    """Runs a command; an error that a user can mend is one line on stderr, without a traceback.
-
-    With the environment variable `JAXGAIT_TRACEBACK` set, errors keep their traceback: to find a fault of ours.
-    """
-    try:
-        once(arguments)
-        if arguments == ["--version"]:
-            print(f"jaxgait {__version__}")
-            return 0
-        command = _read(arguments)
-        with followed(), kept_for_json(getattr(command, "json", None)):
-            if not isinstance(command, Completion):
-                note("loading JAX, a few seconds")
-            code = command() or 0
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt as interruption:
-        say(interruption if interruption.args else "interrupted")
-        return INTERRUPTED
-    except Exception as error:
-        code = _code_of(error)
-        if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
-            raise
-        say(error)
-        return code
-
-
-def _read(arguments: list[str]) -> Any:
-    """The command that is typed.
-
-    Raises:
-        ValueError: if it is none, saying in one line why.
-    """
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            return tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
-    except SystemExit as stop:
-        if not stop.code:  # --help
-            raise
-    raise ValueError(usage(said.getvalue()))
-
-
-def _code_of(error: Exception) -> int | None:
-    """The exit code for an error that is not a fault of ours; None for one that is."""
-    from jaxgait.ensembles.store import StoreError
-    from jaxgait.outcome import NoResult
-
-    if isinstance(error, ValueError | OSError | ModuleNotFoundError | MemoryError | StoreError):
-        return BAD_INPUT
-    return NOT_ALL if isinstance(error, NoResult) else None
-
-
-if __name__ == "__main__":
-    main()
+        return viewing.view(self.file, self.variables, self.out, self.members, self.serve)

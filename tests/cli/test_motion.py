@@ -5,6 +5,7 @@ import re
 import pytest
 
 from jaxgait import cli
+from jaxgait.cli import console
 from jaxgait.motion.drive import REFERENCE_GAITS
 from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
@@ -39,7 +40,7 @@ def test_a_setting_wins_over_the_height_that_suits_a_drive(capsys):
 def test_a_drive_that_cannot_be_is_one_line(arguments, message, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)
-    assert stop.value.code == cli.BAD_INPUT
+    assert stop.value.code == console.BAD_INPUT
     assert message in capsys.readouterr().err
 
 
@@ -61,7 +62,7 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
         cli.main(["motion", str(path)])
     captured = capsys.readouterr()
     assert "good for a drive: no" in captured.out
-    assert stop.value.code == cli.BAD_INPUT
+    assert stop.value.code == console.BAD_INPUT
     assert captured.err.startswith(f"jaxgait: {path}, line 78, column knee_rad: lowest value")
 
 
@@ -126,7 +127,7 @@ def test_what_is_wrong_with_a_recording_is_one_line(options, message, tmp_path, 
     _recorded(tmp_path)
     with pytest.raises(SystemExit) as stop:
         cli.main(["motion", str(tmp_path / "walk.trc"), *options])
-    assert stop.value.code == cli.BAD_INPUT
+    assert stop.value.code == console.BAD_INPUT
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import arguments as typed
-from jaxgait import fit_words as words
 from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
 from jaxgait.calibration.measured import factor, measured_curve
-from jaxgait.commands import mechanism
-from jaxgait.console import DONE, NOT_ALL, note, write_json
+from jaxgait.cli import arguments as typed
+from jaxgait.cli import fit_words as words
+from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
+from jaxgait.cli.running import mechanism
+from jaxgait.ensembles import starting
 from jaxgait.model import Model
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError
@@ -32,7 +33,7 @@ def fitted(request: Any) -> int:
     """A fit: what it found is shown, and written if there are files and a folder for it.
 
     Args:
-        request: what was typed, a `jaxgait.fit_command.Fit`.
+        request: what was typed, a `jaxgait.cli.commands.Fit`.
 
     Returns:
         The exit code: 1 if it is no minimum, or if the data leave a direction open.
@@ -71,7 +72,7 @@ def _written(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Prof
         print(f"wrote {request.out}")
     write_json(request.json, _record(found, read, profiles) if request.json else None)
     if request.report is not None:
-        from jaxgait.fit_report import write
+        from jaxgait.cli.reports.fit import write
 
         print(f"wrote {write(request.report, found, read, request.noise, profiles)}")
 
@@ -88,7 +89,7 @@ def bounds(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.calibrating import bounds
+        >>> from jaxgait.cli.fitting import bounds
         >>> bounds(Bungee(), ["rope_length=2400:3400:cm"])
         {'rope_length': (24.0, 34.0)}
     """
@@ -145,7 +146,7 @@ def _initial(request: Any, model: Model, box: Mapping[str, Any]) -> dict[str, An
     """
     typed.apart(request.set, request.initial, [f"{name}=" for name in box])
     found = typed.components(request.initial)
-    typed.starting(model, found)
+    starting(model, found)
     return found
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import arguments as typed
 from jaxgait import registry
-from jaxgait.console import write_json
+from jaxgait.cli import arguments as typed
+from jaxgait.cli.console import write_json
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, as the parser of the command line knows them. Imports nothing heavy."""
+"""Groups of options, as the parser of the command line knows them. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import tyro
 
 from jaxgait import registry
 
-__all__ = ["Found", "Mechanism", "Positional", "Span", "Steps"]
+__all__ = ["Found", "Further", "Mechanism", "Positional", "Span", "Steps"]
 
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 Precision = Literal["float64", "float32"]
+POINTS = 7
+"""Points along a front, if it is not said how many."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,3 +89,19 @@ class Steps:
         """As `simulate` and `ensemble` take them: those that were given."""
         found = {field.name: getattr(self, field.name) for field in dataclasses.fields(Steps)}
         return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Further:
+    """What `jaxgait optimize` can add to a search."""
+
+    report: pathlib.Path | None = None
+    """Folder for a report: pictures, and one page (report.html) that holds them all."""
+    front: tuple[str, ...] = ()
+    """For the report, the best compromises of the objective with a second one: maximize MEASURE, or minimize MEASURE;
+    the folder then holds front.nc too."""
+    points: int | None = None
+    """Points along the front, both ends included; 7 if not given."""
+    sensitivities: tuple[str, ...] | None = None
+    """What 1 % of each parameter changes at the optimum: of the parameters named here, or of all; in the report, and in
+    sensitivities.nc beside it."""

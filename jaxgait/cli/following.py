@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import checks
-from jaxgait.design_options import POINTS, Further
+from jaxgait.cli.options import POINTS, Further
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.methods import GRADIENT_FREE

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from jaxgait import cli, console
+from jaxgait import cli
+from jaxgait.cli import console
 
 
 def test_messages_are_one_line_on_stderr(capsys):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import cli, following
-from jaxgait.design_report import _scenarios
+from jaxgait import cli
+from jaxgait.cli import following
+from jaxgait.cli.optimizing import description
+from jaxgait.cli.reports.design import _scenarios
 from jaxgait.measure import MeasureError
-from jaxgait.optimizing import description
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
 from tests.optimization.minimax import searched

@@ -1,0 +1,101 @@
+"""What `jaxgait run MODEL --list` shows: everything that a model has, one a line, with units."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxgait.cli import arguments as typed
+from jaxgait.cli.console import DONE, write_json
+from jaxgait.cli.motion import takes_motion
+from jaxgait.cli.records import model_record
+from jaxgait.measure import Measure, known
+from jaxgait.model import Model
+from jaxgait.parameters import parameters
+from jaxgait.parts import parts
+from jaxgait.run import state_variables
+from jaxgait.solve.schemes import schemes
+from jaxgait.solve.solvers import SOLVERS
+
+
+def shown(model: Model, json: pathlib.Path | None = None) -> int:
+    """Lists what a model has, and writes it if there is a file for it."""
+    print(listing(model))
+    write_json(json, model_record(model))
+    return DONE
+
+
+def listing(model: Model) -> str:
+    """What a model has, one a line, with units."""
+    sections = {
+        "": _parameters(model),
+        "parts and choices (--set)": _choices(model),
+        "parameter sets (--preset)": list(model.presets),
+        "initial state": _start(model),
+        "states and outputs": _variables(model),
+        "measures": [f"{m.name:53} {m.unit:10} {m.long_name}{needs(m)}" for m in known(model).values()],
+        "events that end a run": list(model.terminations()),
+        "events": list(getattr(model, "transitions", dict)()),
+        "schemes (--scheme), the default first": _schemes(model),
+        "solvers (--solver)": _solvers(model),
+        "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],
+    }
+    return "\n".join("\n".join(_section(*section)) for section in sections.items() if section[1])
+
+
+def _section(title: str, rows: list[str]) -> list[str]:
+    return ["", f"{title}:", *rows] if title else rows
+
+
+def _parameters(model: Model) -> list[str]:
+    return [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(model).items()]
+
+
+def _choices(model: Model) -> list[str]:
+    found = {n: (p.present, f"of {', '.join(p.options)}", p.doc) for n, p in parts(model).items()}
+    found |= {n: (str(value), "", "") for n, value in typed.choices(model).items() if n not in found}
+    return [f"{n:28} {' '.join([f'{present:>24}', *filter(None, rest)])}" for n, (present, *rest) in found.items()]
+
+
+def _start(model: Model) -> list[str]:
+    units = {name: variable.unit for name, variable in model.variables.items()}
+    found = state_variables(model.initial_state())
+    return [f"{'initial.' + name:28} {_short(x):>24} {units.get(name, '')}".rstrip() for name, x in found.items()]
+
+
+def _schemes(model: Model) -> list[str]:
+    return [f"{s.__name__:28} {', '.join(field.name for field in dataclasses.fields(s))}" for s in schemes(model)]
+
+
+def _solvers(model: Model) -> list[str]:
+    """Of the schemes that take one."""
+    taken = any("solver" in (field.name for field in dataclasses.fields(s)) for s in schemes(model))
+    return [", ".join(SOLVERS)] if taken else []
+
+
+def _variables(model: Model) -> list[str]:
+    states = state_variables(jax.eval_shape(model.initial_state))
+    return [
+        f"{name:53} {variable.unit:10} {variable.long_name}{' (state)' if name in states else ''}"
+        for name, variable in model.variables.items()
+    ]
+
+
+def _short(value: Any) -> str:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array.item():.10g}" if array.dtype.kind == "f" else str(array)
+    return np.array2string(array, precision=4, max_line_width=10**6)
+
+
+def needs(measure: Measure) -> str:
+    """What a measure needs of a run, in brackets."""
+    least = "1 stride" if measure.strides == 1 else f"{measure.strides} strides"
+    strides = f"{least} or more" if measure.strides else ""
+    samples = f"{measure.samples_per_stride} samples per stride" if measure.samples_per_stride else ""
+    needs = ", ".join(need for need in (strides, samples) if need)
+    return f" (needs {needs})" if needs else ""

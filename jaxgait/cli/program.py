@@ -1,0 +1,141 @@
+"""Simulates gait mechanics as ensembles, tunes them by gradients, and reproduces papers: thin functions over Python's.
+
+Examples:
+  jaxgait run knee --list                                    what a mechanism has: parameters, outputs, measures
+  jaxgait run knee --set damper.k=2e4 --strides 5 --out run.nc
+  jaxgait view run.nc --out walk.gif
+  jaxgait scan bungee --over mass=40:100:61 stiffness=15:40:51 --store scan.zarr --dry-run
+  jaxgait optimize knee --over damper.k=1.2e4:3e4 --maximize rho --json best.json
+  jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit
+  jaxgait reproduce bungee
+  jaxgait completion bash                                    so that the Tab key completes names
+
+`jaxgait COMMAND --help` shows a command's options, which have the names of Python's arguments; `--version` says which
+version this is. With `--json FILE` a command writes what it found as JSON, with `--json -` to the standard output.
+
+Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
+which no member completed, a search without a result, a fit that is no minimum or leaves parameters open, a reproduction
+with unmet figures); 2, bad input or usage, said in one line; 130, interrupted. Results computed by then are written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import os
+import sys
+import warnings
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from jaxgait import __version__, registry
+from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
+from jaxgait.cli.console import BAD_INPUT, INTERRUPTED, NOT_ALL, followed, kept_for_json, note, once, say, usage
+from jaxgait.cli.options import Positional
+
+PROGRAM = "jaxgait"
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """Print what a shell needs to complete the names of commands and options.
+
+    For bash put `source <(jaxgait completion bash)` into ~/.bashrc; for zsh write `jaxgait completion zsh` to a file
+    _jaxgait in a folder of $fpath; for fish write `jaxgait completion fish` to
+    ~/.config/fish/completions/jaxgait.fish.
+    """
+
+    shell: Positional[Literal["bash", "zsh", "fish"]]
+    """Which shell."""
+
+    def __call__(self) -> int:
+        """Prints it."""
+        try:
+            tyro.cli(Command, prog=PROGRAM, args=["--tyro-print-completion", self.shell], description=__doc__)
+        except SystemExit as printed:
+            return int(printed.code or 0)
+        return 0
+
+
+Command = (
+    Annotated[Run, tyro.conf.subcommand("run")]
+    | Annotated[Scan, tyro.conf.subcommand("scan")]
+    | Annotated[Optimize, tyro.conf.subcommand("optimize")]
+    | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Motion, tyro.conf.subcommand("motion")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[View, tyro.conf.subcommand("view")]
+    | Annotated[Completion, tyro.conf.subcommand("completion")]
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the `jaxgait` command; see the module for its exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    for fault in registry.faults():
+        say(fault)
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(message)
+        code = _exit_code(given)
+    if code:
+        sys.exit(code)
+
+
+def _exit_code(arguments: list[str]) -> int:
+    """Runs a command; an error that a user can mend is one line on stderr, without a traceback.
+
+    With the environment variable `JAXGAIT_TRACEBACK` set, errors keep their traceback: to find a fault of ours.
+    """
+    try:
+        once(arguments)
+        if arguments == ["--version"]:
+            print(f"jaxgait {__version__}")
+            return 0
+        command = _read(arguments)
+        with followed(), kept_for_json(getattr(command, "json", None)):
+            if not isinstance(command, Completion):
+                note("loading JAX, a few seconds")
+            code = command() or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt as interruption:
+        say(interruption if interruption.args else "interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        code = _code_of(error)
+        if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
+            raise
+        say(error)
+        return code
+
+
+def _read(arguments: list[str]) -> Any:
+    """The command that is typed.
+
+    Raises:
+        ValueError: if it is none, saying in one line why.
+    """
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+    raise ValueError(usage(said.getvalue()))
+
+
+def _code_of(error: Exception) -> int | None:
+    """The exit code for an error that is not a fault of ours; None for one that is."""
+    from jaxgait.ensembles.store import StoreError
+    from jaxgait.outcome import NoResult
+
+    if isinstance(error, ValueError | OSError | ModuleNotFoundError | MemoryError | StoreError):
+        return BAD_INPUT
+    return NOT_ALL if isinstance(error, NoResult) else None

@@ -1,0 +1,84 @@
+"""What `jaxgait reproduce` does: experiments, each announced, written into a folder of its own, and summed up."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxgait import registry
+from jaxgait.cli import arguments as typed
+from jaxgait.cli.console import DONE, NOT_ALL, say, write_json
+
+
+def reproduce(
+    experiments: Mapping[str, Any],
+    folders: Mapping[str, pathlib.Path],
+    json: pathlib.Path | None = None,
+    left_out: Sequence[str] = (),
+) -> int:
+    """Runs experiments one after the other, each into its folder.
+
+    Args:
+        experiments: modules with a function `reproduce`, and if they like a `TITLE` (of their report) and `MINUTES` (of
+            processor time that they take), by name.
+        folders: by the same names.
+        json: file for what was measured.
+        left_out: what could not be loaded, and why.
+
+    Raises:
+        FileExistsError: if a folder holds another experiment's figures.
+        OSError: if a folder cannot be written to.
+    """
+    for name, folder in folders.items():
+        typed.folder_to_write(folder)
+        typed.to_write(folder / "report.md")
+        _own_folder(name, getattr(experiments[name], "TITLE", None), folder)
+    found = {name: _reproduced(name, module, folders[name]) for name, module in experiments.items()}
+    records = {
+        name: {"folder": folders[name], "counts": report.counts(), "figures": [f.as_dict() for f in report.figures]}
+        for name, report in found.items()
+    }
+    write_json(json, {"experiments": records, "left_out": left_out})
+    return NOT_ALL if left_out or any(report.unmet for report in found.values()) else DONE
+
+
+def reproduce_all(out: pathlib.Path, json: pathlib.Path | None = None) -> int:
+    """Runs all experiments that can be loaded, each into a folder of its own name, and says which cannot."""
+    found, missing = {}, []
+    for name in registry.experiments():
+        try:
+            found[name] = registry.experiment(name)
+        except ValueError as error:
+            missing.append(str(error))
+            say(f"left out: {error}")
+    minutes = sum(getattr(module, "MINUTES", 0.0) for module in found.values())
+    print(f"{len(found)} experiments: take about {minutes:.0f} minutes of processor time", flush=True)
+    return reproduce(found, {name: out / name for name in found}, json, missing)
+
+
+def _reproduced(name: str, module: Any, folder: pathlib.Path) -> Any:
+    """The report of an experiment, which is announced before and summed up after."""
+    minutes = getattr(module, "MINUTES", None)
+    if minutes is not None:
+        print(f"{name}: takes about {minutes:g} minutes of processor time; writes into {folder}", flush=True)
+    report = module.reproduce(folder, progress=True)
+    print(f"{name}: {report.counts()}; see {folder / 'report.md'}", flush=True)
+    if report.unmet:
+        say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")
+    return report
+
+
+def _own_folder(name: str, title: str | None, folder: pathlib.Path) -> None:
+    """Finds out before the work whether a folder holds another experiment's figures, by the title of its report.
+
+    The report of an experiment without a title is its own if the folder has its name.
+    """
+    if not (folder / "figures.json").exists():
+        return
+    report = folder / "report.md"
+    there = report.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if report.exists() else ""
+    if there == title or (title is None and folder.name == name):
+        return
+    whose = f"the figures of {there!r}" if there else "another experiment's figures"
+    raise FileExistsError(f"cannot write {name} to {folder}: it holds {whose}; give another folder: {folder / name}")

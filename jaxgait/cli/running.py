@@ -1,0 +1,168 @@
+"""What `jaxgait run` and `jaxgait scan` do, and the model that any command asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from jaxgait import registry
+from jaxgait.cli import arguments as typed
+from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
+from jaxgait.cli.listing import needs
+from jaxgait.cli.motion import check_takes_motion, driven
+from jaxgait.cli.records import run_record, scan_record
+from jaxgait.ensembles import Members, ensemble, estimate, grid, people, product, single_strides, starting, summary
+from jaxgait.ensembles.members import constant
+from jaxgait.measure import Measures, known
+from jaxgait.model import Model
+from jaxgait.outcome import COMPLETED_TEXT, Outcome
+from jaxgait.parameters import with_parameters
+from jaxgait.run import Sampling
+
+
+def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
+    """The model that a command asks for: its preset, driven by its motion, with the defaults, then what is set.
+
+    Args:
+        request: with `model`, `preset`, `motion` and `set`.
+        defaults: parameters by name.
+
+    Raises:
+        ValueError: for unknown names, and for anything but a model under that name.
+    """
+    return _moved(request, request.motion, defaults or {})
+
+
+def _moved(request: Any, motion: str | None, defaults: Mapping[str, Any]) -> Model:
+    chosen = _preset(request)
+    chosen = chosen if motion is None else driven(chosen, motion)
+    return typed.changed(with_parameters(chosen, defaults), request.set)
+
+
+def _preset(request: Any) -> Model:
+    chosen = registry.model(request.model)
+    if not isinstance(chosen, Model):
+        raise ValueError(f"{request.model!r} is registered with jaxgait and no model: {type(chosen).__qualname__}")
+    return chosen if request.preset is None else chosen.preset(request.preset)
+
+
+def walkers(request: Any) -> tuple[Model, Members | None]:
+    """The model that a scan asks for, and the members that its motions make; None for at most one motion.
+
+    Args:
+        request: with `model`, `preset`, `motion` (several), `each_stride` and `set`.
+
+    Raises:
+        ValueError: for unknown names, and where `each_stride` has no single motion to be of.
+    """
+    if request.each_stride and len(request.motion) != 1:
+        raise ValueError(f"--each-stride is of one --motion, got {len(request.motion)}")
+    if len(request.motion) < 2 and not request.each_stride:
+        return _moved(request, next(iter(request.motion), None), {}), None
+    model, then = _preset(request), lambda leg: typed.changed(leg, request.set)
+    check_takes_motion(model)
+    strides = request.each_stride
+    found = single_strides(model, request.motion[0], then=then) if strides else people(model, request.motion, then=then)
+    print(f"driven by {', '.join(map(str, found[1].labels[found[1].dims[0]][1]))} (dimension {found[1].dims[0]})")
+    return found
+
+
+def run(
+    model: Model,
+    start: Any,
+    options: Mapping[str, Any],
+    out: pathlib.Path | None,
+    json: pathlib.Path | None = None,
+) -> int:
+    """One trajectory: shown, and saved if there are files for it."""
+    from jaxgait.solve.simulate import simulate
+
+    length = Sampling.of(model, *(options.get(name) for name in ("strides", "duration", "samples")))
+    note(f"running {type(model).__name__}: {length}")
+    data = simulate(model, initial_state=start, progress=sys.stderr.isatty(), **options)
+    print(data)
+    _save(data, out)
+    write_json(json, run_record(data) | {"file": out})
+    return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
+
+
+def members(
+    model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any], walking: Members | None = None
+) -> Members:
+    """The grid of some axes, for every one of the members that walk if there are such, all with the same start.
+
+    Args:
+        model: whose names they are.
+        axes: values by name, in the unit of each.
+        fixed: components of the initial state that all share.
+        walking: members that differ in their motion.
+
+    Raises:
+        ParameterError: for names and values that the model does not have.
+        ValueError: if nothing varies.
+    """
+    starting(model, fixed)
+    varied = [] if walking is None else [walking]
+    varied += [grid(axes)] if axes else []
+    if not varied:
+        raise ValueError("nothing varies in this scan: give --over NAME=low:high:count, or several --motion")
+    return constant(product(*varied), {f"initial.{name}": value for name, value in fixed.items()})
+
+
+def scan(
+    model: Model,
+    chosen: Members,
+    sampling: Mapping[str, Any],
+    kept: Mapping[str, Any],
+    options: Mapping[str, Any],
+    out: pathlib.Path | None,
+    json: pathlib.Path | None = None,
+    dry_run: bool = False,
+) -> int:
+    """Many trajectories: how they ended is shown, and the result saved if there are files for it.
+
+    With `dry_run` a few are run, to tell what all of them would take.
+    """
+    observe = kept["observe"] or possible_measures(model, sampling, kept["trajectories"])
+    request = {**sampling, **kept, "observe": observe, **options}
+    if dry_run:
+        note(f"running a sample of {chosen.size} trajectories of {type(model).__name__}")
+        found = estimate(model, chosen, **request)
+        print("\n".join(found.lines()))
+        write_json(json, dataclasses.asdict(found))
+        return DONE
+    note(f"running {chosen.size} trajectories of {type(model).__name__}")
+    data = ensemble(model, chosen, **request)
+    ended = summary(data)
+    print_outcomes(ended)
+    print(data)
+    _save(data, out)
+    write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
+    return DONE if COMPLETED_TEXT in ended else NOT_ALL
+
+
+def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bool) -> Measures | None:
+    """All measures of a model that a run sampled as requested allows; says which it leaves out, and why."""
+    sampling = Sampling.of(model, **request)
+    brought = tuple(known(model).values())
+    possible = Measures(brought).possible(sampling).members
+    taken = {*model.variables} if trajectories else set()
+    kept = tuple(m for m in possible if m.name not in taken)
+    for measure in brought:
+        if measure not in possible:
+            say(f"left out: {measure.name}{needs(measure)}; runs are of {sampling}")
+        elif measure not in kept:
+            say(f"left out: {measure.name}, whose name the trajectories use")
+    return Measures(kept) if kept else None
+
+
+def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
+    if out is not None:
+        data.to_netcdf(out, engine="h5netcdf")
+        print(f"wrote {out}")

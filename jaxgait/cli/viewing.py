@@ -1,0 +1,93 @@
+"""What `jaxgait view` does: a saved result shown, drawn, filmed, or made a page to explore."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import xarray as xr
+
+from jaxgait.cli import arguments as typed
+from jaxgait.cli.console import DONE, print_outcomes, say
+from jaxgait.ensembles import summary
+
+
+def view(
+    file: pathlib.Path, variables: tuple[str, ...], out: pathlib.Path | None, members: int | None, serve: bool
+) -> int:
+    """A saved result: shown, and drawn if there is a file for the picture, the film or the page; a scan always is."""
+    from jaxgait.plot import film
+    from jaxgait.plot.explorer import is_run, opened
+    from jaxgait.plot.style import kinds
+
+    films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
+    typed.to_write(out, kinds=sorted({*kinds(), *films, "html"}))
+    kind = "html" if out is None else out.suffix.removeprefix(".").lower()
+    if kind != "html" and (serve or members is not None):
+        raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
+    data = opened(file)
+    chosen = typed.names(variables)
+    if out is None and chosen and is_run(data):
+        raise ValueError("--variables are drawn: give --out, the picture to write")
+    # How the trajectories of a result ended; of other files nothing is known.
+    print_outcomes(summary(data) if "status" in data and "status_legend" in data.attrs else {})
+    print(data)
+    if serve:
+        return _served(file, chosen, members)
+    if out is not None:
+        _draw(file, data, chosen, out, kind, members)
+    elif not is_run(data):
+        _page_beside(file, chosen, members)
+    return DONE
+
+
+def _draw(
+    file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], out: pathlib.Path, kind: str, members: int | None
+) -> None:
+    from jaxgait.plot import film
+    from jaxgait.plot.histories import picture
+    from jaxgait.plot.style import save
+
+    if kind == "html":
+        _explorer(file, variables, members).save(out)
+    elif f".{kind}" in film.WRITERS:
+        film.save(film.animate(data), out)
+    else:
+        save(picture(data, variables), out)
+    print(f"wrote {out}")
+
+
+def _page_beside(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> None:
+    """Writes the page of a scan beside it; says why if there is none to write."""
+    from jaxgait.plot.explorer import is_page
+
+    out = file.with_suffix(".html")
+    if out.exists() and not is_page(out):
+        raise FileExistsError(f"{out} is there and was not written by this command: give --out, the page to write")
+    typed.to_write(out)
+    try:
+        _explorer(file, variables, members).save(out)
+    except (ValueError, ModuleNotFoundError) as error:
+        if variables or members is not None:
+            raise
+        say(f"no page: {error}")
+    else:
+        print(f"wrote {out}: open it in a browser")
+
+
+def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> Any:
+    """The page about a file; says what it simulates."""
+    from jaxgait.plot import explorer
+
+    if len(variables) > 1:
+        raise ValueError(f"a page shows all variables, --variables names the one that colours it: got {len(variables)}")
+    explorer.check_library()
+    options: dict[str, Any] = {} if members is None else {"members": members}
+    return explorer.explore(file, measure=next(iter(variables), None), say=say, **options)
+
+
+def _served(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> int:
+    from jaxgait.plot.explorer.serving import serve
+
+    serve(_explorer(file, variables, members))
+    return DONE
