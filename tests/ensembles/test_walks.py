@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import cli, ensemble
+from jaxgait.cli import console
 from jaxgait.ensembles import grid, people, product, single_strides
 from jaxgait.ensembles.members import check_members, drive_number
 from jaxgait.models import Bungee, Prosthesis
@@ -102,6 +103,6 @@ def test_the_command_line_scans_people(walk_file, tmp_path, capsys):
 def test_a_scan_that_cannot_be_is_one_line(arguments, message, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["scan", *arguments])
-    assert stop.value.code == cli.BAD_INPUT
+    assert stop.value.code == console.BAD_INPUT
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
