@@ -8,7 +8,7 @@ import numpy as np
 from jaxgait import ensemble, simulate
 from jaxgait.analysis import floquet, gait
 from jaxgait.ensembles import cloud
-from jaxgait.mechanics import contact, elementary, fourbar, friction, linalg, spatial
+from jaxgait.mechanics import contact, fourbar, friction, linalg, spatial
 from jaxgait.models import bungee, creeper, exoskeleton, walker
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.creeper.chain import CreeperChain, SoftExtension
@@ -72,7 +72,6 @@ def scan():
 
 CALLS = {
     **{type(model).__name__: lambda model=model: of(model) for model in MODELS},
-    "elementary": lambda: [f(0.3) for f in (elementary.sincos, elementary.arctan, elementary.arccos)],
     "contact": lambda: contact.HuntCrossley(1e5, 0.3, 1e4).force(1e-3, 0.1),
     "friction": lambda: friction.Stribeck(0.8, 0.6, 0.05).force(0.1, 1.0)[0],
     "linalg": lambda: linalg.solve(MATRIX, [1.0, 1.0 / 3.0]),

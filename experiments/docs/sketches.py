@@ -13,7 +13,7 @@ from matplotlib.patches import Arc, Polygon, Rectangle, Wedge
 
 import jaxgait
 from jaxgait.mechanics import fourbar
-from jaxgait.mechanics.planar import added, bolted
+from jaxgait.mechanics.planar import added, down
 from jaxgait.models import Bungee, Jumper, Prosthesis
 from jaxgait.models.exoskeleton import five_links
 from jaxgait.models.prosthesis import KneeState
@@ -95,10 +95,10 @@ def _four_bar(ax: Any, leg: Prosthesis, closed: fourbar.Closure) -> None:
     """The linkage with the cylinder, the thigh pointing down; A is the origin."""
     bars, damper = leg.linkage.bars, leg.damper
     A, B, C, D = np.zeros(2), _plain(closed.B), _plain(closed.C), _plain(closed.D)
-    E = float(leg.linkage.l_AE) * _plain(bolted(bars.gamma1))
+    E = float(leg.linkage.l_AE) * _plain(down(bars.gamma1))
     F = D - float(leg.linkage.l_DF) * _plain(closed.CD)
-    shank = _plain(added(closed.CD, bolted(-bars.gamma2)))
-    G = -float(damper.thigh_arm) * _plain(bolted(bars.gamma1 - damper.thigh_tilt))
+    shank = _plain(added(closed.CD, down(-bars.gamma2)))
+    G = -float(damper.thigh_arm) * _plain(down(bars.gamma1 - damper.thigh_tilt))
     end = float(damper.link_arm) * _plain(closed.AD)
     P = _plain(fourbar.instantaneous_centre(closed))
     bar(ax, moved(E, 0.0, 0.06), E, LIGHT, 22)

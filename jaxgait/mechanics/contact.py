@@ -23,7 +23,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxgait.mechanics import elementary
 from jaxgait.mechanics.scalars import Real, RealArray, Scalar
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
@@ -49,10 +48,34 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
     if smoothing == "tanh":
         return (1.0 + jnp.tanh(s)) / 2.0
     if smoothing == "arctan":
-        return 0.5 + elementary.arctan(s) / math.pi
+        return 0.5 + jnp.arctan(s) / math.pi
     if smoothing == "softplus":
         return jax.nn.sigmoid(s)
     raise ValueError(f"smoothing must be 'tanh', 'arctan' or 'softplus', got {smoothing!r}")
+
+
+@float64_default
+def softplus(x: Real) -> RealArray:
+    """Smooth positive part ``log(1 + exp(x))``. No dimension.
+
+    It is `jax.nn.softplus` with the logistic function for its derivative: JAX's own rule takes two exponentials.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import softplus
+        >>> round(float(softplus(0.0)), 6)
+        0.693147
+    """
+    return _softplus(jnp.asarray(x))
+
+
+@jax.custom_jvp
+def _softplus(x: RealArray) -> RealArray:
+    return jnp.maximum(x, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@_softplus.defjvp
+def _(primals: tuple[RealArray], tangents: tuple[RealArray]) -> tuple[RealArray, RealArray]:
+    return _softplus(*primals), jax.nn.sigmoid(primals[0]) * tangents[0]
 
 
 @float64_default
@@ -70,7 +93,7 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
         0.001
     """
     if smoothing == "softplus":
-        return jnp.asarray(elementary.softplus(steepness * depth) / steepness)
+        return jnp.asarray(softplus(steepness * depth) / steepness)
     return depth * step(steepness * depth, smoothing)
 
 
@@ -304,7 +327,7 @@ class HuntCrossley(NormalLaw):
         """Normal force in N at a depth in m and its rate in m/s."""
         elastic = self.stiffness * _power(penetration(depth, self.steepness, self.smoothing), self.exponent)
         width = self.tension_width
-        return jnp.asarray(elastic * width * elementary.softplus((1.0 + self.dissipation * rate) / width))
+        return jnp.asarray(elastic * width * softplus((1.0 + self.dissipation * rate) / width))
 
     def energy(self, depth: Real) -> RealArray:
         """Elastic energy in J at a depth in m."""

@@ -22,8 +22,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from jaxgait.mechanics import elementary
-from jaxgait.mechanics.planar import Vec, added, bolted, cross, dot, down, turned
+from jaxgait.mechanics.planar import Vec, added, cross, dot, down, turned
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
@@ -87,7 +86,7 @@ def close(bars: FourBar, psi: Scalar) -> Closure:
         D at x = 0.00 m, y = -0.10 m; dthetaA/dpsi = 1
     """
     BC = down(psi)
-    B = -bars.l_AB * bolted(bars.gamma1)
+    B = -bars.l_AB * down(bars.gamma1)
     C = B + bars.l_BC * BC
     r2 = dot(C, C)
     cosine = (bars.l_AD**2 + r2 - bars.l_CD**2) / (2.0 * bars.l_AD * jnp.sqrt(r2))
@@ -132,8 +131,8 @@ def shank_angle(bars: FourBar, knee: Closure) -> Scalar:
         >>> abs(round(float(shank_angle(bars, close(bars, 0.3))), 6))  # a parallelogram does not turn the shank
         0.0
     """
-    shank = added(knee.CD, bolted(-bars.gamma2))
-    return _wrapped(elementary.arctan2(shank.x, -shank.y))
+    shank = added(knee.CD, down(-bars.gamma2))
+    return _wrapped(jnp.arctan2(shank.x, -shank.y))
 
 
 @float64_default
@@ -147,7 +146,7 @@ def link_angle(knee: Closure) -> Scalar:
         >>> round(float(link_angle(close(bars, 0.3))), 6)  # rad: AD stays parallel to BC
         0.3
     """
-    return _wrapped(elementary.arctan2(knee.AD.x, -knee.AD.y))
+    return _wrapped(jnp.arctan2(knee.AD.x, -knee.AD.y))
 
 
 def _wrapped(angle: Scalar) -> Scalar:
@@ -186,7 +185,7 @@ def psi_at(bars: FourBar, knee_angle: Scalar) -> Scalar:
         >>> round(float(shank_angle(bars, bent)), 6)  # minus the flexion in rad
         -1.0
     """
-    base = bars.l_CD * bolted(bars.gamma2 - knee_angle) - bars.l_AB * bolted(bars.gamma1)
+    base = bars.l_CD * down(bars.gamma2 - knee_angle) - bars.l_AB * down(bars.gamma1)
     distance = jnp.sqrt(dot(base, base))
     cosine = (bars.l_AD**2 - bars.l_BC**2 - distance**2) / (2.0 * bars.l_BC * distance)
     return _wrapped(jnp.arctan2(base.x, -base.y) - jnp.arccos(cosine))

@@ -25,7 +25,6 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics import elementary
 from jaxgait.mechanics.scalars import Real, RealArray, Scalar
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
@@ -58,7 +57,7 @@ def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "
     """
     s = velocity / slip_velocity
     if regularisation == "arctan":
-        return (2.0 / math.pi) * elementary.arctan(s)
+        return (2.0 / math.pi) * jnp.arctan(s)
     if regularisation == "tanh":
         return jnp.tanh(s)
     if regularisation == "algebraic":

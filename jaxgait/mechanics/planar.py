@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics import elementary
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
@@ -94,23 +93,6 @@ def down(angle: Scalar) -> Vec:
         >>> print(round(float(thigh.x), 4), round(float(thigh.y), 4))
         0.5 -0.866
     """
-    sin, cos = elementary.sincos(angle)
-    return Vec(sin, -cos)
-
-
-@float64_default
-def bolted(angle: Scalar) -> Vec:
-    """`down` of an angle in rad that is built in, not moving: XLA's own sine, one operation instead of a polynomial.
-
-    Unlike a moving angle it is the same for a whole batch (unless the angle itself is scanned) and hoisted out of it.
-
-    Examples:
-        >>> import math
-        >>> from jaxgait.mechanics.planar import bolted
-        >>> bar = bolted(math.pi / 2)  # built in at a right angle: it points forward
-        >>> print(round(float(bar.x), 6))
-        1.0
-    """
     return Vec(jnp.sin(angle), -jnp.cos(angle))
 
 
@@ -125,8 +107,7 @@ def forward(angle: Scalar) -> Vec:
         >>> print(round(float(sole.x), 4), round(float(sole.y), 4))
         0.866 0.5
     """
-    sin, cos = elementary.sincos(angle)
-    return Vec(cos, sin)
+    return Vec(jnp.cos(angle), jnp.sin(angle))
 
 
 @float64_default

@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from jaxgait.mechanics import elementary
 from jaxgait.mechanics.planar import Vec
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
@@ -59,7 +58,8 @@ def wave(t: Scalar, period: Scalar, harmonics: int) -> Wave:
         [0.0, -1.0] [1.0, 0.0]
     """
     cycles = t / period
-    sin1, cos1 = elementary.sincos((2.0 * math.pi) * (cycles - jnp.floor(cycles)))
+    phase = (2.0 * math.pi) * (cycles - jnp.floor(cycles))
+    sin1, cos1 = jnp.sin(phase), jnp.cos(phase)
     cos, sin = [cos1], [sin1]
     for _ in range(harmonics - 1):
         cos.append(cos[-1] * cos1 - sin[-1] * sin1)

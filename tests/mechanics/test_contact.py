@@ -138,3 +138,14 @@ def test_an_impact_is_remembered_until_the_next_one():
     assert float(law.memory_rate(1e-3, 1.0, 0.7)) == 0.0
     assert float(law.force(1e-3, 0.1, 1e-6)) == float(law.steady.force(1e-3, 0.1))
     assert float(law.force(1e-3, 0.1, 2.0)) < float(law.force(1e-3, 0.1, 0.2))
+
+
+@pytest.mark.parametrize(
+    "derive", [lambda f: f, jax.grad, lambda f: jax.grad(jax.grad(f)), lambda f: jax.jacfwd(jax.grad(f))]
+)
+def test_the_smooth_positive_part_and_its_derivatives_are_those_of_jax(derive):
+    """Against `jax.nn.softplus`, at zero and far away as well."""
+    x = jnp.asarray([-np.inf, -800.0, -40.0, -1e-3, 0.0, 0.7, 40.0, 800.0, np.inf])
+    x = x if derive(abs) is abs else x[1:-1]
+    mine, jaxs = jax.vmap(derive(contact.softplus))(x), jax.vmap(derive(jax.nn.softplus))(x)
+    np.testing.assert_allclose(mine, jaxs, rtol=2e-15, atol=1e-300)

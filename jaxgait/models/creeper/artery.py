@@ -26,7 +26,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.elementary import sin
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import ParameterError, choice
 from jaxgait.precision import float64_default
@@ -76,7 +75,7 @@ class Inflow(eqx.Module):
         rate = math.pi / (CLOSURE - SYSTOLE) if self.backflow == "closed" else _PRINTED_RATE
         forward = s <= SYSTOLE
         local = jnp.where(forward, s, back)
-        lobe = jnp.exp(-self.decay * local) * sin(jnp.where(forward, math.pi / SYSTOLE, rate) * local)
+        lobe = jnp.exp(-self.decay * local) * jnp.sin(jnp.where(forward, math.pi / SYSTOLE, rate) * local)
         return jnp.where(forward, self.amplitude, jnp.where(s <= CLOSURE, -self.back_amplitude, 0.0)) * lobe
 
     def __call__(self, t: Scalar) -> Float[Array, ""]:

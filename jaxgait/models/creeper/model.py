@@ -32,7 +32,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from jaxgait.mechanics.elementary import cos, sin
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.artery import Blood, Inflow
@@ -106,9 +105,9 @@ class Gait(eqx.Module):
         up, down = jnp.minimum(y, self.ramp), jnp.minimum(width - y, self.ramp)
         rate = math.pi / self.ramp
         # A sin^2 ramp has covered (y - sin(rate y) / rate) / 2 after a time y, at unit top speed.
-        sin_up, sin_down = sin(rate * up), sin(rate * down)
+        sin_up, sin_down = jnp.sin(rate * up), jnp.sin(rate * down)
         travel = y - 0.5 * (up + sin_up / rate) - 0.5 * (self.ramp - down - sin_down / rate)
-        speed = 0.5 * top * (1.0 - cos(rate * jnp.minimum(up, down)))
+        speed = 0.5 * top * (1.0 - jnp.cos(rate * jnp.minimum(up, down)))
         return Stroke(top * travel, speed, 0.5 * top * rate * (sin_up - sin_down))
 
     def coils(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:

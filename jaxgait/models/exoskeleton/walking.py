@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.elementary import cos, sin
 from jaxgait.model import Scalar, parameter
 from jaxgait.models.exoskeleton.formulations import Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Real
@@ -69,7 +68,7 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
         >>> print(joined_amplitudes(0.2, phase).round(6))  # rad: 0.2 over sin 90, cos 0, cos 60 and sin 30 degrees
         [0.2 0.2 0.4 0.4 0.1]
     """
-    at_exchange = jnp.stack([sin(phase[0]), cos(phase[1]), cos(phase[2]), sin(phase[3])])
+    at_exchange = jnp.stack([jnp.sin(phase[0]), jnp.cos(phase[1]), jnp.cos(phase[2]), jnp.sin(phase[3])])
     return jnp.concatenate([swing / at_exchange, jnp.asarray(torso, dtype=at_exchange.dtype)[None]])
 
 
@@ -102,10 +101,10 @@ class WalkingGait(eqx.Module):
         quarter = jnp.pi / 2
         angle = 2 * jnp.pi * t / self.stride_time
         shift, side, tilts, grows = (self._column(x) for x in zip(*map(_numbers, self.roles), strict=True))
-        argument = self.phase + quarter * shift - (1 - side * cos(angle)) * quarter
-        psi = quarter + self.amplitude * tilts * sin(argument)
-        phi = self.amplitude * sin(angle + quarter * shift)
-        return Spatial(phi, psi, rest_lengths * (1 + self.stretch * grows * sin(angle)))
+        argument = self.phase + quarter * shift - (1 - side * jnp.cos(angle)) * quarter
+        psi = quarter + self.amplitude * tilts * jnp.sin(argument)
+        phi = self.amplitude * jnp.sin(angle + quarter * shift)
+        return Spatial(phi, psi, rest_lengths * (1 + self.stretch * grows * jnp.sin(angle)))
 
     def _column(self, numbers: tuple[float, ...]) -> Array:
         return jnp.asarray(numbers, dtype=jnp.asarray(self.phase).dtype)

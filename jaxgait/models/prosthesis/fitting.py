@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxgait import precision
 from jaxgait.mechanics import fourbar
-from jaxgait.mechanics.planar import Vec, added, bolted, down
+from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import GaitDrive
 from jaxgait.motion.stride import Person
@@ -126,5 +126,5 @@ def straight_ankle(leg: Prosthesis) -> Vec:
     """
     k, s = leg.linkage, leg.segments
     knee = fourbar.close(k.bars, fourbar.psi_at(k.bars, 0.0))
-    shank = added(knee.CD, bolted(-k.gamma2))
-    return s.thigh * down(0.0) - k.l_AE * bolted(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank
+    shank = added(knee.CD, down(-k.gamma2))
+    return s.thigh * down(0.0) - k.l_AE * down(k.gamma1) + knee.D - k.l_DF * knee.CD + s.shank * shank

@@ -38,7 +38,7 @@ from jaxtyping import Array, Float
 from jaxgait import precision
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
-from jaxgait.mechanics.planar import Vec, added, bolted, down, forward
+from jaxgait.mechanics.planar import Vec, added, down, forward
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis import energetics
 from jaxgait.models.prosthesis.leg import POINTS, BristleState, KneeState, Leg, SocketState, Torques
@@ -235,11 +235,11 @@ class Prosthesis(Model):
         rate_S, acceleration_S = alpha.rate + knee.rate_S * psi_rate, (1.0 - knee.rate_S) * alpha.acceleration + bias_S
         rate_A, acceleration_A = alpha.rate + knee.rate_A * psi_rate, (1.0 - knee.rate_A) * alpha.acceleration + bias_A
         thigh = Rotation(axis, alpha.rate, alpha.acceleration, (None, None, *free))
-        plate = thigh._replace(direction=added(axis, bolted(self.linkage.gamma1)))
+        plate = thigh._replace(direction=added(axis, down(self.linkage.gamma1)))
         link_AD = Rotation(added(axis, knee.AD), rate_A, acceleration_A, (knee.rate_A, None, *free))
         link_BC = Rotation(added(axis, knee.BC), y.theta_b_rate, 0.0, (1.0, None, *free))
         bar_CD = Rotation(CD, rate_S, acceleration_S, (knee.rate_S, None, *free))
-        shank = bar_CD._replace(direction=added(CD, bolted(-self.linkage.gamma2)))
+        shank = bar_CD._replace(direction=added(CD, down(-self.linkage.gamma2)))
         foot = Rotation(forward(y.beta_1), y.beta_1_rate, 0.0, (None, 1.0, *free))
 
         H = self._hip_point(hip, y)

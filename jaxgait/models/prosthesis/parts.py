@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw, Smoothing
 from jaxgait.mechanics.fourbar import FourBar
 from jaxgait.mechanics.friction import Coulomb, FrictionLaw
-from jaxgait.mechanics.planar import Vec, added, bolted
+from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
 from jaxgait.parameters import choice, part
@@ -264,7 +264,7 @@ class Damper(eqx.Module):
             rate: angular velocity of the link against the thigh in rad/s.
             gamma1: angle of the bar AB against the thigh axis in rad.
         """
-        arm = added(AD, bolted(self.thigh_tilt - gamma1))  # cos and sin of theta1 + eps are (y, -x)
+        arm = added(AD, down(self.thigh_tilt - gamma1))  # cos and sin of theta1 + eps are (y, -x)
         product = self.thigh_arm * self.link_arm
         length = jnp.sqrt(self.thigh_arm**2 + self.link_arm**2 - 2.0 * product * arm.y)
         gain = -product * arm.x / length

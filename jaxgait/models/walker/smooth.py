@@ -34,7 +34,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait.mechanics import elementary
 from jaxgait.mechanics.contact import HuntCrossley, NormalLaw
 from jaxgait.mechanics.friction import Coulomb, FrictionLaw
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
@@ -226,13 +225,13 @@ class RoundFeet(eqx.Module):
     def inertia_at(self, theta_1: Scalar, theta_2: Scalar) -> Inertia:
         """The mass matrix at two leg angles in rad."""
         a = self.mass * self.com_offset
-        (s1, c1), (s2, c2) = elementary.sincos(theta_1), elementary.sincos(theta_2)
+        s1, c1, s2, c2 = jnp.sin(theta_1), jnp.cos(theta_1), jnp.sin(theta_2), jnp.cos(theta_2)
         return Inertia(2.0 * self.mass, self.leg_inertia, a * c1, a * s1, a * c2, a * s2)
 
     def forces(self, inertia: Inertia, y: WalkerState | BristledState) -> Generalised:
         """Gravity and centrifugal forces: the right side h of ``M du/dt = h + contact forces``."""
         weight = 2.0 * self.mass * self.gravity
-        sg, cg = elementary.sincos(self.slope)
+        sg, cg = jnp.sin(self.slope), jnp.cos(self.slope)
         w1, w2 = y.omega_1**2, y.omega_2**2
         return Generalised(
             weight * sg + inertia.sin_1 * w1 + inertia.sin_2 * w2,
@@ -247,7 +246,7 @@ class RoundFeet(eqx.Module):
 
     def foot(self, y: WalkerState | BristledState, theta: Scalar, omega: Scalar) -> Foot:
         """One foot against the ground: leg angle in rad, leg rate in rad/s."""
-        sin, cos = elementary.sincos(theta)
+        sin, cos = jnp.sin(theta), jnp.cos(theta)
         normal_arm = self.shank * sin
         tangent_arm = self.shank * cos + self.foot_radius
         return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
@@ -257,7 +256,7 @@ class RoundFeet(eqx.Module):
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         u = Generalised(*y[4:8])
         kinetic = 0.5 * sum(p * v for p, v in zip(inertia.times(u), u, strict=True))
-        sg, cg = elementary.sincos(self.slope)
+        sg, cg = jnp.sin(self.slope), jnp.cos(self.slope)
         along = 2.0 * self.mass * y.x + inertia.sin_1 + inertia.sin_2
         normal = 2.0 * self.mass * y.y - inertia.cos_1 - inertia.cos_2
         return kinetic, self.gravity * (normal * cg - along * sg)

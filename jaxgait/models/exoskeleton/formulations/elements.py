@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+import jax.numpy as jnp
 from jaxtyping import Float
 
-from jaxgait.mechanics import elementary
 from jaxgait.models.exoskeleton.formulations.tree import Real
 from jaxgait.precision import float64_default
 
@@ -100,7 +100,7 @@ Matrices: TypeAlias = PlanarMatrices | SpatialMatrices
 
 @float64_default
 def planar_matrices(
-    W: Any, rho: Any, q: Any, cos: Callable = elementary.cos, sin: Callable = elementary.sin
+    W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin
 ) -> PlanarMatrices:
     """Matrices of the plane from W (n, n) and rho (n,) in kg at coordinates `q` (`Planar`)."""
     li, lj = q.l[:, None], q.l[None, :]
@@ -117,7 +117,7 @@ def planar_matrices(
 
 @float64_default
 def spatial_matrices(
-    W: Any, rho: Any, q: Any, cos: Callable = elementary.cos, sin: Callable = elementary.sin
+    W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin
 ) -> SpatialMatrices:
     """Matrices of space from W (n, n) and rho (n,) in kg at coordinates `q` (`Spatial`)."""
     li, lj = q.l[:, None], q.l[None, :]
@@ -141,7 +141,7 @@ def spatial_matrices(
 
 
 @float64_default
-def matrices_of(W: Any, rho: Any, q: Any, cos: Callable = elementary.cos, sin: Callable = elementary.sin) -> Any:
+def matrices_of(W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin) -> Any:
     """The matrices of the plane or of space, as the coordinates are `Planar` or `Spatial`."""
     build = spatial_matrices if isinstance(q, Spatial) else planar_matrices
     return build(W, rho, q, cos, sin)

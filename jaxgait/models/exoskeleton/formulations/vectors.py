@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.elementary import cos, sin
 from jaxgait.models.exoskeleton.formulations.elements import Coordinates, Planar, Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Chain, Real, descendants, subtrees
 from jaxgait.precision import float64_default
@@ -101,9 +100,9 @@ def directions(q: Coordinates) -> Float[Array, "n d"]:
         [[0. 1.]]
     """
     if isinstance(q, Planar):
-        return jnp.stack([cos(q.phi), sin(q.phi)], axis=1)
-    c = cos(q.psi)
-    return jnp.stack([c * cos(q.phi), c * sin(q.phi), sin(q.psi)], axis=1)
+        return jnp.stack([jnp.cos(q.phi), jnp.sin(q.phi)], axis=1)
+    c = jnp.cos(q.psi)
+    return jnp.stack([c * jnp.cos(q.phi), c * jnp.sin(q.phi), jnp.sin(q.psi)], axis=1)
 
 
 @float64_default
