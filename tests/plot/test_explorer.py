@@ -335,6 +335,11 @@ def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
 def test_a_notebook_shows_the_page_in_a_frame(shown):
     frame = shown._repr_html_()
     assert frame.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and frame.count('"') < 20
+    assert frame.endswith(f">{page.NOT_TRUSTED}</iframe>")  # of a frame that is taken out, its text is left
+    assert len(frame) < 3_000_000
+    assert repr(shown) == "<Explorer of Bungee: 12 members over mass, stiffness; 6 in motion>"
+    fetched = re.findall(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["'](?!data:)""", shown.html)
+    assert not fetched  # nothing comes over a network
     assert jaxgait.explore is explore
 
 
@@ -404,6 +409,27 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     window.js("$('arrows').click(); $('colour').value = 'status'; $('colour').onchange();")
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_frames_of_a_dark_notebook_are_dark_as_high_as_their_page_and_apart(shown, window, tmp_path):
+    book = tmp_path / "notebook.html"
+    frame = shown._repr_html_()
+    book.write_text(f'<!doctype html><body data-jp-theme-light="false" style="width:1200px">{frame}{frame}</body>')
+    window.open(book)
+    frames = "[...document.querySelectorAll('iframe')]"
+    window.until(f"{frames}.every(f => f.contentDocument.body.dataset.ready)")
+    paper = f"return {frames}.map(f => f.contentWindow.getComputedStyle(f.contentDocument.body).backgroundColor)"
+    assert window.js(paper) == ["rgb(21, 24, 27)"] * 2
+    window.until(f"{frames}.every(f => f.contentDocument.documentElement.scrollHeight <= f.clientHeight)")
+    other = next(m for m in shown.runs if m != shown.header["first"])
+    window.js(f"return {frames}[0].contentWindow.eval('show({other}).then(() => 0)')")
+    members = f"{frames}.map(f => f.contentWindow.eval('state.member'))"
+    assert window.js(f"return {members}") == [other, shown.header["first"]]
+    window.js("document.body.dataset.jpThemeLight = 'true'")
+    window.until(f"({paper.removeprefix('return ')}).every(c => c === 'rgb(255, 255, 255)')")
     assert window.errors() == []
 
 

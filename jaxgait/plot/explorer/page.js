@@ -432,7 +432,9 @@ function wire() {
   for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
   $("speed").onchange = () => state.speed = +$("speed").value;
   addEventListener("resize", () => requestAnimationFrame(drawFrame));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); });
+  const repaint = () => { if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  addEventListener("theme", repaint);
   addEventListener("keydown", event => {
     if (event.target.matches("select, input:not(#slider)") || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = { ArrowRight: () => step(1), ArrowLeft: () => step(-1), " ": () => play(!state.playing) }[event.key];

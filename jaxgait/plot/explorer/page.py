@@ -36,10 +36,16 @@ LISTED = 100_000
 MARK = '<meta name="generator" content="jaxgait explorer">'
 """By which a page is known as one of ours."""
 HEIGHT = 1180
-"""Of the page inside a notebook, in pixels."""
+"""Of the page inside a notebook, in pixels, until it knows its own."""
+NOT_TRUSTED = (
+    "The explorer is not shown: this notebook is not trusted, or this viewer shows no frames. Trust the notebook (in "
+    "JupyterLab: View, Activate Command Palette, Trust Notebook) or run the cell again; page.save('page.html') writes it "
+    "as a file."
+)
+"""What is left of the frame where frames are taken out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explorer:
     """A page about a scan or a run; a notebook shows it, `save` writes it."""
 
@@ -60,7 +66,7 @@ class Explorer:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
         parts = {name: _resource(f"page.{name}") for name in ("css", "html")}
-        scripts = {"pack": _resource("pack.js"), "film": _resource("film.js"), "script": _resource("page.js")}
+        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")} | {"script": _resource("page.js")}
         packed = {"library": _library(), "data": base64.b64encode(self.packed()).decode()}
         page = parts.pop("html").replace("{{title}}", html.escape(self.header["title"]))
         for name, text in (parts | scripts | packed).items():
@@ -109,11 +115,12 @@ class Explorer:
         place.write_text(page, encoding="utf-8")
         return place
 
+    def __repr__(self) -> str:
+        return f"<Explorer of {self.header['title']}; {len(self.runs)} in motion>"
+
     def _repr_html_(self) -> str:
-        source = html.escape(self.html)
-        return (
-            f'<iframe srcdoc="{source}" style="width:100%;height:{HEIGHT}px;border:0" allow="clipboard-write"></iframe>'
-        )
+        source, style = html.escape(self.html), f"width:100%;height:{HEIGHT}px;border:0"
+        return f'<iframe srcdoc="{source}" style="{style}" allow="clipboard-write">{NOT_TRUSTED}</iframe>'
 
 
 def explore(
