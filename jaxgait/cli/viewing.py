@@ -18,6 +18,7 @@ def view(
     """A saved result: shown, and drawn if there is a file for the picture, the film or the page; a scan always is."""
     from jaxgait.plot import film
     from jaxgait.plot.explorer import is_run, opened
+    from jaxgait.plot.studies import study
     from jaxgait.plot.style import kinds
 
     films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
@@ -26,7 +27,16 @@ def view(
     if kind != "html" and (serve or members is not None):
         raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
     data = opened(file)
-    chosen = typed.names(variables)
+    chosen, found = typed.names(variables), study(data)
+    if found is not None:
+        if (
+            serve
+            or chosen
+            or members is not None
+            or (out is not None and (kind == "html" or f".{kind}" in film.WRITERS))
+        ):
+            raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
+        return _study(file, data, found, out)
     if out is None and chosen and is_run(data):
         raise ValueError("--variables are drawn: give --out, the picture to write")
     # How the trajectories of a result ended; of other files nothing is known.
@@ -39,6 +49,23 @@ def view(
     elif not is_run(data):
         _page_beside(file, chosen, members)
     return DONE
+
+
+def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:
+    """Shows a file that is neither a run nor a scan, and draws it if there is a file for the picture."""
+    from jaxgait.plot.style import save
+
+    print(data)
+    if out is None:
+        print(f"{file} is {found.name}: {_drawn_by(file)}")
+    else:
+        save(found.draw(data), out)
+        print(f"wrote {out}")
+    return DONE
+
+
+def _drawn_by(file: pathlib.Path) -> str:
+    return f"`jaxgait view {file} --out {file.stem}.png` draws it"
 
 
 def _draw(

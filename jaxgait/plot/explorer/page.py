@@ -39,8 +39,8 @@ HEIGHT = 1180
 """Of the page inside a notebook, in pixels, until it knows its own."""
 NOT_TRUSTED = (
     "The explorer is not shown: this notebook is not trusted, or this viewer shows no frames. Trust the notebook (in "
-    "JupyterLab: View, Activate Command Palette, Trust Notebook) or run the cell again; page.save('page.html') writes it "
-    "as a file."
+    "JupyterLab: View, Activate Command Palette, Trust Notebook) or run the cell again; page.save('page.html') writes "
+    "it as a file."
 )
 """What is left of the frame where frames are taken out."""
 
@@ -66,7 +66,9 @@ class Explorer:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
         parts = {name: _resource(f"page.{name}") for name in ("css", "html")}
-        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")} | {"script": _resource("page.js")}
+        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")} | {
+            "script": _resource("page.js")
+        }
         packed = {"library": _library(), "data": base64.b64encode(self.packed()).decode()}
         page = parts.pop("html").replace("{{title}}", html.escape(self.header["title"]))
         for name, text in (parts | scripts | packed).items():

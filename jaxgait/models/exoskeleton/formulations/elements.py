@@ -99,9 +99,7 @@ Matrices: TypeAlias = PlanarMatrices | SpatialMatrices
 
 
 @float64_default
-def planar_matrices(
-    W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin
-) -> PlanarMatrices:
+def planar_matrices(W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin) -> PlanarMatrices:
     """Matrices of the plane from W (n, n) and rho (n,) in kg at coordinates `q` (`Planar`)."""
     li, lj = q.l[:, None], q.l[None, :]
     angle = q.phi[:, None] - q.phi[None, :]
@@ -116,9 +114,7 @@ def planar_matrices(
 
 
 @float64_default
-def spatial_matrices(
-    W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin
-) -> SpatialMatrices:
+def spatial_matrices(W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin) -> SpatialMatrices:
     """Matrices of space from W (n, n) and rho (n,) in kg at coordinates `q` (`Spatial`)."""
     li, lj = q.l[:, None], q.l[None, :]
     angle = q.phi[:, None] - q.phi[None, :]
