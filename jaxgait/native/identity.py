@@ -45,6 +45,7 @@ from jaxgait.native.surroundings import (
     PURE,
     ROOM,
     Unidentified,
+    defined_there,
     file_of,
     foreign,
     owner,
@@ -361,7 +362,7 @@ class _Identity:
         self._put("class", whose, x.__module__, x.__qualname__)
         if whose == "library":
             self._library(x.__module__)
-            if _defined_there(x):
+            if defined_there(x):
                 return
         self._visit(type(x))
         for base in x.__bases__:
@@ -419,19 +420,6 @@ def _is_book(name: str, value: Any) -> bool:
 @no_type_check
 def _is_code(member: Any) -> bool:
     return isinstance(getattr(member, "__func__", member), types.FunctionType)
-
-
-@no_type_check
-def _defined_there(x: type) -> bool:
-    """Whether a class is what its module holds under its name.
-
-    One made while a program runs (`type(name, bases, parts)`) counts as the module that made it, which may be a
-    library's with a metaclass, and holds nothing of it.
-    """
-    found = sys.modules.get(x.__module__)
-    for name in x.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is x
 
 
 @no_type_check
