@@ -14,7 +14,7 @@ def test_a_log_gets_a_line_after_a_minute_and_then_every_five(monkeypatch, capsy
     clock = iter(np.arange(0.0, 1e6, 10.0)).__next__  # s: every look at it takes ten
     monkeypatch.setattr(meter, "time", SimpleNamespace(monotonic=clock))
     plan = Mock(spec=Plan, members=SimpleNamespace(size=200), size=100)
-    for show, expected in ((None, 3), (False, 0)):
+    for show, expected in ((None, 4), (False, 0)):
         with Meter(plan, show=show) as shown:
             for _ in range(100):
                 shown.add(np.zeros(2, np.int32))
