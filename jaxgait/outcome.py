@@ -23,6 +23,7 @@ class Outcome(enum.IntEnum):
     EVENT_NOT_LOCATED = 5
     NOT_CONVERGED = 6
     NO_RETURN = 7
+    EVENTS_CROWDED = 8
 
 
 FIRST_TERMINATION = 10
@@ -38,6 +39,8 @@ _SENTENCES = {
     Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps)",
     Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
     Outcome.NO_RETURN: "not found: the motion does not return to the section from the guess",
+    Outcome.EVENTS_CROWDED: "gave up: events follow each other faster than they can be told apart (give the mechanism "
+    "a phase of rest, or a transition that ends the motion)",
 }
 
 

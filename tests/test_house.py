@@ -98,7 +98,6 @@ COVERED = {
     "ensembles/extra.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",
     "ensembles/labels.py": "ensembles/test_ensemble.py",
-    "ensembles/meter.py": "ensembles/test_ensemble.py",
     "ensembles/plan.py": "ensembles/test_ensemble.py",
     "mechanics/fourbar.py": "models/prosthesis/test_model.py",
     "mechanics/kane.py": "models/prosthesis/test_model.py",

@@ -1,6 +1,6 @@
 """What is not a model says so, and nothing derived from parameters outlives them."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -10,7 +10,7 @@ from jaxgait import simulate
 from jaxgait.model import Model, System, Variable, as_model
 from jaxgait.models import Bungee, Exoskeleton, Jumper
 from jaxgait.models.jumper.spatial import SpatialJumper
-from jaxgait.parameters import ParameterError, parameters, with_parameters
+from jaxgait.parameters import ParameterError, parameter, parameters, with_parameters
 
 
 def test_a_model_is_a_model():
@@ -89,6 +89,51 @@ class _Misshapen(_Branching):
         return (y[1], -y[0])
 
 
+class _Numpy(_Branching):
+    def vector_field(self, t, y):
+        return -np.sin(y)
+
+
+class _Unborn(_Branching):
+    def initial_state(self):
+        return None
+
+
+class _Imaginary(_Branching):
+    def vector_field(self, t, y):
+        return jax.lax.complex(y, -y)
+
+
+class _Pair(NamedTuple):
+    x: Any
+    v: Any
+
+
+class _Partial(_Branching):
+    variables: ClassVar = {"x": Variable("m", "position"), "v": Variable("m/s", "velocity")}
+
+    def initial_state(self):
+        return _Pair(1.0, 0.0)
+
+    def vector_field(self, t, y):
+        return _Pair(y.v, None)
+
+
+class _Poisoned(_Partial):
+    k: float = parameter(-1.0, unit="1", doc="number without a square root")
+
+    def initial_state(self):
+        return _Pair(jax.numpy.sqrt(self.k), 0.0)
+
+    def vector_field(self, t, y):
+        return _Pair(y.v, -y.x)
+
+
+def test_a_start_that_is_not_a_number_is_called_that():
+    with pytest.warns(UserWarning, match="NaN or infinite"):
+        simulate(_Poisoned(), samples=2)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -97,8 +142,12 @@ class _Misshapen(_Branching):
             r"vector_field looks at a value .* 'return -y if y\[0\] > 0.0 else y'\): write jnp.where",
         ),
         (_Misshapen(), r"must return the rates as a .*, like the state, got a tuple"),
+        (_Numpy(), r"vector_field looks at a value .* 'return -np.sin\(y\)'\): write jnp.where"),
+        (_Unborn(), r"initial_state must return the state at the start, got None"),
+        (_Imaginary(), r"must return real rates, got complex ones"),
+        (_Partial(), r"as a _Pair, like the state, got one with .v = None"),
     ],
-    ids=["branches", "another structure"],
+    ids=["branches", "another structure", "numpy", "no state", "complex", "a part is lacking"],
 )
 def test_faults_in_equations_are_said_in_the_models_terms(model, message):
     with pytest.raises(TypeError, match=message):

@@ -1,6 +1,12 @@
-"""Progress of a scan: blocks done, trajectories per second, failures so far, time left; quiet when not a terminal."""
+"""Progress of a scan: blocks done, trajectories per second, failures so far, time left.
+
+A bar on a terminal. In a log a line now and then, of a scan that takes more than a minute.
+"""
 
 from __future__ import annotations
+
+import sys
+import time
 
 import numpy as np
 from tqdm import tqdm
@@ -8,6 +14,8 @@ from tqdm import tqdm
 from jaxgait.ensembles.plan import Plan, failures
 
 _FORMAT = "{percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left, {rate_fmt}{postfix}]"
+FIRST_LINE, BETWEEN_LINES = 60.0, 300.0
+"""Seconds to the first line in a log, and from line to line."""
 
 
 class Meter:
@@ -16,13 +24,16 @@ class Meter:
     Args:
         plan: what is run.
         done: blocks that were there before.
-        show: True or False; None shows it on a terminal only.
+        show: True or False; None shows it on a terminal, and elsewhere a line now and then.
     """
 
     def __init__(self, plan: Plan, done: int = 0, show: bool | None = None) -> None:
         self._plan = plan
         self._blocks = done
         self._failures = 0
+        self._lines = show is None and not sys.stderr.isatty()
+        self._begun, self._first = time.monotonic(), done
+        self._due = self._begun + FIRST_LINE
         self._bar = tqdm(
             total=plan.members.size,
             initial=min(plan.members.size, round(plan.members.size * done / plan.size)),
@@ -44,6 +55,17 @@ class Meter:
         self._failures += int(failures(status).sum())
         self._bar.update(status.size)
         self._tell()
+        if self._lines and time.monotonic() >= self._due and self._blocks < self._plan.size:
+            self._due = time.monotonic() + BETWEEN_LINES
+            print(f"jaxgait: {self._line()}", file=sys.stderr, flush=True)
+
+    def _line(self) -> str:
+        done, all_of_them = self._blocks, self._plan.size
+        left = (time.monotonic() - self._begun) / (done - self._first) * (all_of_them - done)
+        return (
+            f"{100 * done // all_of_them} %: {done} of {all_of_them} blocks, {self._failures} failed, "
+            f"about {max(left / 60, 1):.0f} min left"
+        )
 
     def _tell(self) -> None:
         self._bar.set_postfix_str(f"{self._blocks}/{self._plan.size} blocks, {self._failures} failed")

@@ -29,6 +29,7 @@ import numpy as np
 
 import jaxgait
 from jaxgait.native.facts import facts
+from jaxgait.native.surroundings import defined_there
 
 NO_NUMBERS = frozenset(
     {"native", "checks", "registry", "report", "plot", "cli", "arguments", "ensembles", "optimization"}
@@ -118,6 +119,7 @@ class Sources:
     def _definition(self, x: type | types.FunctionType, name: str) -> None:
         top = _module(x).partition(".")[0]
         library = _is_library(_module(x)) and top not in self._own
+        library = library and not (isinstance(x, type) and not defined_there(x))
         if not isinstance(x, type) and (library or top == "jaxgait"):
             self._note(name, name_of(x))
         if library or id(x) in self._seen:
@@ -142,6 +144,9 @@ class Sources:
                 if member.__code__.co_filename != "<string>":  # what `dataclass` and `NamedTuple` write follows from it
                     self._references(member)
         else:
+            for name, member in vars(x).items():
+                if _is_plain(member) and not name.startswith("_"):
+                    self._note(f"value of {name_of(x)}.{name}", value(member))
             for member in _methods(x):
                 self._definition(member, name_of(member))
         for base in x.__bases__:

@@ -45,6 +45,7 @@ from jaxgait.native.surroundings import (
     PURE,
     ROOM,
     Unidentified,
+    defined_there,
     file_of,
     foreign,
     owner,
@@ -361,7 +362,8 @@ class _Identity:
         self._put("class", whose, x.__module__, x.__qualname__)
         if whose == "library":
             self._library(x.__module__)
-            return
+            if defined_there(x):
+                return
         self._visit(type(x))
         for base in x.__bases__:
             self._visit(base)

@@ -26,6 +26,7 @@ __all__ = [
     "OUTSIDE",
     "PURE",
     "Unidentified",
+    "defined_there",
     "file_of",
     "foreign",
     "opened",
@@ -121,6 +122,19 @@ def file_of(module: str) -> str:
             return file
         module = module.rpartition(".")[0]
     return ""
+
+
+@no_type_check
+def defined_there(x: type) -> bool:
+    """Whether a class is what its module holds under its name.
+
+    One made while a program runs (`type(name, bases, parts)`) counts as the module that made it, which may be a
+    library's with a metaclass, and holds nothing of it.
+    """
+    found = sys.modules.get(x.__module__)
+    for name in x.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is x
 
 
 @no_type_check

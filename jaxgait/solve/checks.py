@@ -123,6 +123,8 @@ def _check_equations(given: _Structure) -> None:
         return eqx.combine(numbers, static)
 
     y = _traced(f"{name}.initial_state", lambda m: whole(m).initial_state(), shapes)
+    if not jax.tree.leaves(y):
+        raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
     t = jax.ShapeDtypeStruct((), float)
     if hasattr(given.kind, "vector_field"):
         rates = _traced(f"{name}.vector_field", lambda m, t, y: whole(m).vector_field(t, y), shapes, t, y)
@@ -138,7 +140,7 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """The shapes that a function of a model returns."""
     try:
         return jax.eval_shape(function, *arguments)
-    except jax.errors.ConcretizationTypeError as error:
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         own = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
         at = own[-1] if own else frame
@@ -153,8 +155,7 @@ def _check_rates(name: str, rates: Any, y: Any) -> None:
     """Checks whether a vector field returns what the state is made of."""
     if jax.tree.structure(rates) != jax.tree.structure(y):
         raise TypeError(
-            f"{name}.vector_field must return the rates as a {type(y).__name__}, like the state, got a "
-            f"{type(rates).__name__}"
+            f"{name}.vector_field must return the rates as a {_kind(y)}, like the state, got {_what(rates, y)}"
         )
     for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
         if np.shape(rate) != np.shape(own):
@@ -163,3 +164,22 @@ def _check_rates(name: str, rates: Any, y: Any) -> None:
                 f"{name}.vector_field must return a rate of the shape {np.shape(own)} for {component}, got "
                 f"{np.shape(rate)}"
             )
+        if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):
+            raise TypeError(f"{name}.vector_field must return real rates, got complex ones{_of(path)}")
+
+
+def _of(path: Any) -> str:
+    component = jax.tree_util.keystr(path)
+    return f" for {component}" if component else ""
+
+
+def _kind(y: Any) -> str:
+    return f"array of shape {y.shape}" if isinstance(y, jax.ShapeDtypeStruct) else type(y).__name__
+
+
+def _what(rates: Any, y: Any) -> str:
+    """What a vector field returned, in words."""
+    if type(rates) is type(y) and hasattr(y, "_fields"):
+        wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
+        return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"
+    return "None" if rates is None else f"{'an' if isinstance(rates, jax.ShapeDtypeStruct) else 'a'} {_kind(rates)}"

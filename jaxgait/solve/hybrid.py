@@ -15,7 +15,10 @@ A phase's vector field must be smooth across the guards of that phase: a law tha
 ``max(depth, 0)``, has any derivative between those of its two sides at the event, and gradients are off in the third
 digit. The phase knows on which side it is: use a law without a switch (`jaxgait.mechanics.contact.LinearSpring`).
 
-Two zeros of one guard within a single step cancel and are missed: the longest step must resolve the mechanism's events.
+A guard that an event leaves at zero, on its way up, and that falls again within the next step (a ball about to come to
+rest) is found: the step is halved until it shows. Bounces whose intervals shrink without end are given up where they
+can no longer be told apart (`Outcome.EVENTS_CROWDED`). Otherwise two zeros of one guard within a single step cancel and
+are missed: the longest step must resolve the mechanism's events.
 
 A guard fires when it falls from above zero. One that is zero (to rounding) just after an event is not above it: a
 transition without a reset, or whose reset leaves the state on the guard, fires once, and again only after its guard has

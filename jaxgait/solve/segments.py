@@ -116,7 +116,8 @@ class Engine:
         t, y, fired = event.t, event.y, event.fired
         y_after, phase, status = self._jump(t, y, point.phase, fired)
         status = jnp.where(_finite(y_after), status, Outcome.NONFINITE)
-        status = jnp.where(event.located, status, Outcome.EVENT_NOT_LOCATED)
+        lost = jnp.where(bracket.halved, Outcome.EVENTS_CROWDED, Outcome.EVENT_NOT_LOCATED)
+        status = jnp.where(event.located, status, lost)
         status = jnp.where(bracket.failed, bracket.why, status).astype(jnp.int32)
         failed = bracket.failed | ~event.located | ~_finite(y_after)
         guards = self._settled(bracket, event, self.guards(t, y_after))
@@ -180,25 +181,46 @@ class Engine:
             keep, t0, t1, _, control, _ = scheme.controller.adapt_step_size(
                 b.t, t, b.y, y, None, error, order, b.control
             )
-            guards = self.guards(t, y)
-            keep = jnp.asarray(keep)
-            fell = (b.guards > 0.0) & (guards <= 0.0) & self._armed(t, y, point.phase) & keep
+            guards, armed = self.guards(t, y), self._armed(t, y, point.phase)
+            # Above zero and below it again within the step; or too little above it for its digits.
+            back = jnp.any(b.leaving & ((guards < 0.0) | ((guards == 0.0) & b.halved)) & armed)
+            keep = jnp.asarray(keep) & ~back
+            fell = (b.guards > 0.0) & (guards <= 0.0) & armed & keep
             found = jnp.any(fell)
             lost, spent = keep & ~_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
-            why = jnp.where(lost, Outcome.NONFINITE, Outcome.MAX_STEPS).astype(jnp.int32)
-            following = jax.lax.stop_gradient(jnp.asarray(t1 - t0))
+            crowded = back & (0.5 * dt <= _rounding(b.t))
+            why = jnp.where(crowded, Outcome.EVENTS_CROWDED, Outcome.MAX_STEPS)
+            why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
+            following = jax.lax.stop_gradient(jnp.where(back, 0.5 * dt, jnp.asarray(t1 - t0)))
             # A step that was cut short at a sample says nothing against the length that was wanted.
             following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
+            following = jnp.where(b.halved, jnp.minimum(following, jax.lax.stop_gradient(b.dt)), following)
             moved = keep & ~found & ~lost
             seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y, moved)
             after = _Bracket(
-                t, y, following, guards, guards, fell, found, lost | spent, why, b.steps + 1, b.rejected, control, None
+                t=t,
+                y=y,
+                dt=following,
+                guards=guards,
+                guards_after=guards,
+                leaving=b.leaving & (guards == 0.0),
+                halved=b.halved,
+                fell=fell,
+                found=found,
+                failed=lost | spent | crowded,
+                why=why,
+                steps=b.steps + 1,
+                rejected=b.rejected,
+                control=_select(back, b.control, control),
+                seen=None,
             )
             before = after._replace(
                 t=b.t,
                 y=b.y,
                 dt=jnp.where(found, dt, following),
                 guards=b.guards,
+                leaving=b.leaving,
+                halved=b.halved | back,
                 steps=b.steps + found.astype(int),
                 rejected=b.rejected + (~keep).astype(int),
             )
@@ -212,6 +234,8 @@ class Engine:
             first,
             guards,
             guards,
+            self._leaving(point),
+            jnp.asarray(False),
             jnp.zeros(guards.shape, dtype=bool),
             jnp.asarray(False),
             point.status >= 0,
@@ -222,6 +246,12 @@ class Engine:
             point.seen,
         )
         return _loop(scheme.mode, scheme.max_steps)(unfinished, advance, start)
+
+    def _leaving(self, point: Point) -> Bool[Array, " guards"]:
+        """Which guards are at zero (or a rounding error below it) and about to be positive."""
+        t, y, guards = jax.lax.stop_gradient((point.t, point.y, point.guards))
+        _, rates = jax.jvp(self.guards, (t, y), (jnp.ones_like(t), self._field(point.phase)(t, y)))
+        return (guards <= 0.0) & (guards + rates * _rounding(t) > 0.0)
 
     def _locate(self, b: _Bracket, phase: Array) -> _Event:
         """The first guard to fall within the bracketed step."""
@@ -294,6 +324,10 @@ class _Bracket(NamedTuple):
     """Guard values at its start."""
     guards_after: Array
     """Guard values at its end."""
+    leaving: Bool[Array, " guards"]
+    """Which guards are positive just after its start, having been zero there: nothing is known yet of their fall."""
+    halved: Bool[Array, ""]
+    """Whether a step was too long for one of these."""
     fell: Bool[Array, " guards"]
     """Which guards fall within it."""
     found: Bool[Array, ""]
@@ -398,7 +432,12 @@ def _located(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: 
 def _instant(bracket: _Bracket, t: Array) -> Array:
     """Time in s below which two events near time t are one: what is left of a step's digits, and rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
-    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(bracket.dt) + 8.0 * eps * jnp.abs(t))
+    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(bracket.dt)) + _rounding(t)
+
+
+def _rounding(t: Array) -> Array:
+    """Time in s that rounding leaves undecided near time t."""
+    return jax.lax.stop_gradient(8.0 * float(jnp.finfo(t.dtype).eps) * jnp.maximum(jnp.abs(t), 1e-3))
 
 
 def _in(sources: int | tuple[int, ...], phase: Array) -> Bool[Array, ""]:

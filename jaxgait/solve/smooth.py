@@ -274,7 +274,8 @@ def _status(solution: diffrax.Solution, t_end: Array, y_end: State) -> Int[Array
     for leaf in jax.tree.leaves((y_end, t_end)):
         finite &= jnp.all(jnp.isfinite(leaf))
     code = jnp.where(finite, Outcome.STEP_UNDERFLOW, Outcome.NONFINITE)
-    code = jnp.where(solution.result == results.max_steps_reached, Outcome.MAX_STEPS, code)
+    spent = solution.result == results.max_steps_reached
+    code = jnp.where(spent & finite, Outcome.MAX_STEPS, code)
     code = jnp.where((solution.result == results.successful) & finite, Outcome.COMPLETED, code)
     for i, fired in enumerate(solution.event_mask or []):
         code = jnp.where(fired, FIRST_TERMINATION + i, code)

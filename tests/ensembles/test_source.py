@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import sys
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -68,6 +69,12 @@ def test_a_renamed_file_holds_the_same(tmp_path):
     one, other = (module(tmp_path, name) for name in ("hopper_here", "hopper_there"))
     for name in ("Hopper", "peak", "first"):
         assert digests(getattr(one, name)) == digests(getattr(other, name)), name
+
+
+def test_classes_made_while_a_program_runs_count_by_what_they_hold():
+    forces = [lambda self, x: 2.0 * x, eval("lambda self, x: 3.0 * x")]
+    made = [digests(type("Law", (eqx.Module,), {"force": force, "power": n})) for n in (1, 2) for force in forces]
+    assert all(one != other for i, one in enumerate(made) for other in made[:i])
 
 
 @pytest.mark.parametrize(

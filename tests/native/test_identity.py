@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -207,6 +208,12 @@ def test_what_is_held_shows(tmp_path):
     assert len({told(x) for x in (0.0, -0.0, 0, False, None, "0", (0.0,), [0.0])}) == 8
     module.helper = module.closed(1.0)  # what runs counts, not what a file says
     assert told(module.vector_field) != told(user(tmp_path).vector_field)
+
+
+@pytest.mark.parametrize("kind", [object, eqx.Module])  # (the second names the library of its metaclass as its module)
+def test_classes_made_while_a_program_runs_count_by_what_they_hold(kind):
+    made = [type("Law", (kind,), {"force": force}) for force in (lambda self, x: 2.0 * x, lambda self, x: 3.0 * x)]
+    assert told(made[0]) != told(made[1]) and None not in map(told, made)
 
 
 @pytest.mark.parametrize("name", ["reads", "clock", "chance", "remembers", "uses_up", "today"])

@@ -113,6 +113,14 @@ def test_statuses(bounced):
     assert int(hybrid(Bouncing(), events=3, t_end=5.0, scheme=EventDriven(max_steps=10)).status) == Outcome.MAX_STEPS
 
 
+def test_a_ball_that_comes_to_rest_does_not_fall_through_the_floor():
+    settled = jax.jit(lambda e: hybrid(Bouncing(e=e), events=200, t_end=9.0))(0.8)
+    rest = jnp.sqrt(2 / 9.8) * 1.8 / 0.2  # s: the limit of its bounces, v + 2 e v + 2 e^2 v + ...
+    assert int(settled.status) == Outcome.EVENTS_CROWDED
+    assert float(settled.t_end) == pytest.approx(float(rest), abs=1e-6)
+    assert (settled.after.v[: int(settled.count)] > 0.0).all()
+
+
 class Trampoline(Bouncing):
     """Phase 0: free flight; phase 1: on a massless spring, until it lets go."""
 
