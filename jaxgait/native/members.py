@@ -300,7 +300,12 @@ def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, share
     return _by_xla(*args, loop=loop, members=members, shared=shared)
 
 
-LOOP.def_impl(lambda *args, **params: jax.jit(functools.partial(LOOP.bind, **params))(*args))
+@LOOP.def_impl
+def _(*args: Any, **params: Any) -> list[Any]:
+    with jax.disable_jit(False):
+        return jax.jit(functools.partial(LOOP.bind, **params))(*args)
+
+
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_xla, multiple_results=True))
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cpu")
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_threads, multiple_results=True), platform="cuda")
