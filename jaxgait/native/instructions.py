@@ -123,7 +123,7 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
     if name in INTRINSICS or name in REAL or name in LIBRARY:
         return set(kinds[:-1]) == {"f"} or (name in ORDERED and kinds[0] in "iu")
     allowed = {
-        "neg": kinds[0] in "fi",
+        "neg": kinds[0] in "fiu",
         "not": kinds[0] in "iub",
         "select_n": len(kinds) == 4 and kinds[0] == "b",
         "bitcast_convert_type": "b" not in kinds and len({d.itemsize for d in dtypes}) == 1,

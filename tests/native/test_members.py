@@ -280,10 +280,10 @@ def test_integers_are_divided_as_by_xla(dtype):
     a, b = (jnp.asarray(x.ravel(), dtype) for x in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
 
     def function(a, b):
-        signs = jnp.abs(a), jnp.sign(b), jax.lax.square(b)
+        signs = jnp.abs(a), jnp.sign(b), jax.lax.square(b), -a
         body = lambda c: (c[0] + 1, jax.lax.div(a, b), jax.lax.rem(a, b), a // b, a % b, signs)
         zero = jnp.zeros((), dtype)
-        return jax.lax.while_loop(lambda c: c[0] < 2, body, (0, zero, zero, zero, zero, (zero, zero, zero)))
+        return jax.lax.while_loop(lambda c: c[0] < 2, body, (0, zero, zero, zero, zero, (zero,) * 4))
 
     agrees(function, a, b, rtol=0.0)
 
