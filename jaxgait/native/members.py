@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
-from jax.interpreters import batching, mlir
+from jax.interpreters import ad, batching, mlir
 
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
@@ -246,6 +246,13 @@ def _batched(args: Sequence[Any], axes: Sequence[int | None], *, members: int | 
 
 
 batching.primitive_batchers[LOOP] = _batched
+
+
+def _differentiated(*_: Any, **__: Any) -> Any:
+    raise ValueError("a loop that is a kernel cannot be differentiated any more: looped(jax.jacfwd(f)) is right")
+
+
+ad.primitive_jvps[LOOP] = _differentiated
 
 
 def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ...], **_: Any) -> list[Any]:

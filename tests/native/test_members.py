@@ -218,6 +218,12 @@ def test_derivatives_inside_of_a_member():
     np.testing.assert_allclose(kernel(both)(jnp.asarray(REALS)), expected, rtol=1e-10)
 
 
+def test_derivatives_belong_inside():
+    for transformed in (jax.grad, jax.jacfwd):
+        with pytest.raises(ValueError, match=r"differentiated any more: looped\(jax.jacfwd\(f\)\) is right"):
+            transformed(lambda a: looped(root)(a)[0])(2.0)
+
+
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_a_stock_call_of_diffrax(adaptive):
     """Samples, an event and steps of any length: a pendulum that stops where it comes to a height.
