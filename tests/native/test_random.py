@@ -1,6 +1,7 @@
 """Random programs of numbers of all types, loops, branches and gathers in each other, against no compiler at all."""
 
 import random
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,17 +21,17 @@ WHOLE = [0, 1, -1, 2, 5, -7, 31, 2**31 - 1, -(2**31), 33, 64]
 
 own = lambda x: jnp.where(jnp.isnan(x), jnp.ones_like(x), x)  # the sign of NaN is nobody's
 bounded = lambda x: jnp.clip(jnp.nan_to_num(x), 0.0, 1e3)
+ALONE: list[Any] = [jnp.sin, jnp.tanh, jnp.log1p, jnp.sqrt, jnp.abs, jnp.floor]
+ALONE += [jnp.exp, jnp.round, jnp.sign, jnp.arcsin, jnp.cbrt]
+PAIRS: list[Any] = [jnp.add, jnp.multiply, jnp.floor_divide, jnp.remainder, lax.rem, jnp.maximum, jnp.minimum]
+PAIRS += [jnp.bitwise_and, jnp.bitwise_xor, lax.shift_left, lax.shift_right_arithmetic, lax.shift_right_logical]
 OPERATIONS = {
     **{"f+f": jnp.add, "f-f": jnp.subtract, "f*f": jnp.multiply, "f/f": jnp.divide, "f rem": lax.rem},
     **{"f max": jnp.maximum, "f min": jnp.minimum, "f atan2": jnp.arctan2},
-    **{f"f {f.__name__}": lambda a, _, f=f: f(a) for f in (jnp.sin, jnp.tanh, jnp.log1p, jnp.sqrt, jnp.abs, jnp.floor)},
-    **{f"f {f.__name__}": lambda a, _, f=f: f(a) for f in (jnp.exp, jnp.round, jnp.sign, jnp.arcsin, jnp.cbrt)},
+    **{f"f {f.__name__}": lambda a, _, f=f: f(a) for f in ALONE},
     **{"f cube": lambda a, _: a**3, "f inverse": lambda a, _: a**-2, "f signed": lambda a, b: jnp.copysign(a, own(b))},
     **{"f where": lambda a, b: a / jnp.where(b == b, 1.0, 2.0).astype(a.dtype)},  # noqa: PLR0124
-    **{f"{k}{n}": f for k in "ilu" for n, f in (("+", jnp.add), ("*", jnp.multiply), ("//", jnp.floor_divide))},
-    **{f"{k}{n}": f for k in "ilu" for n, f in (("%", jnp.remainder), ("&", jnp.bitwise_and), ("^", jnp.bitwise_xor))},
-    **{f"{k}{f.__name__}": f for k in "ilu" for f in (lax.shift_left, lax.shift_right_arithmetic, jnp.maximum)},
-    **{f"{k}{f.__name__}": f for k in "ilu" for f in (lax.shift_right_logical, lax.rem, jnp.minimum)},
+    **{f"{k} {f.__name__}": f for k in "ilu" for f in PAIRS},
     **{f"{k}-": lambda a, b: -a + jnp.abs(b) - jnp.sign(a) for k in "ilu"},
     **{"b and": jnp.logical_and, "b or": jnp.logical_or, "b not": lambda a, _: ~a},
     **{"v*v": jnp.multiply, "v turned": lambda a, _: a[::-1] + jnp.roll(a, 1), "v max": jnp.maximum},
