@@ -157,7 +157,6 @@ COVERED = {
     "optimization/space.py": "optimization/test_design.py",
     "optimization/tradeoff.py": "optimization/test_pareto.py",
     "optimization/ways.py": "optimization/test_search.py",
-    "native/stored.py": "native/test_disk.py",
     "native/surroundings.py": "native/test_identity.py",
     "plot/fits.py": "calibration/test_calibration.py",
     "outcome.py": "ensembles/test_ensemble.py",

@@ -176,7 +176,8 @@ def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[s
         job: what to do.
     """
     program, dynamic, arguments = _program_of(model, values, job)
-    results = program.compile()(dynamic, *arguments)
+    with jax.disable_jit(False):  # (a compiled program does not run otherwise)
+        results = program.compile()(dynamic, *arguments)
     return jax.tree.map(np.asarray, results)
 
 

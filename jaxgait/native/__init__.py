@@ -39,6 +39,7 @@ every member is a thread of such a kernel.
     lanes       how members share the lanes of a vector, and how much of that is work
     threads     such code as a kernel of a GPU
     ptx         its assembly language, how XLA launches it, what it takes of a processor
+    driver      how NVIDIA's driver launches it, where XLA cannot
     members     the loops of one member as operations, over all members once they are batched
     once        values that XLA shall not compute again, in programs that do not come here
 

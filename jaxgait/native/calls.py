@@ -13,7 +13,8 @@ import pathlib
 import re
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -71,32 +72,32 @@ def head() -> list[str]:
     assert version is not None
     return [
         'define ptr @KERNEL(ptr %frame) "prefer-vector-width"="512" {',
-        *_field("first", "%frame", FRAME["extension"]),
+        *field("first", "%frame", FRAME["extension"]),
         "  br label %look",
         "look:",
         "  %extension = phi ptr [ %first, %0 ], [ %following, %other ]",
         "  %none = icmp eq ptr %extension, null",
         "  br i1 %none, label %work, label %check",
         "check:",
-        *_field("type", "%extension", EXTENSION["type"], "i32"),
-        *_field("size", "%extension", SIZE, "i64"),
+        *field("type", "%extension", EXTENSION["type"], "i32"),
+        *field("size", "%extension", SIZE, "i64"),
         f"  %asked = icmp eq i32 %type, {METADATA_TYPE}",
         f"  %whole = icmp uge i64 %size, {EXTENSION['metadata'] + 8}",
         "  %both = and i1 %asked, %whole",
         "  br i1 %both, label %measure, label %other",
         "other:",
-        *_field("following", "%extension", EXTENSION["next"]),
+        *field("following", "%extension", EXTENSION["next"]),
         "  br label %look",
         "measure:",
-        *_field("metadata", "%extension", EXTENSION["metadata"]),
-        *_field("room", "%metadata", SIZE, "i64"),
+        *field("metadata", "%extension", EXTENSION["metadata"]),
+        *field("room", "%metadata", SIZE, "i64"),
         f"  %fits = icmp uge i64 %room, {METADATA['traits'] + 4}",
         "  br i1 %fits, label %describe, label %later",
         "describe:",
         *(line for field in zip(METADATA, (*version, 0), strict=True) for line in _written(*field)),
         "  ret ptr null",
         "work:",
-        *_field("stage", "%frame", FRAME["stage"], "i32"),
+        *field("stage", "%frame", FRAME["stage"], "i32"),
         f"  %now = icmp eq i32 %stage, {EXECUTE}",
         "  br i1 %now, label %run, label %later",
         "later:",
@@ -115,15 +116,15 @@ def _written(field: str, x: int) -> list[str]:
 
 def pointers(inputs: int, outputs: int) -> list[str]:
     """Loads the addresses of all arrays."""
-    lines = [*_field("arguments", "%frame", FRAME["arguments"]), *_field("results", "%frame", FRAME["results"])]
+    lines = [*field("arguments", "%frame", FRAME["arguments"]), *field("results", "%frame", FRAME["results"])]
     for table, prefix, count in (("arguments", "in", inputs), ("results", "out", outputs)):
         for i in range(count):
-            lines += _field(f"{prefix}{i}.buffer", f"%{table}", 8 * i)
-            lines += _field(f"{prefix}{i}", f"%{prefix}{i}.buffer", BUFFER_DATA)
+            lines += field(f"{prefix}{i}.buffer", f"%{table}", 8 * i)
+            lines += field(f"{prefix}{i}", f"%{prefix}{i}.buffer", BUFFER_DATA)
     return lines
 
 
-def _field(name: str, structure: str, offset: int, type: str = "ptr") -> list[str]:
+def field(name: str, structure: str, offset: int, type: str = "ptr") -> list[str]:
     """Loads a field of a structure."""
     return [
         f"  %{name}.at = getelementptr i8, ptr {structure}, i64 {offset}",
@@ -131,20 +132,28 @@ def _field(name: str, structure: str, offset: int, type: str = "ptr") -> list[st
     ]
 
 
-def registered(text: str, optimised: bool = False, label: str = "") -> str:
+def registered(
+    text: str,
+    optimised: bool = False,
+    label: str = "",
+    platform: str = "cpu",
+    symbols: Mapping[str, int] = MappingProxyType({}),
+) -> str:
     """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process.
 
     Args:
         text: in LLVM's assembly language, of a function by the name of KERNEL.
         optimised: see `jaxgait.native.machine.address`.
         label: what the name shall say.
+        platform: of the programs that call it.
+        symbols: see `jaxgait.native.machine.address`.
     """
     name = PREFIX + label + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
     with _lock:
         if name not in _known:
             text = text.replace("KERNEL", name)
-            found = machine.address(name, text, optimised=optimised)
-            _register(name, found, machine.key(text, optimised))
+            found = machine.address(name, text, optimised=optimised, symbols=symbols)
+            _register(name, found, machine.key(text, optimised), platform)
     return name
 
 
@@ -165,8 +174,8 @@ def restored(name: str, key: str) -> bool:
     return True
 
 
-def _register(name: str, address: int, key: str) -> None:
-    jax.ffi.register_ffi_target(name, _capsule(address), platform="cpu")
+def _register(name: str, address: int, key: str, platform: str = "cpu") -> None:
+    jax.ffi.register_ffi_target(name, _capsule(address), platform=platform)
     _known[name] = key
 
 

@@ -123,7 +123,7 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
     if name in INTRINSICS or name in REAL or name in LIBRARY:
         return set(kinds[:-1]) == {"f"} or (name in ORDERED and kinds[0] in "iu")
     allowed = {
-        "neg": kinds[0] in "fi",
+        "neg": kinds[0] in "fiu",
         "not": kinds[0] in "iub",
         "select_n": len(kinds) == 4 and kinds[0] == "b",
         "bitcast_convert_type": "b" not in kinds and len({d.itemsize for d in dtypes}) == 1,
@@ -291,14 +291,19 @@ class Scope:
         return self.w.emit(f"phi {vector} [ {zero}, %{before} ], [ {found}, %{last} ]")
 
     def _extreme(self, name: str, dtype: np.dtype, a: str, b: str) -> str:
-        """The larger or smaller number; NaN if one of them is."""
+        """The larger or smaller number; NaN if one of them is, and 0 is larger than -0."""
         vector = self.type(dtype)
         if dtype.kind != "f":
             order = COMPARISONS["gt" if name == "max" else "lt"][dtype.kind]
             return self._select(self.w.emit(f"{order} {vector} {a}, {b}"), dtype, a, b)
         first = self.w.emit(f"fcmp {'ogt' if name == 'max' else 'olt'} {vector} {a}, {b}")
         undefined = self.w.emit(f"fcmp uno {vector} {a}, {a}")
-        return self._select(undefined, dtype, a, self._select(first, dtype, a, b))
+        whole, equal = self.vector(f"i{8 * dtype.itemsize}"), self.w.emit(f"fcmp oeq {vector} {a}, {b}")
+        p, q = (self.w.emit(f"bitcast {vector} {x} to {whole}") for x in (a, b))
+        joined = self.w.emit(f"{'and' if name == 'max' else 'or'} {whole} {p}, {q}")
+        same = self.w.emit(f"bitcast {whole} {joined} to {vector}")
+        other = self._select(first, dtype, a, self._select(equal, dtype, same, b))
+        return self._select(undefined, dtype, a, other)
 
     def _shift(self, name: str, dtype: np.dtype, x: str, by: str) -> str:
         """Shifts by the width and beyond (as unsigned numbers) leave zeros, or copies of the sign."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -23,23 +24,26 @@ _codes: dict[str, bytes] = {}
 _lock = threading.Lock()
 
 
-def address(name: str, text: str, *, optimised: bool = False) -> int:
+def address(name: str, text: str, *, optimised: bool = False, symbols: Mapping[str, int] = MappingProxyType({})) -> int:
     """The address of a function, compiled and loaded at most once.
 
     Args:
         name: of the function, another one for every text.
         text: a module in LLVM's assembly language that defines it. It may call functions of the C library.
         optimised: whether LLVM's passes go over it first: they pay where there are loops.
+        symbols: addresses of other functions that it calls.
     """
-    return linked(name, lambda: _object_code(text, optimised))
+    return linked(name, lambda: _object_code(text, optimised), symbols)
 
 
-def linked(name: str, code: Callable[[], bytes]) -> int:
+def linked(name: str, code: Callable[[], bytes], symbols: Mapping[str, int] = MappingProxyType({})) -> int:
     """The address of a function of which there is object code, loaded at most once."""
     with _lock:
         if name not in _loaded:
             _codes[name] = code()
             library = llvm.JITLibraryBuilder().add_object_img(_codes[name]).add_current_process()
+            for symbol, where in symbols.items():
+                library.import_symbol(symbol, where)
             _loaded[name] = library.export_symbol(name).link(_linker(), name)
         return _loaded[name][name]
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
-from jax.interpreters import batching, mlir
+from jax.interpreters import ad, batching, mlir
 
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
@@ -248,6 +248,13 @@ def _batched(args: Sequence[Any], axes: Sequence[int | None], *, members: int | 
 batching.primitive_batchers[LOOP] = _batched
 
 
+def _differentiated(*_: Any, **__: Any) -> Any:
+    raise ValueError("a loop that is a kernel cannot be differentiated any more: looped(jax.jacfwd(f)) is right")
+
+
+ad.primitive_jvps[LOOP] = _differentiated
+
+
 def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ...], **_: Any) -> list[Any]:
     """The same as JAX's own loop."""
 
@@ -300,7 +307,12 @@ def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, share
     return _by_xla(*args, loop=loop, members=members, shared=shared)
 
 
-LOOP.def_impl(lambda *args, **params: jax.jit(functools.partial(LOOP.bind, **params))(*args))
+@LOOP.def_impl
+def _(*args: Any, **params: Any) -> list[Any]:
+    with jax.disable_jit(False):
+        return jax.jit(functools.partial(LOOP.bind, **params))(*args)
+
+
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_xla, multiple_results=True))
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cpu")
 mlir.register_lowering(LOOP, mlir.lower_fun(_by_threads, multiple_results=True), platform="cuda")

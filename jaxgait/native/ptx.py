@@ -2,7 +2,8 @@
 
 LLVM writes PTX for the oldest processors that CUDA 13 knows; the driver makes machine code of it for those at hand.
 XLA launches it by a custom call of its own (`xla/service/gpu/kernel_call.cc`; openxla/xla pull request 26236), whose
-arguments are the addresses of operands, then of results.
+arguments are the addresses of operands, then of results. An XLA that may not know it has the driver do so
+(`jaxgait.native.driver`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import jax
 import llvmlite.binding as llvm
 import numpy as np
 
-from jaxgait.native import disk, machine
+from jaxgait.native import disk, driver, machine
 from jaxgait.native.code import Code
 from jaxgait.native.threads import BLOCK, kernel
 
@@ -65,8 +66,12 @@ def call(
     """
     lengths = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(arrays, shared, strict=True)]
     name, text = written(code, members, shared, lengths)
+    blocks = -(-members // BLOCK)
+    if driver.chosen():
+        handler = driver.registered(name, text, len(arrays), len(results), blocks, BLOCK)
+        return jax.ffi.ffi_call(handler, results, input_output_aliases={})(*arrays)
     numbers = {
-        **{"grid_x": -(-members // BLOCK), "grid_y": 1, "grid_z": 1},
+        **{"grid_x": blocks, "grid_y": 1, "grid_z": 1},
         **{"block_x": BLOCK, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
     }
     launch = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})

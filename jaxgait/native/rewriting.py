@@ -21,7 +21,7 @@ def rewritten(
 ) -> Callable[..., Any]:
     """The same function, by another evaluation of its program.
 
-    Where JAX has other forms than those known nothing is changed.
+    Where JAX has other forms than those known, or runs operation by operation (`jax.disable_jit`), nothing is changed.
 
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.
@@ -32,6 +32,8 @@ def rewritten(
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
+        if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
+            return function(*args, **options)
         if not anywhere and (jax.default_backend() != "cpu" or not available()):
             return function(*args, **options)
         arrays, rest = eqx.partition((args, options), eqx.is_array)

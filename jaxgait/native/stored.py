@@ -163,7 +163,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     args, options = given
     begun = time.perf_counter()
     _log.info("compiling what is new to this computer, usually 2 to 20 s: %s", _later())
-    with opened() as files, _afresh(name is not None), _little_to_collect():
+    with opened() as files, _afresh(name is not None), _little_to_collect(), jax.disable_jit(False):
         lowered = jax.jit(native(function, assured=assured)).lower(*args, **options)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
@@ -231,17 +231,29 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
+        if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
+            return function(*args)
         arrays, rest = eqx.partition(args, eqx.is_array)
         leaves, structure = jax.tree.flatten(rest)
-        given = [(x.shape, x.dtype, getattr(x, "weak_type", False)) for x in jax.tree.leaves(arrays)]
+        given = [_kind(x) for x in jax.tree.leaves(arrays)]
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-        key = (structure, jax.tree.structure(arrays), *leaves, *given, *where)
+        key = (structure, jax.tree.structure(arrays), *map(_told_apart, leaves), *given, *where)
         with lock:
             if key not in made:
                 made[key] = make(arrays, rest)
         return made[key](arrays)
 
     return made_of(run, "kept", function, tuple(assured))
+
+
+def _kind(x: Any) -> tuple[Any, ...]:
+    """What a compiled program depends on of an array: also where it lies."""
+    return x.shape, x.dtype, getattr(x, "weak_type", False), getattr(x, "sharding", None)
+
+
+def _told_apart(x: Any) -> tuple[Any, ...]:
+    """A constant that equals no other: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0."""
+    return type(x), repr(x) if isinstance(x, float | complex) else x
 
 
 _trace = jax.make_user_context(0) if hasattr(jax, "make_user_context") else None

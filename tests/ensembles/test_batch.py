@@ -67,6 +67,13 @@ def test_other_numbers_compile_nothing(scheme, compilations):
     assert first.steps.values.tolist() == ensemble(model, members, **request).steps.values.tolist()
 
 
+def test_members_are_compiled_where_all_else_runs_operation_by_operation():
+    model, members, request, _ = CASES["Smooth"]
+    with jax.disable_jit():
+        found = ensemble(model, members, **request)
+    np.testing.assert_array_equal(found.x_end, ensemble(model, members, **request).x_end)
+
+
 def test_tolerances_reach_the_solver(compilations):
     model, members, request, _ = CASES["Smooth"]
     runs = [ensemble(model, members, **{**request, "max_step": 1.0, "rtol": r, "atol": r}) for r in (1e-3, 1e-7)]

@@ -218,6 +218,21 @@ def test_derivatives_inside_of_a_member():
     np.testing.assert_allclose(kernel(both)(jnp.asarray(REALS)), expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_extremes_of_zeros_have_the_sign_that_xla_gives_them(dtype):
+    a, b = (jnp.asarray(x.ravel(), dtype) for x in np.meshgrid([0.0, -0.0, 1.0, -1.0], [0.0, -0.0, 1.0]))
+    both = lambda a, b: (jnp.maximum(a, b), jnp.minimum(a, b), jax.lax.clamp(a, -a, b))
+    function = lambda a, b: jax.lax.while_loop(lambda c: c[1] < 1, lambda c: (both(a, b), c[1] + 1), ((a, a, a), 0))[0]
+    for found, expected in zip(kernel(function)(a, b), jax.jit(jax.vmap(both))(a, b), strict=True):
+        np.testing.assert_array_equal(np.copysign(1.0, found), np.copysign(1.0, expected))
+
+
+def test_derivatives_belong_inside():
+    for transformed in (jax.grad, jax.jacfwd):
+        with pytest.raises(ValueError, match=r"differentiated any more: looped\(jax.jacfwd\(f\)\) is right"):
+            transformed(lambda a: looped(root)(a)[0])(2.0)
+
+
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_a_stock_call_of_diffrax(adaptive):
     """Samples, an event and steps of any length: a pendulum that stops where it comes to a height.
@@ -280,10 +295,10 @@ def test_integers_are_divided_as_by_xla(dtype):
     a, b = (jnp.asarray(x.ravel(), dtype) for x in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
 
     def function(a, b):
-        signs = jnp.abs(a), jnp.sign(b), jax.lax.square(b)
+        signs = jnp.abs(a), jnp.sign(b), jax.lax.square(b), -a
         body = lambda c: (c[0] + 1, jax.lax.div(a, b), jax.lax.rem(a, b), a // b, a % b, signs)
         zero = jnp.zeros((), dtype)
-        return jax.lax.while_loop(lambda c: c[0] < 2, body, (0, zero, zero, zero, zero, (zero, zero, zero)))
+        return jax.lax.while_loop(lambda c: c[0] < 2, body, (0, zero, zero, zero, zero, (zero,) * 4))
 
     agrees(function, a, b, rtol=0.0)
 

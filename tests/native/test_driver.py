@@ -1,0 +1,252 @@
+"""Kernels of GPUs launched by a driver: one of our own, which goes through all threads on this processor."""
+
+import contextlib
+import ctypes
+import itertools
+import math
+import pathlib
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.native import calls, driver, looped, machine, ptx
+from jaxgait.native.members import LOOP
+from jaxgait.native.reading import Unsupported
+from jaxgait.native.threads import BLOCK, kernel
+from tests.native.test_calls import asked, empty, extension
+from tests.native.test_members import PROGRAMS
+from tests.native.test_threads import evaluated, on_this_processor
+
+LIBRARY, KERNEL, STREAM, CONTEXT, REFUSAL = 0x11B, 0x5EE, 0x57E, 0xC0, 0xBAD
+INVALID = 218
+
+
+@pytest.fixture(autouse=True)
+def everything_anew(monkeypatch):
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    monkeypatch.setenv("JAXGAIT_CACHE", "off")
+    monkeypatch.setenv(driver.SETTING, "driver")
+
+
+POINTER: Any = ctypes.c_void_p
+NUMBER = ctypes.c_int32
+
+
+class Driver:
+    """NVIDIA's driver as a handler sees it, and XLA: one kernel, whose threads run on this processor."""
+
+    def __init__(self, run=None, fails=None):
+        self.meanwhile = lambda: None
+        self.run, self.fails, self.heard, self.loaded, self.launched, self.error = run, fails, [], "", (), ""
+        number, pointer = ctypes.CFUNCTYPE, POINTER
+        eight = [pointer] + [ctypes.c_uint32] * 7 + [pointer] * 3
+        load = number(NUMBER, *[pointer] * 4, ctypes.c_uint32, *[pointer] * 2, ctypes.c_uint32)(self.load)
+        self.held = {
+            "cuLibraryLoadData": load,
+            "cuLibraryGetKernel": number(NUMBER, *[pointer] * 3)(self.get),
+            "cuLibraryUnload": number(NUMBER, pointer)(lambda _: self.says("cuLibraryUnload")),
+            "cuLaunchKernel": number(NUMBER, *eight)(self.launch),
+            "XLA_FFI_Stream_Get": number(pointer, pointer)(self.stream),
+            "XLA_FFI_Error_Create": number(pointer, pointer)(self.refuse),
+        }
+        self.addresses = {name: ctypes.cast(f, POINTER).value for name, f in self.held.items()}
+
+    def says(self, name):
+        self.heard.append(name)
+        return INVALID if name == self.fails else 0
+
+    def load(self, library, text, *_):
+        self.loaded = ctypes.string_at(text).decode()
+        POINTER.from_address(library).value = LIBRARY
+        return self.says("cuLibraryLoadData")
+
+    def get(self, kernel, library, name):
+        assert library == LIBRARY and f".entry {ctypes.string_at(name).decode()}(" in self.loaded
+        POINTER.from_address(kernel).value = KERNEL
+        self.meanwhile()
+        return self.says("cuLibraryGetKernel")
+
+    def launch(self, kernel, *rest):
+        *grid, stream, parameters, extra = rest
+        assert (kernel, stream, extra) == (KERNEL, STREAM, None)
+        self.launched = tuple(grid)
+        if self.run is not None:
+            self.run(parameters, grid[0])
+        return self.says("cuLaunchKernel")
+
+    def stream(self, args):
+        """As XLA: whoever asks says how large the structure is."""
+        size, _, context, _ = (ctypes.c_uint64.from_address(args + 8 * i).value for i in range(4))
+        assert (size, context) == (32, CONTEXT)
+        POINTER.from_address(args + driver.STREAM["stream"]).value = STREAM
+        return REFUSAL if self.fails == "XLA_FFI_Stream_Get" else None
+
+    def refuse(self, args):
+        assert ctypes.c_uint64.from_address(args).value == 28
+        self.error = ctypes.string_at(POINTER.from_address(args + 16).value).decode()
+        assert NUMBER.from_address(args + 24).value == driver.INTERNAL
+        return REFUSAL
+
+    def handle(self, handler, arguments, results):
+        """Calls a handler as XLA does; what it returns."""
+        api = (POINTER * 32)()
+        for name, offset in driver.API.items():
+            api[offset // 8] = self.addresses[name]
+        buffers = [(POINTER * 8)() for _ in (*arguments, *results)]
+        for buffer, x in zip(buffers, (*arguments, *results), strict=True):
+            buffer[calls.BUFFER_DATA // 8] = x.ctypes.data
+        addresses = [ctypes.addressof(b) for b in buffers]
+        tables = [(POINTER * (len(t) + 1))(*t) for t in (addresses[: len(arguments)], addresses[len(arguments) :])]
+        frame = (POINTER * 32)()
+        frame[driver.FRAME["api"] // 8], frame[driver.FRAME["context"] // 8] = ctypes.addressof(api), CONTEXT
+        frame[calls.FRAME["stage"] // 8] = calls.EXECUTE
+        for name, table in zip(("arguments", "results"), tables, strict=True):
+            frame[calls.FRAME[name] // 8] = ctypes.addressof(table)
+        return handler(ctypes.addressof(frame))
+
+
+def made(text, name, fake):
+    """A handler as machine code that calls our driver."""
+    symbols = {f: fake.addresses[f] for f in driver.FUNCTIONS}
+    address = machine.address(name, text.replace("KERNEL", name), symbols=symbols)
+    return ctypes.CFUNCTYPE(POINTER, POINTER)(address)
+
+
+PTX = '.version 6.3\n.target sm_75\n// "quoted" \\ and\tmore\n.visible .entry nothing() { ret; }\n'
+
+
+NUMBERS = itertools.count()
+
+
+def nothing(fake, arrays=1, results=1):
+    """A handler for a kernel that does nothing."""
+    text = driver.handler("nothing", PTX, arrays, results, 3, BLOCK)
+    return made(text, f"launch_nothing_{next(NUMBERS)}", fake)
+
+
+def test_a_kernel_is_loaded_once_and_launched_on_the_stream_of_xla():
+    fake, x, y = Driver(), np.zeros(3), np.zeros(3)
+    handler = nothing(fake)
+    assert fake.handle(handler, [x], [y]) is None and fake.handle(handler, [x], [y]) is None
+    assert fake.loaded == PTX and fake.launched == (3, 1, 1, BLOCK, 1, 1, 0)
+    assert fake.heard == ["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel", "cuLaunchKernel"]
+
+
+def test_of_two_threads_that_load_at_once_one_gives_way():
+    """The second one comes while the first one loads."""
+    fake, x = Driver(), np.zeros(1)
+    handler = nothing(fake)
+
+    def interrupted():
+        fake.meanwhile = lambda: None
+        assert fake.handle(handler, [x], [x]) is None
+
+    fake.meanwhile = interrupted
+    assert fake.handle(handler, [x], [x]) is None
+    assert fake.heard.count("cuLibraryUnload") == 1 and fake.heard.count("cuLaunchKernel") == 2
+
+
+@pytest.mark.parametrize("function", ["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel"])
+def test_what_the_driver_refuses_is_an_error_of_xla(function):
+    fake, x = Driver(fails=function), np.zeros(1)
+    assert fake.handle(nothing(fake), [x], [x]) == REFUSAL
+    assert fake.error == f"jaxgait: {function} of the CUDA driver returned {INVALID}"
+
+
+def test_an_error_of_xla_is_handed_back():
+    fake, x = Driver(fails="XLA_FFI_Stream_Get"), np.zeros(1)
+    assert fake.handle(nothing(fake), [x], [x]) == REFUSAL and fake.heard == []
+
+
+def test_metadata_are_given_and_other_stages_do_nothing():
+    fake, metadata = Driver(), empty()
+    handler = nothing(fake)
+    assert asked(handler, extension(metadata)) is None and asked(handler, stage=1) is None
+    assert (metadata.major, metadata.minor, metadata.traits) == (*(calls._version() or ()), 0) and fake.heard == []
+
+
+def threads(inputs, **params):
+    """Runs a loop by a handler; the driver has every thread of the kernel run on this processor."""
+    code, members, shared = params["code"].it.threads, params["members"], params["shared"]
+    operands = [np.ascontiguousarray(x) for x in inputs]
+    sizes = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(operands, shared, strict=True)]
+    avals: Any = LOOP.abstract_eval(*map(jax.typeof, inputs), **params)[0]
+    results = [np.zeros(a.shape, a.dtype) for a in avals]
+    where, count = np.array([0, BLOCK, 0], np.int32), len(operands) + len(results)
+    run = ctypes.CFUNCTYPE(None, *[POINTER] * count)(on_this_processor(kernel(code, members, shared, sizes), where))
+
+    def launch(parameters, blocks):
+        slots = (POINTER * count).from_address(parameters)
+        given = [POINTER.from_address(slot).value for slot in slots]
+        for where[0], where[2] in np.ndindex(blocks, BLOCK):
+            run(*given)
+
+    fake, (name, text) = Driver(launch), ptx.written(code, members, shared, sizes)
+    handler = driver.handler(name, text, len(operands), len(results), -(-members // BLOCK), BLOCK)
+    assert fake.handle(made(handler, f"launch_{name}_{next(NUMBERS)}", fake), operands, results) is None
+    assert fake.loaded == text
+    return [jnp.asarray(x) for x in results]
+
+
+@pytest.mark.parametrize("name", ["memory", "branches", "float32", "integer"])
+def test_kernels_that_a_driver_launches_are_those_of_this_processor(name):
+    function, args = PROGRAMS[name]
+    args = jnp.tile(jnp.asarray(args), 8)
+    program = jax.make_jaxpr(jax.vmap(looped(function)))(args)
+    run = lambda loop: evaluated(program, [args], loop)
+    vectors = run(lambda inputs, **params: LOOP.bind(*inputs, **params))
+    for a, b in zip(run(threads), vectors, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def lowered(n):
+    x = jnp.linspace(1.0, 2.0, n)
+    return jax.jit(jax.vmap(looped(PROGRAMS["real"][0]))).trace(x).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def test_programs_for_cuda_call_a_handler_that_xla_knows(monkeypatch):
+    fake, known = Driver(), {}
+    monkeypatch.setattr(driver, "symbols", lambda: {f: fake.addresses[f] for f in driver.FUNCTIONS})
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", lambda name, _, platform: known.update({name: platform}))
+    text = lowered(70)
+    (target,) = re.findall(r"custom_call @(\w+)", text)
+    assert known == {target: "CUDA"} and target.startswith("jaxgait_launch_") and "stablehlo.while" not in text
+
+
+def test_without_a_driver_programs_are_left_to_xla(monkeypatch):
+    monkeypatch.setattr(driver, "LIBRARY", "libnone.so.1")
+    driver.symbols.cache_clear()
+    with contextlib.suppress(Unsupported):
+        driver.symbols()
+        pytest.fail("there is no such driver")
+    assert "custom_call" not in lowered(71) and "stablehlo.while" in lowered(71)
+
+
+@pytest.mark.parametrize(
+    ("setting", "version", "expected"),
+    [
+        *(("", (0, 10, 2), False), ("", (0, 7, 0), True), ("", (1, 0, 0), True)),
+        *(("driver", (0, 10, 2), True), ("xla", (1, 0, 0), False)),
+    ],
+)
+def test_which_way_is_taken(monkeypatch, setting, version, expected):
+    monkeypatch.setenv(driver.SETTING, setting)
+    monkeypatch.setattr(jax, "__version_info__", version)
+    assert driver.chosen() is expected
+
+
+def test_an_unknown_way_is_refused(monkeypatch):
+    monkeypatch.setenv(driver.SETTING, "cuda")
+    with pytest.raises(ValueError, match='JAXGAIT_GPU_LAUNCH must be "xla" or "driver", got \'cuda\''):
+        driver.chosen()
+
+
+def test_offsets_are_those_of_the_header():
+    header = (pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text()
+    functions = re.findall(r"  _XLA_FFI_API_STRUCT_FIELD\((\w+)\);", header)
+    start = 48  # size, extension, version of 24 bytes, internal
+    assert all(start + 8 * functions.index(name) == offset for name, offset in driver.API.items())

@@ -1,0 +1,61 @@
+"""Programs compiled once for every structure of their arguments."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.extend.core import jaxpr_as_fun
+
+from jaxgait.native import compiled, kept, looped, native
+
+X = jnp.linspace(1.0, 3.0, 5)
+
+
+def root(a):
+    """Newton's square root."""
+    step = lambda c: (0.5 * (c[0] + a / c[0]), c[1] + 1)
+    return jax.lax.while_loop(lambda c: (jnp.abs(c[0] * c[0] - a) > 1e-12 * a) & (c[1] < 60), step, (a, 0))[0]
+
+
+def test_constants_that_python_takes_for_equal_are_told_apart():
+    over = kept(lambda x, n: x / n)
+    assert over(X, 0.0)[0] == np.inf and over(X, -0.0)[0] == -np.inf
+    kind = kept(lambda x, n: x * len(type(n).__name__))
+    assert [float(kind(X, n)[0]) for n in (1, 1.0, True)] == [3.0, 5.0, 4.0]
+
+
+@pytest.mark.parametrize("whole", [native, kept])
+def test_operation_by_operation_nothing_is_changed(whole, monkeypatch):
+    """So that a debugger, or a print, sees the numbers; what must be compiled is."""
+    monkeypatch.setattr("jaxgait.native.members.WORTHWHILE", 0)
+    seen = []
+    batch = jax.vmap(looped(root))
+    program = jax.make_jaxpr(batch)(X)
+    with jax.disable_jit():
+        found = whole(lambda x: (seen.append(float(x[0])), batch(x))[1])(X)
+        made = compiled(batch, X)
+        (again,) = jaxpr_as_fun(program)(X)
+    assert seen == [1.0]
+    np.testing.assert_allclose(made(X), np.sqrt(X), rtol=1e-12)
+    np.testing.assert_allclose(found, np.sqrt(X), rtol=1e-12)
+    np.testing.assert_allclose(again, np.sqrt(X), rtol=1e-12)
+
+
+SCRIPT = """
+import jax, jax.numpy as jnp
+from jaxgait.native import kept
+twice = kept(lambda x: 2.0 * x)
+for device in (*jax.devices(), jax.devices()[0]):
+    y = twice(jax.device_put(jnp.ones(3), device))
+    assert y.devices() == {device} and y[0] == 2.0, y.devices()
+"""
+
+
+def test_arguments_may_lie_on_any_device():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAXGAIT_CACHE": "off"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | flags, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
