@@ -2,11 +2,13 @@
 
 A program that carries n tangents has n copies of their arithmetic, which are as long together as LLVM's patience is
 short. The copies are found here again: from operands whose first axis has length n, by what depends on which of their
-n parts. What depends on none of them, the values themselves, is computed once and serves all directions.
+n parts. What depends on none of them, the values themselves, is computed once and serves all directions, and so do
+products of what multiplies tangents (`jaxgait.native.accumulation`).
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from jaxgait.native.accumulation import accumulated, keeps_linear, zero
 from jaxgait.native.code import Alike, Code, Loop, Read, Statement, Write, everything, used, with_used
 from jaxgait.native.instructions import Operation
 
 FEW = 8
-"""Directions up to which each is written out, unless the program becomes too long: a loop over so few gains no time."""
+"""Directions up to which each is written out, unless the program becomes too long: what they share is loaded once."""
 
 Values = tuple[int, ...]
 """A value of each part."""
@@ -37,24 +40,69 @@ def lengths(shapes: Iterable[tuple[int, ...]], above: int = FEW) -> list[int]:
     return [n for n, _ in found.most_common()]
 
 
-def joined(code: Code, shapes: Sequence[tuple[int, ...]], above: int = FEW) -> None:
-    """Rewrites code with loops over directions, if it has many.
+def joined(code: Code, shapes: Sequence[tuple[int, ...]], few: int = FEW) -> None:
+    """Rewrites code that does the same for several directions: what they share is done once.
 
     Args:
         code: of one member, all of it.
         shapes: of its operands.
-        above: directions up to which each is written out.
+        few: directions up to which each is written out, not done in a loop.
     """
-    for n in lengths(shapes, above):
-        seeds = _seeds(code, shapes, n)
-        try:
-            parts = _Parts(code, seeds, n)
-            found = _Rewriting(code, parts, n).block(code.statements) if parts.alike else []
-        except Different:
-            continue
-        if parts.alike:
-            code.statements = list(found)
+    found: dict[int, _Parts] = {}
+    for n in lengths(shapes, above=1):
+        found[n] = parts = _Parts(code, _seeds(code, shapes, n), n)
+        before, tangents = code.statements, parts.tangents(code)
+        if tangents.alike and _rewritten(code, tangents, n):
+            if accumulated(code):
+                code.statements = written_out(code, few) if n <= few else code.statements
+                return
+            code.statements = before
+    for n, parts in found.items():
+        if n > few and parts.alike and _rewritten(code, parts, n):
             return
+
+
+def _rewritten(code: Code, parts: _Parts, n: int) -> bool:
+    """Rewrites code with loops over parts, if they do the same; whether they do."""
+    try:
+        code.statements = list(_Rewriting(code, parts, n).block(code.statements))
+    except Different:
+        return False
+    return True
+
+
+def written_out(code: Code, most: int) -> list[Statement]:
+    """The code's statements without loops over so many parts at most."""
+    return list(_written_out(code, code.statements, most))
+
+
+def _written_out(code: Code, statements: Sequence[Statement], most: int) -> tuple[Statement, ...]:
+    found: list[Statement] = []
+    for s in statements:
+        if isinstance(s, Loop):
+            inner = {name: _written_out(code, getattr(s, name), most) for name in ("condition", "body")}
+            found.append(s._replace(**inner))
+        elif isinstance(s, Alike) and s.parts <= most:
+            found += _copies(code, s)
+        else:
+            found.append(s)
+    return tuple(found)
+
+
+def _copies(code: Code, loop: Alike) -> list[Statement]:
+    """What a loop over parts does, statement by statement for all of them."""
+    names = [{inner: outer[k] for inner, outer in (*loop.inputs, *loop.outputs)} for k in range(loop.parts)]
+    found: list[Statement] = []
+    for s in loop.body:
+        for known in names:
+            own = with_used(s, [known.get(v, v) for v in used(s)])
+            if isinstance(own, Operation):
+                if own.output not in known:
+                    code.dtypes.append(code.dtypes[own.output])
+                    known[own.output] = len(code.dtypes) - 1
+                own = own._replace(output=known[own.output])
+            found.append(own)
+    return found
 
 
 def _seeds(code: Code, shapes: Sequence[tuple[int, ...]], n: int) -> list[list[tuple[int, ...]]]:
@@ -136,6 +184,28 @@ class _Parts:
             if len({*parts.values()}) > 1:
                 kept -= parts.keys()
         return sum(every << (k * self._n) for k in kept)
+
+    def tangents(self, code: Code) -> _Parts:
+        """The parts of those operands alone in which all is linear."""
+        found = copy.copy(self)
+        zeros = zero(code)
+        operations = [s for s in everything(code.statements) if isinstance(s, Operation)]
+        while (mixed := found._nonlinear(operations, zeros)) & found._mask:
+            found._mask &= ~mixed
+        none: dict[int, int | None] = {0: None}
+        found.alike, found._parts = found._mask != 0, none
+        return found
+
+    def _nonlinear(self, operations: Sequence[Operation], zeros: set[int]) -> int:
+        """The bits of operands of which something is made that is not linear in them."""
+        every, found = (1 << self._n) - 1, 0
+        for s in operations:
+            if self._of[s.output] & self._mask:
+                hits = [self._of[v] & self._mask != 0 for v in s.inputs]
+                if not keeps_linear(s, hits, zeros):
+                    found |= self._of[s.output]
+        operands = {k for k in range(found.bit_length() // self._n + 1) if found >> (k * self._n) & every}
+        return sum(every << (k * self._n) for k in operands)
 
     def of(self, v: int) -> int | None:
         """The part that a value depends on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from jaxgait.native.code import Code, Loop, Statement, used
+from jaxgait.native.code import Alike, Code, Loop, Statement, used
 from jaxgait.native.instructions import Operation
 
 SIGNS = {"add": (False, False), "add_any": (False, False), "sub": (False, True)}
@@ -30,6 +30,8 @@ def _block(statements: Sequence[Statement], uses: Counter[int], code: Code) -> t
     for s in statements:
         if isinstance(s, Loop):
             found.append(s._replace(condition=_block(s.condition, uses, code), body=_block(s.body, uses, code)))
+        elif isinstance(s, Alike):
+            found.append(s._replace(body=_block(s.body, uses, code)))
         elif isinstance(s, Operation) and s.name in SIGNS and (at := [i for i, v in enumerate(s.inputs) if v in once]):
             i = at[0]
             taken.add(s.inputs[i])

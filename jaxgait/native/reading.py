@@ -21,6 +21,7 @@ from jaxgait.native.expansions import EXPANSIONS, expanded
 from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, Scan, While, read
+from jaxgait.native.pruning import pruned
 
 SMALL = 64
 """Numbers up to which an array is held in registers."""
@@ -82,7 +83,7 @@ def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] =
     """
     shapes = [aval.shape for aval in avals]
     try:
-        longest = MUCH if directions.lengths(shapes) else LONGEST
+        longest = min(MUCH, LONGEST * max(directions.lengths(shapes, above=1), default=1))
         return _read(loop, avals, Reader(assured, registers, longest), directions.FEW)
     except Unsupported:
         for n in directions.lengths(shapes, above=2)[:2]:  # all tangents may be too much, and each of them not
@@ -98,8 +99,10 @@ def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) ->
         if isinstance(x, Place) and reader.code.memories[x.memory].result != i:
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
-    reader.code.statements = list(fused(reader.code))
+    reader.code.statements = pruned(reader.code)
     directions.joined(reader.code, [aval.shape for aval in avals], few)
+    reader.code.statements = pruned(reader.code)
+    reader.code.statements = list(fused(reader.code))
     if count(reader.code.statements) > LONGEST:
         raise _too_long()
     return reader.code
