@@ -296,14 +296,7 @@ class Scope:
         if dtype.kind != "f":
             order = COMPARISONS["gt" if name == "max" else "lt"][dtype.kind]
             return self._select(self.w.emit(f"{order} {vector} {a}, {b}"), dtype, a, b)
-        first = self.w.emit(f"fcmp {'ogt' if name == 'max' else 'olt'} {vector} {a}, {b}")
-        undefined = self.w.emit(f"fcmp uno {vector} {a}, {a}")
-        whole, equal = self.vector(f"i{8 * dtype.itemsize}"), self.w.emit(f"fcmp oeq {vector} {a}, {b}")
-        p, q = (self.w.emit(f"bitcast {vector} {x} to {whole}") for x in (a, b))
-        joined = self.w.emit(f"{'and' if name == 'max' else 'or'} {whole} {p}, {q}")
-        same = self.w.emit(f"bitcast {whole} {joined} to {vector}")
-        other = self._select(first, dtype, a, self._select(equal, dtype, same, b))
-        return self._select(undefined, dtype, a, other)
+        return self._intrinsic(f"{name}imum", dtype, a, b)
 
     def _shift(self, name: str, dtype: np.dtype, x: str, by: str) -> str:
         """Shifts by the width and beyond (as unsigned numbers) leave zeros, or copies of the sign."""
