@@ -298,7 +298,7 @@ class Bench(Found):
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
+class View(Found):
     """Show a saved result: its variables, how its trajectories ended, a page to explore, a picture or a film.
 
     A scan becomes a page (SCAN.html beside it): map and parallel coordinates of its members, motions of chosen ones
@@ -319,6 +319,8 @@ class View:
 
     def __call__(self) -> int:
         """Shows it."""
+        from jaxgait.cli import arguments as typed
         from jaxgait.cli import viewing
 
-        return viewing.view(self.file, self.variables, self.out, self.members, self.serve)
+        typed.json_to_write(self.json)
+        return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json)

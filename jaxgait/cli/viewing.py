@@ -8,12 +8,18 @@ from typing import Any
 import xarray as xr
 
 from jaxgait.cli import arguments as typed
-from jaxgait.cli.console import DONE, print_outcomes, say
+from jaxgait.cli.console import DONE, print_outcomes, say, write_json
+from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
 
 
 def view(
-    file: pathlib.Path, variables: tuple[str, ...], out: pathlib.Path | None, members: int | None, serve: bool
+    file: pathlib.Path,
+    variables: tuple[str, ...],
+    out: pathlib.Path | None,
+    members: int | None,
+    serve: bool,
+    json: pathlib.Path | None = None,
 ) -> int:
     """A saved result: shown, and drawn if there is a file for the picture, the film or the page; a scan always is."""
     from jaxgait.plot import film
@@ -28,17 +34,15 @@ def view(
         raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
     data = opened(file)
     chosen, found = typed.names(variables), study(data)
-    if found is not None:
-        if (
-            serve
-            or chosen
-            or members is not None
-            or (out is not None and (kind == "html" or f".{kind}" in film.WRITERS))
-        ):
-            raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
-        return _study(file, data, found, out)
+    is_picture = out is None or kind in kinds()
+    if found is not None and (serve or chosen or members is not None or not is_picture):
+        raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     if out is None and chosen and is_run(data):
         raise ValueError("--variables are drawn: give --out, the picture to write")
+    if json is not None:
+        write_json(json, _record(data))
+    if found is not None:
+        return _study(file, data, found, out)
     # How the trajectories of a result ended; of other files nothing is known.
     print_outcomes(summary(data) if "status" in data and "status_legend" in data.attrs else {})
     print(data)
@@ -49,6 +53,15 @@ def view(
     elif not is_run(data):
         _page_beside(file, chosen, members)
     return DONE
+
+
+def _record(data: xr.Dataset) -> dict[str, Any]:
+    """What a file holds, as the command that wrote it says it with `--json`."""
+    from jaxgait.plot.explorer import is_run
+
+    if "status" in data and "status_legend" in data.attrs:
+        return scan_record(data)
+    return run_record(data) if is_run(data) else dataset_record(data)
 
 
 def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:

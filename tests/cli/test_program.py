@@ -29,7 +29,9 @@ def test_run_and_view(tmp_path, capsys):
     cli.main(["view", str(out), "--variables", "x", "rope_force", "--out", str(picture)])
     assert picture.stat().st_size > 5000
     assert "wrote" in capsys.readouterr().out
-    cli.main(["view", str(out), "--out", str(tmp_path / "run.gif")])
+    found = tmp_path / "run.json"
+    cli.main(["view", str(out), "--json", str(found), "--out", str(tmp_path / "run.gif")])
+    assert json.loads(found.read_text())["variables"]["x"]["unit"] == "m"
     assert (tmp_path / "run.gif").stat().st_size > 5000
 
 
