@@ -34,7 +34,7 @@ def view(
         raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
     data = opened(file)
     chosen, found = typed.names(variables), study(data)
-    is_picture = out is None or kind in kinds()
+    is_picture = out is None or (kind != "html" and f".{kind}" not in film.WRITERS)
     if found is not None and (serve or chosen or members is not None or not is_picture):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     if out is None and chosen and is_run(data):

@@ -143,7 +143,7 @@ def starting(model: Model, values: Mapping[str, Any]) -> State:
         >>> from jaxgait import Bungee
         >>> from jaxgait.ensembles import starting
         >>> {name: float(x) for name, x in starting(Bungee(), {"v": 2.0})._asdict().items()}
-        {'x': 0.0, 'v': 2.0}
+        {'x': -30.0, 'v': 2.0}
     """
     if values:
         check_members(model, grid({INITIAL + name: np.asarray(x)[None] for name, x in values.items()}))
