@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -177,6 +178,49 @@ def test_forces_without_a_centre_of_pressure_go_by_name_or_time():
         assert walk.mean["ground_y_N"].max() > 500
         assert any("are reversed" in note for note in walk.notes)
     assert "ground_y_N" not in measure([recording(w, forces=(Force("ground_force_l", w.time, force, None),))]).mean
+
+
+@pytest.mark.parametrize(
+    ("force", "length", "said"),
+    [
+        (1e-3, 1.0, "no ground force is above 30 N, the largest is 0.941 N.* kilonewtons or body weights"),
+        (1.0, 1e3, "centre of pressure is .* from the laboratory's origin.* millimetres instead of m"),
+    ],
+)
+def test_forces_in_another_unit_are_not_left_out_in_silence(force, length, said):
+    w = walker.walker(duration=5.0)
+    under = 0.5 * (w.markers["RHEE"] + w.markers["RTOE"]) * np.array([length, 0.0, length])
+    walk = measure([_with_plate(dataclasses.replace(w, force=force * w.force), under)])
+    assert "ground_y_N" not in walk.mean
+    assert any(re.search(said, line) for line in walk.warnings), walk.warnings
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("RHEE", "RTOE")], "the toe is 0.200 m behind the heel: markers swapped"),
+        ([("RASI", "RPSI"), ("LASI", "LPSI")], r"against the direction of travel.* \(ASIS and PSIS"),
+        ([("RASI", "RPSI"), ("LASI", "LPSI")], "a thigh of 0.5.. m on a shank of 0.410 m"),
+    ],
+)
+def test_swapped_markers_are_doubted(pairs, said):
+    w = walker.walker()
+    other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+    walk = measure([recording(dataclasses.replace(w, markers={other.get(k, k): x for k, x in w.markers.items()}))])
+    assert any(re.search(said, line) for line in walk.warnings), walk.warnings
+    assert measure([recording(w)]).warnings == ()
+
+
+def test_a_code_for_missing_values_spoils_its_own_stride_alone():
+    """It used to turn later strides by 360 degrees, and to count in the lengths of the segments."""
+    w = walker.walker(duration=6.0)
+    lost = (w.time >= 1.5) & (w.time < 1.58)
+    markers = {k: np.where(lost[:, None], -9999.0, x) if k == "RKNE" else x for k, x in w.markers.items()}
+    walk, clean = measure([recording(dataclasses.replace(w, markers=markers))]), measure([recording(w)])
+    assert len(walk.kept) == len(clean.kept) - 1
+    assert walk.segments == pytest.approx(clean.segments, abs=1e-3)
+    np.testing.assert_allclose(walk.mean["shank_rad"], clean.mean["shank_rad"], atol=0.01)
+    assert any("markers jump within a frame: RKNE by 1.73e+04 m at 1.50 s" in line for line in walk.warnings)
 
 
 def test_forces_that_are_none_of_a_foot_are_left_out():

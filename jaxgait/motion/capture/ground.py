@@ -19,6 +19,8 @@ SHORTEST = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot that is on it."""
+OUTSIDE = 50.0
+"""Distance in m of a centre of pressure from the origin that no laboratory has."""
 TOGETHER = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
@@ -69,6 +71,26 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     plates = sorted({c.plate for c in contacts})
     notes.append(f"ground forces of {len(contacts)} contacts of the {leg.side} foot on {', '.join(plates)}")
     return Load(total[:, :2], total[:, 2], tuple(sorted(contacts, key=lambda c: np.nan_to_num(c.start))), tuple(notes))
+
+
+def unused(leg: Leg, load: Load | None) -> list[str]:
+    """Why forces are there and none is taken, where a unit may be the reason; empty if there is nothing to say."""
+    plates = leg.recording.forces
+    if load is not None or not plates:
+        return []
+    vertical = [np.abs(plate.force @ leg.axes.rotation[1]) for plate in plates]
+    most = max((float(np.nanmax(v)) for v in vertical if np.isfinite(v).any()), default=0.0)
+    if 0.0 < most <= LOADED:
+        what = f"no ground force is above {LOADED:g} N, the largest is {most:.3g} N, and none is used"
+        return [f"{what}: kilonewtons or body weights instead of N?"]
+    pressed = [
+        np.abs(plate.point[v > LOADED]) for plate, v in zip(plates, vertical, strict=True) if plate.point is not None
+    ]
+    middle = [float(np.nanmedian(x.max(axis=1))) for x in pressed if np.isfinite(x.max(axis=1, initial=0.0)).any()]
+    if middle and min(middle) > OUTSIDE:
+        what = f"the centre of pressure is {min(middle):.4g} m from the laboratory's origin, and no force is used"
+        return [f"{what}: millimetres instead of m?"]
+    return []
 
 
 def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:

@@ -21,6 +21,8 @@ Signal = Float[np.ndarray, " frames"]
 
 FLOOR = (-0.03, 0.12)
 """Heights in m above the laboratory's zero that the lowest marker of a standing foot may have."""
+FASTEST = 20.0
+"""Speed in m/s that no marker has, not even on the foot of a sprinter."""
 SOLE = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
 
@@ -101,6 +103,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
     axes, warnings = _handed(axes, smooth, found)
+    warnings += [*axes.doubts, *_jumps(recording, sorted(names))]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
     body = joints(turned, found, side, options.regression, standing)
@@ -150,6 +153,21 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
     kind = "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz"
     notes.append(kind)
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
+
+
+def _jumps(recording: Recording, names: list[str]) -> list[str]:
+    """A warning of markers that move faster from frame to frame than any limb; empty if there are none."""
+    found = []
+    for name in names:
+        step = np.linalg.norm(np.diff(recording.markers[name], axis=0), axis=1)
+        fast = np.flatnonzero(step * recording.rate > FASTEST)  # steps into gaps are NaN
+        if fast.size:
+            found.append(f"{name} by {step[fast[0]]:.3g} m at {recording.time[fast[0] + 1]:.2f} s")
+    if not found:
+        return []
+    more = f" and {len(found) - 4} more markers" if found[4:] else ""
+    advice = "swapped labels, or a code for missing values? leave those cells empty"
+    return [f"markers jump within a frame: {', '.join(found[:4])}{more}: {advice}"]
 
 
 def _axes(recording: Recording, markers: Mapping[str, np.ndarray], found: Found) -> Axes:

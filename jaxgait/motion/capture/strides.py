@@ -85,7 +85,7 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
     time, period = np.linspace(start, end, SAMPLES), end - start
     tracks = {"hip": leg.hip, **leg.points}
     points = {k: _at(leg, x, time) for k, x in tracks.items()}
-    signals = {k: _at(leg, unwrapped(x)[:, None], time)[:, 0] for k, x in _angles(leg).items()}
+    signals = {k: without_turns(_at(leg, unwrapped(x)[:, None], time)[:, 0]) for k, x in _angles(leg).items()}
     drift = float(points["hip"][-1, 0] - points["hip"][0, 0]) / period
     mean = float(np.mean(points["hip"][:, 0] - drift * (time - start)))
     way = mean + drift * (time - start)
@@ -131,6 +131,21 @@ def unwrapped(angle: np.ndarray) -> np.ndarray:
     result = np.array(angle)
     result[there] = np.unwrap(angle[there])
     return result
+
+
+def without_turns(angle: np.ndarray) -> np.ndarray:
+    """An angle in rad, shape (samples,), less the whole turns that put its mean outside of -90 to 270 degrees.
+
+    A marker that flies off may carry a segment around once; the strides behind it are sound.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.strides import without_turns
+        >>> print(np.degrees(without_turns(np.radians([350.0, 380.0]))).round(6))  # deg
+        [-10.  20.]
+    """
+    mean = float(np.mean(angle))
+    return angle - 2 * np.pi * round((mean - np.pi / 2) / (2 * np.pi)) if math.isfinite(mean) else angle
 
 
 def _standing(points: dict[str, np.ndarray]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ walk.mean["knee_rad"], walk.speed, walk.notes
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from jaxtyping import Float
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import GRAVITY, Dynamics, dynamics_of
 from jaxgait.motion.capture.events import Events, by_motion, events_of
-from jaxgait.motion.capture.ground import Load, load_of
+from jaxgait.motion.capture.ground import Load, load_of, unused
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
@@ -25,6 +25,8 @@ from jaxgait.motion.recording import Recording
 SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
+THIGH_TO_SHANK = (0.75, 1.3)
+"""Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +128,7 @@ def measure(
         raise _no_stride(recordings[0], events, strides)
     closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in SIGNALS}
     load, odd = _mean_load(kept)
+    segments = _segments(legs, kept)
     walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
     body = _body(recordings, legs, options, mass, kept, loads)
     weighed = body.get("mass_kg")
@@ -141,11 +144,18 @@ def measure(
         gaps={k: gap for k, (_, gap) in closed.items()},
         period=float(np.mean([s.period for s in kept])),
         speed=walked,
-        segments=_segments(legs, kept),
+        segments=segments,
         subject=body,
         dynamics=dynamics,
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
-        warnings=(*_collected(legs, (), (), "warnings"), *odd, *_doubts(kept, speed), *_odd_peaks(dynamics)),
+        warnings=(
+            *_collected(legs, (), (), "warnings"),
+            *dict.fromkeys(line for leg, load in zip(legs, loads, strict=True) for line in unused(leg, load)),
+            *odd,
+            *_doubts(kept, speed),
+            *_odd_segments(segments),
+            *_odd_peaks(dynamics),
+        ),
     )
 
 
@@ -220,8 +230,11 @@ def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list
 
 
 def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:
-    """Lengths in m of thigh and shank, and where ankle, heel and toe are in the flat foot."""
+    """Lengths in m over the kept strides, and where ankle, heel and toe are in the flat foot."""
     lengths = {k: float(np.mean([leg.segments[k] for leg in legs])) for k in legs[0].segments}
+    for name, (above, below) in {"thigh_m": ("hip", "knee"), "shank_m": ("knee", "ankle")}.items():
+        if name in lengths and {above, below} <= kept[0].points.keys():
+            lengths[name] = float(np.mean([np.hypot(*(s.points[above] - s.points[below]).T) for s in kept]))
     flat = lambda name: np.mean([s.points[name][cutting.FLAT] for s in kept], axis=(0, 1))
     there = kept[0].points
     if "ankle" in there and legs[0].foot is not None:
@@ -230,6 +243,23 @@ def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, flo
         lengths |= {"ankle_to_heel_marker_back_m": float(ankle[0] - flat("heel")[0])} if "heel" in there else {}
         lengths |= {"ankle_to_toe_marker_fwd_m": float(flat("toe")[0] - ankle[0])} if "toe" in there else {}
     return lengths
+
+
+def _odd_segments(lengths: Mapping[str, float]) -> list[str]:
+    """Doubts about segments that no leg has: markers that are swapped or named wrongly."""
+    found = []
+    thigh, shank = lengths["thigh_m"], lengths["shank_m"]
+    if not inside(thigh / shank, THIGH_TO_SHANK):
+        found.append(
+            f"a thigh of {thigh:.3f} m on a shank of {shank:.3f} m: are markers of pelvis, knee or ankle swapped?"
+        )
+    back, front = lengths.get("ankle_to_heel_marker_back_m"), lengths.get("ankle_to_toe_marker_fwd_m")
+    if back is not None and front is not None and back + front < 0:
+        found.append(
+            f"the toe is {-back - front:.3f} m behind the heel: markers swapped, or walking backwards? "
+            "Events and angles of the foot follow them"
+        )
+    return found
 
 
 def _body(
