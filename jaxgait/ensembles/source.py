@@ -31,9 +31,7 @@ import jaxgait
 from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import defined_there
 
-NO_NUMBERS = frozenset(
-    {"native", "checks", "registry", "report", "plot", "cli", "arguments", "ensembles", "optimization"}
-)
+NO_NUMBERS = frozenset({"native", "checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
 """Rooms of jaxgait that decide no number of a trajectory (of `ensembles`, `batch` does: it is asked about by name)."""
 
 _LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})

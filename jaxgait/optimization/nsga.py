@@ -52,8 +52,8 @@ def evolved(
         asked = search.ask()
         x = asked.get("X")
         found = record(np.arange(len(x)), x)
-        told = _pymoo("problems.static").StaticProblem(problem, **_judged(goal, signs, found))
-        _pymoo("core.evaluator").Evaluator().eval(told, asked)
+        judged = _pymoo("problems.static").StaticProblem(problem, **_judged(goal, signs, found))
+        _pymoo("core.evaluator").Evaluator().eval(judged, asked)
         search.tell(infills=asked)
 
 

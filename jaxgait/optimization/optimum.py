@@ -183,8 +183,8 @@ def balance(
     if not normals.names:
         return float(np.linalg.norm(pushing)), {}
     forces, left = nnls(normals.slopes.T, -pushing)
-    told = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
-    return float(left), {name: force for name, force, element in told if force > 0.0 or not element}
+    multipliers = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
+    return float(left), {name: force for name, force, element in multipliers if force > 0.0 or not element}
 
 
 class Normals(NamedTuple):

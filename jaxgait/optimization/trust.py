@@ -83,9 +83,9 @@ def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evalua
     beside = evaluate(np.concatenate([who, who]) + _LANE, ends)
     apart, fine = ends[len(x) :] - ends[: len(x)], beside.fine.reshape(2, -1).all(axis=0)
     change = np.diff(beside.values[:, 0].reshape(2, -1), axis=0)[0]
-    told, distance = (found.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
-    noticed = np.abs(change - told) > SMALL * np.abs(found.values[:, 0]) * distance
-    return fine & noticed & (np.abs(change - told) > DISAGREES * np.maximum(np.abs(change), np.abs(told)))
+    predicted, distance = (found.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
+    noticed = np.abs(change - predicted) > SMALL * np.abs(found.values[:, 0]) * distance
+    return fine & noticed & (np.abs(change - predicted) > DISAGREES * np.maximum(np.abs(change), np.abs(predicted)))
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
