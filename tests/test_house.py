@@ -145,6 +145,7 @@ COVERED = {
     "native/linear.py": "native/test_members.py",
     "native/loops.py": "native/test_members.py",
     "native/machine.py": "native/test_disk.py",
+    "native/passes.py": "native/test_members.py",
     "native/reading.py": "native/test_members.py",
     "native/regions.py": "native/test_program.py",
     "native/rewriting.py": "native/test_primitives.py",

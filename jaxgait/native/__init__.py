@@ -32,6 +32,7 @@ every member is a thread of such a kernel.
     integers    division of integers on the way
     linear      linear systems on the way
     directions  what is done alike for many directions of derivatives, as a loop over them
+    passes      the code of an entire loop, after all of this
     fusing      products and sums as one operation
     loops       such code in LLVM's language, for vectors of members or for one
     scans       loops over arrays on the way

@@ -25,8 +25,9 @@ from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
 from jaxgait.native.code import Code, alike, count, loops
 from jaxgait.native.identity import made_of
+from jaxgait.native.passes import read_loop
 from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
-from jaxgait.native.reading import Unsupported, read_loop
+from jaxgait.native.reading import Unsupported
 from jaxgait.native.refilling import assembly, lanes
 from jaxgait.native.rewriting import rewritten
 

@@ -13,15 +13,13 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native import arrays, directions, integers, scans
+from jaxgait.native import arrays, integers, scans
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.checks import passed
-from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write, count
+from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
 from jaxgait.native.expansions import EXPANSIONS, expanded
-from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
-from jaxgait.native.primitives import Branches, Call, Scan, While, read
-from jaxgait.native.pruning import pruned
+from jaxgait.native.primitives import Branches, Call, While, read
 
 SMALL = 64
 """Numbers up to which an array is held in registers."""
@@ -31,9 +29,6 @@ OWN = 16_384
 
 LONGEST = 40_000
 """Values up to which a program becomes a kernel: LLVM takes longer than in proportion (28 000 operations: 9 s)."""
-
-MUCH = 9 * LONGEST
-"""Values up to which a program is read that may do the same for many directions."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
     *("nondifferentiable", "nondifferentiable_backward", "pvary"),
@@ -53,7 +48,8 @@ class Unsupported(Exception):
     """The program holds what structured code cannot express; the message says what."""
 
 
-def _too_long() -> Unsupported:
+def too_long() -> Unsupported:
+    """An error about a program of too many values."""
     return Unsupported(f"more than {LONGEST} values")
 
 
@@ -67,50 +63,6 @@ class Place(NamedTuple):
 
 Array = np.ndarray | Place
 """Numbers of values in the array's shape, or an array in memory."""
-
-
-def read_loop(loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int = SMALL) -> Code:
-    """The code of a loop by itself: operands are its constants, initial values and arrays, results what comes of it.
-
-    Args:
-        loop: of one member.
-        avals: shapes and dtypes of the operands.
-        assured: see `jaxgait.native.checks`.
-        registers: numbers up to which an operand is held in registers.
-
-    Raises:
-        Unsupported: for operations that structured code cannot express.
-    """
-    shapes = [aval.shape for aval in avals]
-    try:
-        longest = min(MUCH, LONGEST * max(directions.lengths(shapes, above=1), default=1))
-        return _read(loop, avals, Reader(assured, registers, longest), directions.FEW)
-    except Unsupported:
-        for n in directions.lengths(shapes, above=2)[:2]:  # all tangents may be too much, and each of them not
-            with contextlib.suppress(Unsupported):
-                return _read(loop, avals, Reader(assured, registers, MUCH, n), 2)
-        raise
-
-
-def _read(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) -> Code:
-    found = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _whole(reader, loop, avals)
-    for i, x in enumerate(found):
-        reader.code.results.append(x.memory if isinstance(x, Place) else tuple(x.ravel().tolist()))
-        if isinstance(x, Place) and reader.code.memories[x.memory].result != i:
-            raise Unsupported("an array that changes its position among the results")
-    reader.code.statements = reader.statements
-    reader.code.statements = pruned(reader.code)
-    directions.joined(reader.code, [aval.shape for aval in avals], few)
-    reader.code.statements = pruned(reader.code)
-    reader.code.statements = list(fused(reader.code))
-    if count(reader.code.statements) > LONGEST:
-        raise _too_long()
-    return reader.code
-
-
-def _whole(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
-    result = lambda i: None if i < sum(loop.constants) else i - sum(loop.constants)
-    return reader.loop(loop, [reader.operand(aval, i, result(i)) for i, aval in enumerate(avals)])
 
 
 def _number(x: Array) -> int:
@@ -155,7 +107,7 @@ class Reader:
         if named(np.dtype(dtype)) not in TYPES:
             raise Unsupported(f"values of type {dtype}")
         if len(self.code.dtypes) >= self._longest:
-            raise _too_long()
+            raise too_long()
         self.code.dtypes.append(np.dtype(dtype))
         return len(self.code.dtypes) - 1
 
@@ -287,8 +239,9 @@ class Reader:
             key = ("read", whole.memory, whole.version, at)
             return self._once(key, lambda: self._read(whole.memory, at, dtype))
         window, rest = self._window(index)
-        found, *others = whole[window].ravel().tolist()
-        at = self.flat(rest, whole[window].shape)
+        part = whole[window]
+        found, *others = part.ravel().tolist()
+        at = self.flat(rest, part.shape)
         for i, v in enumerate(others, start=1):
             hit = self.number("eq", [at, self.constant(i, np.int64)], bool)
             found = self.number("select_n", [hit, found, v], self.code.dtypes[v])
@@ -313,13 +266,14 @@ class Reader:
             self.statements.append(Write(whole.memory, self.flat(index, whole.shape), x, where))
             return self.written(whole)
         window, rest = self._window(index)
-        at, found = self.flat(rest, whole[window].shape), []
-        for i, v in enumerate(whole[window].ravel().tolist()):
+        part = whole[window]
+        at, found = self.flat(rest, part.shape), []
+        for i, v in enumerate(part.ravel().tolist()):
             there = self.number("eq", [at, self.constant(i, np.int64)], bool) if rest else None
             hit = self._both(there, when)
             found.append(x if hit is None else self.number("select_n", [hit, v, x], self.code.dtypes[v]))
         changed = whole.copy()
-        changed[window] = np.array(found, dtype=int).reshape(whole[window].shape)
+        changed[window] = np.array(found, dtype=int).reshape(part.shape)
         return changed
 
     def _both(self, a: int | None, b: int | None) -> int | None:

@@ -1,0 +1,67 @@
+"""The code of an entire loop: it is read, alike directions are joined, and what nobody needs is left out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from jaxgait.native import directions, reading, scans
+from jaxgait.native.code import Code, count
+from jaxgait.native.fusing import fused
+from jaxgait.native.primitives import Scan, While
+from jaxgait.native.pruning import pruned
+from jaxgait.native.reading import Array, Place, Reader, Unsupported
+
+SEVERAL = 9
+"""Times `jaxgait.native.reading.LONGEST` up to which a program is read that may do the same for many directions."""
+
+
+def read_loop(
+    loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int = reading.SMALL
+) -> Code:
+    """The code of a loop by itself.
+
+    Its operands are the loop's constants, initial values and arrays; its results are what the loop returns.
+
+    Args:
+        loop: of one member.
+        avals: shapes and dtypes of the operands.
+        assured: see `jaxgait.native.checks`.
+        registers: numbers up to which an operand is held in registers.
+
+    Raises:
+        Unsupported: for operations that structured code cannot express.
+    """
+    shapes = [aval.shape for aval in avals]
+    most = SEVERAL * reading.LONGEST
+    try:
+        longest = min(most, reading.LONGEST * max(directions.lengths(shapes, above=1), default=1))
+        return _finished(loop, avals, Reader(assured, registers, longest), directions.FEW)
+    except Unsupported:
+        for n in directions.lengths(shapes, above=2)[:2]:  # all tangents may be too much, and each of them not
+            with contextlib.suppress(Unsupported):
+                return _finished(loop, avals, Reader(assured, registers, most, n), 2)
+        raise
+
+
+def _finished(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) -> Code:
+    """The loop's code after all passes."""
+    results = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _results(reader, loop, avals)
+    for i, x in enumerate(results):
+        reader.code.results.append(x.memory if isinstance(x, Place) else tuple(x.ravel().tolist()))
+        if isinstance(x, Place) and reader.code.memories[x.memory].result != i:
+            raise Unsupported("an array that changes its position among the results")
+    reader.code.statements = reader.statements
+    reader.code.statements = pruned(reader.code)
+    directions.joined(reader.code, [aval.shape for aval in avals], few)
+    reader.code.statements = pruned(reader.code)
+    reader.code.statements = list(fused(reader.code))
+    if count(reader.code.statements) > reading.LONGEST:
+        raise reading.too_long()
+    return reader.code
+
+
+def _results(reader: Reader, loop: While, avals: Sequence[Any]) -> list[Array]:
+    result = lambda i: None if i < sum(loop.constants) else i - sum(loop.constants)
+    return reader.loop(loop, [reader.operand(aval, i, result(i)) for i, aval in enumerate(avals)])
