@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import matplotlib.patheffects as effects
@@ -14,6 +15,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.animation import FuncAnimation, writers
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
@@ -347,6 +349,7 @@ def save(
     if writer is None:
         raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
+    figure = film._fig  # type: ignore[attr-defined]  # a film does not give its figure otherwise
     changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # layouts are the figure's own business
     with (
         style(**changes),
@@ -359,9 +362,23 @@ def save(
             bar.total = frames
             bar.update()
 
-        film.save(str(path), writer=writer, fps=fps, dpi=dpi, progress_callback=advance)
-    plt.close(film._fig)  # type: ignore[attr-defined]  # a film does not give its figure otherwise
+        with _drawn_once(figure.canvas):
+            film.save(str(path), writer=writer, fps=fps, dpi=dpi, progress_callback=advance)
+    plt.close(figure)
     return path
+
+
+@contextlib.contextmanager
+def _drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
+    """Leaves drawing to the writer: matplotlib asks for every frame on the screen as well, which Agg draws at once.
+
+    See https://github.com/matplotlib/matplotlib/blob/main/lib/matplotlib/animation.py (`Animation._post_draw`).
+    """
+    canvas.draw_idle = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        del canvas.draw_idle
 
 
 def _ffmpeg(writer: str) -> dict[str, str]:

@@ -34,6 +34,13 @@ def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
     assert not plt.get_fignums()
 
 
+def test_every_frame_is_drawn_once(tmp_path):
+    moving, drawn = dot(), []
+    plt.gcf().canvas.mpl_connect("draw_event", drawn.append)
+    film.save(moving, tmp_path / "dot.gif")
+    assert len(drawn) == 3
+
+
 def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch):
     moving = dot()
     with pytest.raises(ValueError, match=r"dot\.png: the name of a film must end in \.gif or \.mp4"):
