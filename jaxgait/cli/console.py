@@ -120,6 +120,7 @@ _NUMBER = re.compile(
     r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'"
 )
 _UNKNOWN = re.compile(r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments are|Perhaps|Available)")
+_MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
 _KINDS = {"INT": "a whole number", "int": "a whole number", "FLOAT": "a number", "float": "a number"}
 
 
@@ -137,27 +138,39 @@ def usage(text: str) -> str:
     said = " ".join(_FRAME.sub(" ", text).split())
     found = _HELP.search(said)
     what = _TITLE.sub("", _HELP.sub("", said))
-    number, unknown = _NUMBER.search(what), _UNKNOWN.search(what)
+    number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
     if number:
         option, *kinds, value = number.groups()
         what = f"{option} must be {next(_KINDS[kind] for kind in kinds if kind)}, got {value!r}"
     elif unknown:
         what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what)
+    elif missing:
+        what = _missing(*missing.groups())
     return f"{what.rstrip('. ')}; see {found[1] if found else 'jaxgait --help'}"
 
 
 def _unknown(words: Sequence[str], text: str) -> str:
     """The message for words that are not a command, option or value, with what the parser offers instead."""
-    what = f"not known here: {' '.join(words)}"
+    given = " ".join(words)
     near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
     some = re.search(r"Available subcommands: ([\w, -]+)", text)
     if some:
-        return f"{what}; there are {some[1].strip()}"
+        return f"no command {words[0]!r}: there are {some[1].strip()}"
     if near and near[1] != words[0]:
-        return f"{what}; did you mean {near[1]}?"
-    if words[0].startswith("--") and len(words) > 1:
-        return f"{what}; a parameter is given as --set {words[0][2:]}={words[1]}"
-    return what
+        return f"unknown option {given}: did you mean {near[1]}?"
+    if words[0].startswith("--"):
+        hint = f": a parameter is given as --set {words[0][2:]}={words[1]}" if len(words) > 1 else ""
+        return f"unknown option {given}{hint}"
+    return f"unexpected argument: {given}"
+
+
+def _missing(command: str, argument: str) -> str:
+    """The message for an argument that was not given: its name, or its values in braces, and what it is."""
+    choices = re.match(r"\{(.*)\}", argument)
+    if choices:
+        return f"{command} needs one of {', '.join(name.strip() for name in choices[1].split(','))}"
+    name, _, about = argument.partition(" ")
+    return f"{command} needs {name}" + (f" ({about.rstrip('.')})" if about else "")
 
 
 def once(arguments: Sequence[str]) -> None:

@@ -53,11 +53,11 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
     [
         ("run bungee --samples 1e3", "--samples must be a whole number, got '1e3'"),
         ("motion walk.c3d --cutoff fast", "--cutoff must be a number, got 'fast'"),
-        ("run bungee --mass 70", "not known here: --mass 70; a parameter is given as --set mass=70"),
-        ("optimize --maximise rho", "not known here: --maximise rho; did you mean --maximize?"),
-        ("fly", "not known here: fly; there are run, scan, optimize, fit, motion"),
+        ("run bungee --mass 70", "unknown option --mass 70: a parameter is given as --set mass=70"),
+        ("optimize --maximise rho", "unknown option --maximise rho: did you mean --maximize?"),
+        ("fly", "no command 'fly': there are run, scan, optimize, fit, motion"),
         ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
-        ("view", "Missing from jaxgait view"),
+        ("view", "view needs PATH (NetCDF file or Zarr store"),
     ],
 )
 def test_what_is_no_command_is_one_line(command, said, capsys):
