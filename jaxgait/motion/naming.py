@@ -23,6 +23,8 @@ from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
 from jaxgait.precision import float64_default
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
+_MARKERS = re.compile(rb"(\w[._: ][xyz]\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
+"""Labels of two markers or more, or the line of axes below them."""
 
 
 def motion_drive(text: str) -> GaitDrive:
@@ -104,15 +106,16 @@ def recording_of(path: pathlib.Path) -> Recording | None:
     """
     if path.is_dir():
         return None
+    start = b""
     if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
         with path.open("rb") as stream:
-            start = stream.read(2**16)
-        if _STRIDE_WORDS.search(start.replace(b"\x00", b"")):
+            start = stream.read(2**16).replace(b"\x00", b"")
+        if _STRIDE_WORDS.search(start):
             return None
     try:
         found = read_recording(path)
     except MotionFormatError:
-        if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
+        if path.suffix.lower() in (".csv", ".txt", ".dat", "") and not _MARKERS.search(start):
             return None  # whoever reads a stride says what is wrong with it as one
         raise
     if len(found.markers) < 3 and not found.forces and not any(has_angles(found, s) for s in ("right", "left")):
