@@ -85,6 +85,8 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         rajagopal_1.26ms 6 1.13
     """
     frames = walk.period * walk.legs[0].recording.rate
+    if harmonics is not None and harmonics < 1:
+        raise ValueError(f"harmonics must be at least 1, got {harmonics}; 6 to 8 are usual")
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
     return {
         "schema": SCHEMA,

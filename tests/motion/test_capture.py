@@ -441,3 +441,30 @@ def test_every_measured_person_walks_on_a_fitted_leg():
 def test_a_trial_without_names_says_what_is_missing():
     with pytest.raises(MotionFormatError, match=r"no right leg: hip .* not found among RFT1, RFT2"):
         measure([read_recording(RAW / "Eb015pi.c3d")])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"cutoff": -5.0}, {"cutoff": np.nan}, {"longest_gap": -1.0}, {"longest_gap": np.nan}]
+)
+def test_impossible_options_are_refused(changes):
+    with pytest.raises(ValueError, match="the cut-off must be positive|the longest gap that is filled must not be"):
+        Options(**changes)
+
+
+def test_a_low_pass_that_does_nothing_or_too_much_is_said():
+    slow, w = walker.walker(rate=15.0, duration=5.0), walker.walker(duration=5.0)
+    assert any("no low-pass: frames at 15 Hz hold nothing above 8 Hz" in n for n in measure([recording(slow)]).notes)
+    walk = measure([recording(w)], options=Options(cutoff=1.0))
+    assert any("a low-pass of 1 Hz takes some of the walk itself" in line for line in walk.warnings)
+
+
+def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path):
+    w = walker.walker(duration=4.0)
+    (tmp_path / "ik.mot").write_text(walker.mot(w))
+    whole = read_recording(tmp_path / "ik.mot")
+    knee = np.array(whole.angles["knee_angle_r"])
+    knee[150:190] = np.nan
+    holed = dataclasses.replace(whole, angles=whole.angles | {"knee_angle_r": knee})
+    short, long = leg_of(holed, "right"), leg_of(holed, "right", Options(longest_gap=0.5))
+    assert np.isnan(short.shank).sum() == 40 and np.isfinite(long.shank).all()
+    assert any("longer ones remain: 40 frames" in note for note in short.notes)

@@ -13,7 +13,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
-from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, fill, lowpass
+from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, dull, fill, lowpass, said_of
 from jaxgait.motion.recording import Recording
 
 Plane = Float[np.ndarray, "frames 2"]
@@ -38,6 +38,12 @@ class Options:
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     longest_gap: float = LONGEST_GAP
     """Longest gap that is filled, in s."""
+
+    def __post_init__(self):
+        if self.cutoff is not None and not 0.0 < self.cutoff < np.inf:
+            raise ValueError(f"the cut-off must be positive (0 on the command line for none), got {self.cutoff:g} Hz")
+        if not self.longest_gap >= 0.0:
+            raise ValueError(f"the longest gap that is filled must not be negative, got {self.longest_gap:g} s")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +86,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     from jaxgait.motion.capture.coordinates import from_angles, has_angles
 
     if has_angles(recording, side):
-        return from_angles(recording, side, options.cutoff)
+        return from_angles(recording, side, options.cutoff, options.longest_gap)
     there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
     what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
     advice = "name the markers in a map of your own (--markers map.toml)"
@@ -103,7 +109,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
     axes, warnings = _handed(axes, smooth, found)
-    warnings += [*axes.doubts, *_jumps(recording, sorted(names))]
+    warnings += [*axes.doubts, *dull(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
     body = joints(turned, found, side, options.regression, standing)
@@ -150,8 +156,7 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
         listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
         notes.append(f"longer gaps remain: {listed}")
     cutoff = options.cutoff
-    kind = "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz"
-    notes.append(kind)
+    notes.append(said_of(recording.rate, cutoff))
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
 
 

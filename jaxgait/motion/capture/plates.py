@@ -125,7 +125,5 @@ def _path(ahead: list[np.ndarray]) -> list[str]:
     ways = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
     if not ways or np.median(ways) > PATH:
         return []
-    what = (
-        f"the centre of pressure goes {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance, 50 to 150 usual"
-    )
-    return [f"{what}: corners of the plates, or unit of their moments?"]
+    what = f"the centre of pressure goes {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance"
+    return [f"{what}, where 50 to 150 mm are usual: corners of the plates, or unit of their moments?"]
