@@ -23,6 +23,10 @@ FLOOR = (-0.03, 0.12)
 """Heights in m above the laboratory's zero that the lowest marker of a standing foot may have."""
 FASTEST = 20.0
 """Speed in m/s that no marker has, not even on the foot of a sprinter."""
+STILL = 0.03
+"""Standard deviation in m of a marker's position above which nobody stands still."""
+SAME = 0.015
+"""Change in m of the distance of two markers on a shank that skin does not make."""
 SOLE = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
 
@@ -112,6 +116,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     warnings += [*axes.doubts, *dull(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
+    warnings += [] if options.static is None else _standing_doubts(options.static, recording, found)
     body = joints(turned, found, side, options.regression, standing)
     points, lift = {"hip": body.hip, "knee": body.knee, "ankle": body.ankle}, _floor(turned, found)
     points |= {k: x for k, x in (("heel", body.heel), ("toe", body.toe)) if x is not None}
@@ -216,6 +221,27 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
         what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
         raise recording.error(what, "three are needed, or markers on knee and ankle")
     return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
+
+
+def _standing_doubts(static: Recording, recording: Recording, found: Found) -> list[str]:
+    """Warnings of a standing trial that moves, or in which the shank is not that of the walk."""
+    both = [name for name in sorted(_wanted(found)) if name in static.markers]
+    moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
+    most = max(moved, key=moved.__getitem__, default=None)
+    if most is not None and moved[most] > STILL:
+        where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
+        return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
+    roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
+    rigid = [*found.clusters["shank_cluster"], *(found.roles[r] for r in roles if r in found.roles)]
+    pairs = [(a, b) for i, a in enumerate(rigid) for b in rigid[i + 1 :] if a in both and b in both]
+    for a, b in pairs:
+        there, here = (
+            float(np.nanmedian(np.linalg.norm(r.markers[a] - r.markers[b], axis=1))) for r in (static, recording)
+        )
+        if abs(there - here) > max(SAME, 0.05 * here):
+            what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
+            return [f"the standing trial {static.name} may be of another person, or with markers elsewhere: {what}"]
+    return []
 
 
 def _handed(axes: Axes, markers: Mapping[str, np.ndarray], found: Found) -> tuple[Axes, list[str]]:

@@ -120,6 +120,7 @@ def measure(
     if side not in ("right", "left"):
         raise ValueError(f"the leg is right or left, got {side!r}")
     check_mass(mass)
+    recordings, twice = _told_apart(recordings)
     legs = tuple(leg_of(recording, side, options) for recording in recordings)
     struck = [by_motion(leg)[0] for leg in legs]
     loads = tuple(load_of(leg, strikes) for leg, strikes in zip(legs, struck, strict=True))
@@ -155,6 +156,7 @@ def measure(
         warnings=(
             *_collected(legs, (), (), "warnings"),
             *dict.fromkeys(line for trial in zip(legs, loads, struck, strict=True) for line in plates.doubts(*trial)),
+            *twice,
             *odd,
             *heavy,
             *_doubts(kept, speed),
@@ -162,6 +164,27 @@ def measure(
             *_odd_peaks(dynamics),
         ),
     )
+
+
+def _told_apart(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
+    """The trials with names of their own, by which strides know theirs, and a warning of one that is there twice."""
+    apart: list[Recording] = []
+    twice: list[str] = []
+    for trial in recordings:
+        taken = {other.name for other in apart}
+        tried = (trial.name, *(f"{trial.name} ({i})" for i in range(2, len(apart) + 2)))
+        same = next((other for other in apart if _same(trial, other)), None)
+        if same is not None:
+            twice.append(f"{trial.file} holds the same frames as {same.file}: its strides count twice")
+        apart.append(dataclasses.replace(trial, name=next(name for name in tried if name not in taken)))
+    return apart, twice
+
+
+def _same(one: Recording, other: Recording) -> bool:
+    columns = [(r.markers or r.angles) for r in (one, other)]
+    if not columns[0] or columns[0].keys() != columns[1].keys():
+        return False
+    return all(np.array_equal(x, columns[1][k], equal_nan=True) for k, x in columns[0].items())
 
 
 def _is_number(value: Any) -> bool:
