@@ -75,6 +75,9 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         walk: what was measured.
         harmonics: how many; by default as many as the data support (see `choose_harmonics`).
 
+    Raises:
+        ValueError: for no harmonics at all.
+
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait

@@ -140,7 +140,7 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
     Raises:
         MotionFormatError: if half of the rows have gaps.
     """
-    whole = np.isfinite(values).all(axis=1)
+    whole = np.asarray(np.isfinite(values).all(axis=1))
     gaps = lines[~whole]
     if 2 * gaps.size >= lines.size:
         column = names[int(np.argmin(np.isfinite(values[~whole][0])))]

@@ -29,7 +29,10 @@ class Carried(NamedTuple):
 
 
 def check_mass(mass: float | None) -> None:
-    """Raises a `ValueError` for a mass in kg that no person has.
+    """Finds out whether a mass in kg may be that of a person.
+
+    Raises:
+        ValueError: for one that nobody has.
 
     Examples:
         >>> from jaxgait.motion.capture.weight import check_mass
