@@ -188,7 +188,7 @@ class Fit(Found, Steps, Span, Mechanism):
     profile: bool = False
     """Profile likelihood of every parameter as well: intervals that need no parabola, for some dozen fits each."""
     report: pathlib.Path | None = None
-    """Folder for a report: pictures, and one page (report.html) that holds them all."""
+    """Folder for a report: pictures (PNG, and PDF for print), and one page (report.html) that holds them all."""
     out: pathlib.Path | None = None
     """NetCDF file to write: curves, parameters, errors, profiles, with units."""
 

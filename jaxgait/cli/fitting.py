@@ -14,6 +14,7 @@ from jaxgait.calibration.measured import factor, measured_curve
 from jaxgait.cli import arguments as typed
 from jaxgait.cli import fit_words as words
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
+from jaxgait.cli.records import origin
 from jaxgait.cli.running import mechanism
 from jaxgait.ensembles import starting
 from jaxgait.model import Model
@@ -193,12 +194,15 @@ def _record(found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> dict[s
     about = {"model": type(found.model).__name__, "output": read.output, "measured": read.file, "unused": read.unused}
     intervals = {name: found.interval(name) for name in found.best}
     curves = found.as_dict()["curve"] | {"before": found.before()}
+    space = found.problem.space
+    box = {n: (float(a), float(b)) for n, a, b in zip(space.names, space.low, space.high, strict=True)}
     return {
         **about,
         **found.as_dict(),
         "interval": intervals,
         "curve": curves,
         "profile": dict(map(_profile, profiles)),
+        **origin(found.model, box),
     }
 
 

@@ -104,7 +104,7 @@ def _walk(request: Any):
         own_map=None if request.markers is None else read_map(request.markers),
         static=None if request.static is None else read_recording(request.static),
         regression=request.hip,
-        cutoff=request.cutoff if request.cutoff > 0 else None,
+        cutoff=None if request.cutoff == 0 else request.cutoff,
         longest_gap=request.gap,
     )
     return measure(together(trials), request.leg, options, speed=request.speed, mass=request.mass)

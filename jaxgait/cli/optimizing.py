@@ -18,12 +18,12 @@ from jaxgait.cli import arguments as typed
 from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import following
 from jaxgait.cli.options import Further
-from jaxgait.cli.records import dataset_record
+from jaxgait.cli.records import dataset_record, origin
 from jaxgait.cli.running import mechanism
 from jaxgait.ensembles import starting
 from jaxgait.measure import known
 from jaxgait.model import Model
-from jaxgait.optimization.basins import described
+from jaxgait.optimization.basins import ON_THE_WAY, described, on_the_way
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
 
@@ -106,7 +106,8 @@ def optimized(
             beside[name] = one.made(found)
             print("\n".join(one.lines(beside[name], found)), flush=True)
     finally:
-        write_json(json, found.as_dict() | {name: dataset_record(data) for name, data in beside.items()})
+        more = {name: dataset_record(data) for name, data in beside.items()}
+        write_json(json, found.as_dict() | more | origin(found.model, arguments["over"]))
         if further.report is not None:
             from jaxgait.cli.reports.design import write
 
@@ -119,6 +120,8 @@ def description(found: Optimum) -> Iterator[str]:
     units = {name: parameter_info(found.model, name).unit for name in found.best}
     best = ", ".join(f"{k}={v:.6g} {units[k]}" for k, v in found.best.items())
     yield f"best objective {found.objective:.6f} at {best}"
+    if on_the_way(found.best, found.ends):
+        yield f"  {ON_THE_WAY}"
     yield f"  by {found.method}; gradient: {found.gradient}"
     yield from (f"  limit {text}: {left:.4g} left" for text, left in found.limits.items())
     if found.scenarios is not None:

@@ -96,7 +96,7 @@ class Further:
     """What `jaxgait optimize` can add to a search."""
 
     report: pathlib.Path | None = None
-    """Folder for a report: pictures, and one page (report.html) that holds them all."""
+    """Folder for a report: pictures (PNG, and PDF for print), and one page (report.html) that holds them all."""
     front: tuple[str, ...] = ()
     """For the report, the best compromises of the objective with a second one: maximize MEASURE, or minimize MEASURE;
     the folder then holds front.nc too."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +16,7 @@ from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.run import state_variables
+from jaxgait.solve.dataset import made_by
 
 
 def run_record(data: xr.Dataset) -> dict[str, Any]:
@@ -88,6 +91,21 @@ def model_record(model: Model) -> dict[str, Any]:
         "variables": {n: {"unit": v.unit, "long_name": v.long_name} for n, v in outputs.items()},
         "measures": {n: {"unit": m.unit, "long_name": m.long_name} for n, m in known(model).items()},
     }
+
+
+def origin(model: Model, over: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    """Where a result of a search or a fit comes from, beside what it found.
+
+    Args:
+        model: with the parameters that were found.
+        over: bounds of what was varied, in the parameters' units.
+
+    Returns:
+        `model`, all `parameters` with their units, the `bounds`, and what it was `made_by` (versions, device, time).
+    """
+    found = {n: {"value": p.value, "unit": p.unit} for n, p in parameters(model).items()}
+    made = made_by() | {"command": shlex.join(["jaxgait", *sys.argv[1:]])}
+    return {"model": type(model).__name__, "parameters": found, "bounds": dict(over), "made_by": made}
 
 
 def _attributes(data: xr.Dataset) -> dict[str, Any]:

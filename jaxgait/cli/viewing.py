@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 from typing import Any
 
 import xarray as xr
@@ -78,7 +79,8 @@ def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path |
 
 
 def _drawn_by(file: pathlib.Path) -> str:
-    return f"`jaxgait view {file} --out {file.stem}.png` draws it"
+    beside = shlex.quote(str(file.with_suffix(".png")))
+    return f"`jaxgait view {shlex.quote(str(file))} --out {beside}` draws it"
 
 
 def _draw(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from jaxgait.motion.capture.strides import SAMPLES
 from jaxgait.motion.capture.walk import Walk, measure
 from jaxgait.motion.drive import GaitDrive, stacked, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import read_record, record_person, record_stride, record_strides, walk_record
 from jaxgait.motion.recording import Recording, with_forces
@@ -22,6 +23,8 @@ from jaxgait.motion.stride import UNITS, Stride, embedded_stride, read_stride
 from jaxgait.precision import float64_default
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|time_s\b|knee_rad", re.IGNORECASE)
+_MARKERS = re.compile(rb"(\w[._: ][xyz]\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
+"""Labels of two markers or more, or the line of axes below them."""
 
 
 def motion_drive(text: str) -> GaitDrive:
@@ -32,6 +35,9 @@ def motion_drive(text: str) -> GaitDrive:
     Raises:
         FileNotFoundError: if it is none of them.
         MotionFormatError: if the file cannot be used.
+
+    Warns:
+        MotionWarning: for what looks wrong with a recording, or unusual about its stride.
 
     Examples:
         >>> from jaxgait.motion.naming import motion_drive
@@ -71,7 +77,15 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
         stride = record_stride(read_record(path), text)
         return stride if speed is None else dataclasses.replace(stride, speed=speed)
     found = recording_of(path)
-    return read_stride(path, speed=speed) if found is None else walk_stride(measure([found], speed=speed))
+    return read_stride(path, speed=speed) if found is None else walk_stride(_measured(found, speed))
+
+
+def _measured(found: Recording, speed: float | None = None) -> Walk:
+    """The walk of a recording, whose doubts become warnings: here nobody prints its report."""
+    walk = measure([found], speed=speed)
+    for line in walk.warnings:
+        warnings.warn(f"{found.file}: {line}", MotionWarning, stacklevel=4)
+    return walk
 
 
 def recording_of(path: pathlib.Path) -> Recording | None:
@@ -92,15 +106,16 @@ def recording_of(path: pathlib.Path) -> Recording | None:
     """
     if path.is_dir():
         return None
+    start = b""
     if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
         with path.open("rb") as stream:
-            start = stream.read(2**16)
-        if _STRIDE_WORDS.search(start.replace(b"\x00", b"")):
+            start = stream.read(2**16).replace(b"\x00", b"")
+        if _STRIDE_WORDS.search(start):
             return None
     try:
         found = read_recording(path)
     except MotionFormatError:
-        if path.suffix.lower() in (".csv", ".txt", ".dat", ""):
+        if path.suffix.lower() in (".csv", ".txt", ".dat", "") and not _MARKERS.search(start):
             return None  # whoever reads a stride says what is wrong with it as one
         raise
     if len(found.markers) < 3 and not found.forces and not any(has_angles(found, s) for s in ("right", "left")):
@@ -182,7 +197,7 @@ def motion_strides(text: str) -> list[GaitDrive]:
     if text not in REFERENCE_GAITS and path.suffix.lower() == ".json":
         strides = record_strides(read_record(path), text)
     elif text not in REFERENCE_GAITS and path.exists() and (found := recording_of(path)) is not None:
-        strides = record_strides(walk_record(measure([found])), text)
+        strides = record_strides(walk_record(_measured(found)), text)
     elif text in REFERENCE_GAITS or path.exists():
         strides = []
     else:

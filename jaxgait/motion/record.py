@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.dynamics import MOMENTS, POWERS, TABLE, Dynamics
+from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.strides import StrideCurve
-from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
+from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier, sampled
 from jaxgait.motion.text import content
@@ -75,6 +75,9 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         walk: what was measured.
         harmonics: how many; by default as many as the data support (see `choose_harmonics`).
 
+    Raises:
+        ValueError: for no harmonics at all.
+
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
@@ -85,6 +88,8 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         rajagopal_1.26ms 6 1.13
     """
     frames = walk.period * walk.legs[0].recording.rate
+    if harmonics is not None and harmonics < 1:
+        raise ValueError(f"harmonics must be at least 1, got {harmonics}; 6 to 8 are usual")
     count = choose_harmonics({k: walk.mean[k] for k in SIGNALS}, frames) if harmonics is None else harmonics
     return {
         "schema": SCHEMA,

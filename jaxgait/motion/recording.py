@@ -17,6 +17,9 @@ from jaxtyping import Float
 
 from jaxgait.motion.errors import MotionFormatError
 
+FAINT = 5.0
+"""Force in N up to which a plate shows noise, and no centre of pressure."""
+
 
 class Force(NamedTuple):
     """The ground reaction of one plate, or on one foot, as recorded."""

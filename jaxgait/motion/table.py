@@ -2,8 +2,8 @@
 
 Comma, semicolon, tab or blanks between cells; decimal point, or decimal comma where the delimiter leaves no doubt;
 UTF-8 or UTF-16 with a byte order mark, or any encoding that agrees with ASCII where it matters; all line endings;
-comments after `#`. Only the columns that are asked for are read. What cannot be read is one `MotionFormatError` with
-file, line and column.
+comments after `#`. Only the columns that are asked for are read, and rows that have gaps in them are left out. What
+cannot be read is one `MotionFormatError` with file, line and column.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ import math
 import pathlib
 import re
 import reprlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.motion.errors import MotionFormatError
-from jaxgait.motion.text import content, decoded
+from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion.text import GAPS, content, decoded, is_remark
 
 LARGEST = 16 * 2**20
 """Largest file in bytes that is read: a stride of 100 000 samples has less."""
@@ -80,6 +81,9 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
         FileNotFoundError: if there is no such file.
         MotionFormatError: with file, line, column, what is wrong and what would be right.
 
+    Warns:
+        MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
+
     Examples:
         >>> import pandas as pd
         >>> from jaxgait.motion.table import read_table
@@ -101,18 +105,21 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: with file, line, column, what is wrong and what would be right.
+
+    Warns:
+        MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
     """
     file = str(path)
     raw = content(pathlib.Path(path), LARGEST, "a CSV file", "cut out what is needed: some hundred rows are enough")
     lines = decoded(file, raw, "export it as CSV (UTF-8)").split("\n")
-    remarks = dict(pair for text in lines if _comment(text) for pair in _REMARK.findall(text))
-    first = next((i for i, text in enumerate(lines) if text.strip() and not _comment(text)), None)
+    remarks = dict(pair for text in lines if is_remark(text) for pair in _REMARK.findall(text))
+    first = next((i for i, text in enumerate(lines) if text.strip() and not is_remark(text)), None)
     if first is None:
         raise MotionFormatError("no samples: the file is empty", "write a header line and rows of numbers", file)
     delimiter = _delimiter(lines[first])
     header = Header(file, first + 1, [cell.strip() for cell in _cells(lines[first], delimiter)])
     names = choose(header)
-    rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not _comment(lines[i])]
+    rows = [i for i in range(first + 1, len(lines)) if lines[i].strip(delimiter + ' "') and not is_remark(lines[i])]
     if len(rows) < 2:
         found = "only a header line" if not rows else f"only one row of numbers (line {rows[0] + 1})"
         raise MotionFormatError(f"no samples: {found}", "write one row per sample", file)
@@ -122,12 +129,27 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
         cells = _cells(lines[i], delimiter)
         _check_count(file, i + 1, len(cells), len(header.names))
         values.extend(_number(cells[k].strip(), comma, file, i + 1, name) for name, k in names.items())
-    columns = np.array(values).reshape(len(rows), len(names)).T
-    return Table(file, dict(zip(names, columns, strict=True)), np.array(rows) + 1, remarks, header)
+    every = np.array(values).reshape(len(rows), len(names))
+    whole = _without_gaps(file, every, np.array(rows) + 1, list(names))
+    return Table(file, dict(zip(names, every[whole].T, strict=True)), np.array(rows)[whole] + 1, remarks, header)
 
 
-def _comment(line: str) -> bool:
-    return line.lstrip(' "').startswith("#")
+def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Which rows have no gaps: the others are left out with a warning.
+
+    Raises:
+        MotionFormatError: if half of the rows have gaps.
+    """
+    whole = np.asarray(np.isfinite(values).all(axis=1))
+    gaps = lines[~whole]
+    if 2 * gaps.size >= lines.size:
+        column = names[int(np.argmin(np.isfinite(values[~whole][0])))]
+        what = f"{gaps.size} of {lines.size} rows have gaps, this is the first"
+        raise MotionFormatError(what, "fill them, or leave the column out", file, int(gaps[0]), column)
+    if gaps.size:
+        listed = ", ".join(map(str, gaps[:6])) + (", ..." if gaps.size > 6 else "")
+        warnings.warn(f"{file}: {gaps.size} rows with gaps are left out (lines {listed})", MotionWarning, stacklevel=4)
+    return whole
 
 
 def _delimiter(header: str) -> str:
@@ -205,12 +227,13 @@ def _check_count(file: str, line: int, cells: int, names: int) -> None:
 
 def _number(cell: str, comma: bool, file: str, line: int, name: str) -> float:
     text = cell.replace(",", ".") if comma else cell
+    if cell.lower() in GAPS:
+        return math.nan
     try:
         value = float("" if "_" in text else text)
     except ValueError:
-        what = f"{reprlib.repr(cell)} is not a number" if cell else "an empty cell"
-        advice = "write a number" if cell else "fill the gap, or leave the whole row out"
-        raise MotionFormatError(what, advice, file, line, name) from None
+        what = f"{reprlib.repr(cell)} is not a number"
+        raise MotionFormatError(what, "write a number, or nothing for a gap", file, line, name) from None
     if not math.isfinite(value):
         raise MotionFormatError(f"{cell} is not finite", "fill the gap, or leave the whole row out", file, line, name)
     return value

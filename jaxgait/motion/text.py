@@ -19,6 +19,28 @@ _FORMATS = {
     b"\x1f\x8b": "a gzip archive",
 }
 
+_ERRORS = ("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind")
+_EXCEL = ("#n/a", "#n/a n/a", "#na", "#nv", "#n/d", "#n/b")
+GAPS = frozenset(("", "-", "--", "nan", "-nan", "na", "n/a", "null", "none", "<na>", *_EXCEL, *_ERRORS))
+"""Cells, in small letters, that stand for a missing value: those of pandas, dashes, and Excel's #N/A in Europe."""
+_MISSING = re.compile(r"#n(/?a|v|/d|/b)\b", re.IGNORECASE)
+
+
+def is_remark(line: str, marks: str | tuple[str, ...] = "#") -> bool:
+    """Whether a line is a remark: begins with a mark, and not with a missing value as Excel writes it.
+
+    Args:
+        line: of a file.
+        marks: what remarks begin with.
+
+    Examples:
+        >>> from jaxgait.motion.text import is_remark
+        >>> print(is_remark("# speed_m_s=1.2"), is_remark("#N/A,0.93,12.5"))
+        True False
+    """
+    start = line.lstrip(' "')
+    return start.startswith(marks) and not _MISSING.match(start)
+
 
 def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> bytes:
     """The bytes of a file.

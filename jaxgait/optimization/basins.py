@@ -8,7 +8,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-__all__ = ["basins", "described", "gathered"]
+__all__ = ["ON_THE_WAY", "basins", "described", "gathered", "on_the_way"]
+
+ON_THE_WAY = "the best point lies on the way of a start: all ends are worse, or may not be a result"
 
 SAME = 0.01
 """Ends that are no further apart than this fraction of the box, along every parameter, are one."""
@@ -72,3 +74,20 @@ def described(found: xr.Dataset, units: Mapping[str, str], why: list[str]) -> It
         at = ", ".join(f"{name}={float(one[name]):.6g} {unit}".rstrip() for name, unit in units.items())
         many = f"{int(one.starts)} start{'s' if one.starts > 1 else ''}"
         yield f"basin {number}: {many}, objective {float(one.objective):.7g} at {at}; {why[int(one.best_start)]}"
+
+
+def on_the_way(best: Mapping[str, float], ends: xr.Dataset) -> bool:
+    """Whether the best point is none of the ends: these are worse, or may not be results.
+
+    Args:
+        best: the best point, by parameter.
+        ends: over `start`.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.optimization.basins import on_the_way
+        >>> on_the_way({"stiffness": 26.3}, xr.Dataset({"stiffness": ("start", [15.0, 26.3])}))
+        False
+    """
+    there = [np.isclose(ends[name].values, value, rtol=1e-9, atol=0.0) for name, value in best.items() if name in ends]
+    return bool(there) and not np.all(there, axis=0).any()

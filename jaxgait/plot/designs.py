@@ -56,6 +56,9 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
             _span(ax, bounds, a, b)
             ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
             ax.set_ylabel("objective" if b is None else axis_label(b, found.history[b].attrs["units"]))
+        axes[0, 0].legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=7, handletextpad=0.1, columnspacing=0.8
+        )
         if points is not None:
             figure.colorbar(points, ax=axes, label="objective")
     return figure
@@ -70,7 +73,8 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
         kept = fine[i] | done[i]
         ax.plot(history[a].values[i][kept], y.values[i][kept], "-", color=GREY, lw=0.7, alpha=0.7, zorder=1)
     failed = ~(fine | done)
-    ax.plot(history[a].values[failed], y.values[failed], "x", color=RED, ms=4, alpha=0.6, zorder=2)
+    crosses = "failed, or not stable"
+    ax.plot(history[a].values[failed], y.values[failed], "x", color=RED, ms=4, alpha=0.6, zorder=2, label=crosses)
     colour = history["objective"].values[fine]
     low = np.nanquantile(colour, 0.1) if colour.size else 0.0
     points = ax.scatter(history[a].values[fine], y.values[fine], c=colour, s=12, vmin=low, zorder=3)
@@ -78,10 +82,12 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
         mesh = ax.pcolormesh(scan[a], scan[b], scan.transpose(b, a), shading="nearest", zorder=0, rasterized=True)
         mesh.set_norm(points.norm)
         points.set_edgecolor("white")
-    ax.plot(history[a].values[:, 0], y.values[:, 0], "o", color=BLUE, mfc="white", ms=6, zorder=4)
-    ax.plot(history[a].values[:, -1], y.values[:, -1], "*", color=ORANGE, mec="black", ms=10, zorder=5)
+    ran = np.isfinite(history["objective"].values).any(axis=1)  # a start at which nothing ran is a cross alone
+    began, ended = (lambda x: x.values[ran, 0]), (lambda x: x.values[ran, -1])
+    ax.plot(began(history[a]), began(y), "o", color=BLUE, mfc="white", ms=6, zorder=4, label="start")
+    ax.plot(ended(history[a]), ended(y), "*", color=ORANGE, mec="black", ms=10, ls="", zorder=5, label="its end")
     best = found.objective if b is None else found.best[b]
-    ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=17, zorder=6)
+    ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=17, ls="", zorder=6, label="best")
     return None if b is None else points
 
 
@@ -119,7 +125,7 @@ def convergence(found: Optimum, sign: float) -> Figure:
             if seen.size:
                 ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
         ax.set(xlabel="evaluations of a start", ylabel="objective lost to the best of all starts")
-        ax.set_title(f"{found.method}, gradient {found.gradient}", loc="left", fontsize=8)
+        ax.set_title(f"{found.method}, gradient {found.gradient.partition(';')[0]}", loc="left", fontsize=8)
     return figure
 
 
@@ -150,6 +156,8 @@ def room(found: Optimum) -> Figure:
                 ax.barh(i, 2 * follows, left=-follows, height=0.3, color=GREY, alpha=0.4)
             ax.barh(i, down + up, left=-down, height=0.6, color=BLUE, alpha=0.8)
         ax.axvline(0.0, color="black", lw=1)
+        ax.use_sticky_edges = False
+        ax.autoscale_view()
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("change (% of the optimum)")
         ax.set_title(

@@ -15,9 +15,12 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
 __all__ = ["bounded", "fitted", "profiled"]
 
+JOINT = 5.991
+"""95 % quantile of chi-square of two degrees of freedom."""
+
 
 def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " points"] | None = None) -> Figure:
-    """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters.
+    """Measured and fitted curve with its 95 % band, the residual, and how the errors of the parameters correlate.
 
     Args:
         found: result of `jaxgait.fit`.
@@ -55,7 +58,7 @@ def _curves(upper: Axes, lower: Axes, found: Fit, quantity: str) -> None:
     upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     upper.tick_params(labelbottom=False)
     lower.fill_between(x, -2 * found.noise, 2 * found.noise, color=GREY, alpha=0.25, lw=0)
-    lower.plot(x, curve.residual, ".-", color=ORANGE, lw=0.8, ms=3)
+    lower.plot(x, curve.residual, ".-", color=BLUE, lw=0.8, ms=3)
     lower.axhline(0.0, color="black", lw=0.8)
     lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))
     lower.set_ylabel(axis_label("residual", unit))
@@ -63,17 +66,42 @@ def _curves(upper: Axes, lower: Axes, found: Fit, quantity: str) -> None:
 
 
 def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
-    names, values = list(found.best), found.correlation.values
-    image = ax.imshow(values, cmap="RdBu_r", vmin=-1.0, vmax=1.0)
+    """Every pair of parameters once; of two parameters the joint 95 % region says more, of one there is nothing."""
+    if len(found.best) < 3:
+        _region(ax, found)
+        return
+    names = list(found.best)
+    values = np.where(np.tri(len(names), k=-1, dtype=bool), found.correlation.values, np.nan)[1:, :-1]
+    image = ax.imshow(np.ma.masked_invalid(values), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
     for (i, k), value in np.ndenumerate(values):
-        dark = abs(value) > 0.6
-        ax.text(k, i, f"{value:.2f}" if np.isfinite(value) else "–", ha="center", va="center", fontsize=8,
-                color="white" if dark else "black")  # fmt: skip
-    ax.set_xticks(range(len(names)), names, rotation=40, ha="right")
-    ax.set_yticks(range(len(names)), names)
+        if k <= i:
+            text = f"{value:.2f}" if np.isfinite(value) else "–"
+            ax.text(k, i, text, ha="center", va="center", fontsize=8, color="white" if abs(value) > 0.6 else "black")
+    ax.set_xticks(range(len(names) - 1), names[:-1], rotation=40, ha="right")
+    ax.set_yticks(range(len(names) - 1), names[1:])
     ax.grid(False)
     ax.set_title("correlation of the errors", fontsize=9)
     figure.colorbar(image, ax=ax, shrink=0.6)
+
+
+def _region(ax: Axes, found: Fit) -> None:
+    """The joint 95 % region of two parameters by their standard errors, in their units."""
+    names = list(found.best)
+    errors = np.array([found.standard_error[name] for name in names])
+    if len(names) < 2 or not np.isfinite(errors).all() or not np.isfinite(found.correlation.values).all():
+        ax.set_axis_off()
+        return
+    share = float(found.correlation.values[0, 1])
+    turn = np.linspace(0.0, 2 * np.pi, 181)
+    unit = np.stack([np.cos(turn), share * np.cos(turn) + np.sqrt(max(0.0, 1 - share**2)) * np.sin(turn)])
+    x, y = np.sqrt(JOINT) * errors[:, None] * unit
+    ax.fill(x, y, color=BLUE, alpha=0.3, lw=0)
+    ax.plot(x, y, color=BLUE, lw=1.2)
+    ax.plot(0.0, 0.0, "o", color=BLUE, ms=5)
+    ax.set_xlabel(axis_label(f"{names[0]} - {found.best[names[0]]:.6g}", found.units[names[0]]))
+    ax.set_ylabel(axis_label(f"{names[1]} - {found.best[names[1]]:.6g}", found.units[names[1]]))
+    ax.set_title(f"joint 95 % region; correlation of the errors {share:+.2f}", fontsize=9)
+    ax.locator_params(nbins=5)
 
 
 def bounded(found: Fit) -> Figure:

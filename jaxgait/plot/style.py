@@ -111,6 +111,7 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
 
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=dpi)
+    with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):  # TrueType, as journals want their fonts
+        figure.savefig(path, dpi=dpi)
     plt.close(figure)
     return path

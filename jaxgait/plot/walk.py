@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
-from jaxgait.motion.capture.walk import GRAVITY, LOADS, Walk
+from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS
+from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.embedded import joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict, describe

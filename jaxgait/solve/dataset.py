@@ -90,8 +90,6 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:
     """Attributes that say where a result comes from: model, parameters, sampling, scheme with options, versions."""
-    from jaxgait import __version__
-
     return {
         "model": type(model).__name__,
         "parameters": json.dumps(
@@ -101,6 +99,21 @@ def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling)
         "precision": precision,
         **_sampled(sampling),
         "status_legend": json.dumps(legend(model)),
+        **made_by(),
+    }
+
+
+def made_by() -> dict[str, str]:
+    """What made a result, and when: versions, commit, device, time.
+
+    Examples:
+        >>> from jaxgait.solve.dataset import made_by
+        >>> list(made_by())
+        ['jaxgait', 'commit', 'versions', 'device', 'created']
+    """
+    from jaxgait import __version__
+
+    return {
         "jaxgait": __version__,
         "commit": commit(),
         "versions": f"jax {jax.__version__}, diffrax {diffrax.__version__}, Python {platform.python_version()}",

@@ -1,5 +1,6 @@
 """Fits to curves: known answers in closed form, truth recovered from noisy jumps, what the data leave open."""
 
+import dataclasses
 import json
 import sys
 from dataclasses import replace
@@ -226,6 +227,22 @@ def test_a_fit_is_written_and_drawn(jump, tmp_path):
     assert record["best"] == jump.best and len(record["curve"]["fitted"]) == 81
     pictures = [fits.fitted(jump, "height"), fits.profiled(profile(jump, "stiffness", steps=4))]
     assert len(pictures[0].axes) == 4 and len(pictures[1].axes) == 1
+    plt.close("all")
+
+
+def test_pairs_of_parameters_are_drawn_once(jump):
+    """Of three parameters the cells below the diagonal; of two their joint region, as wide as their errors say."""
+    ax = fits.fitted(jump, "height").axes[2]
+    assert len(ax.texts) == 3 and "1.00" not in [text.get_text() for text in ax.texts]
+    names = list(jump.best)[:2]
+    two = dataclasses.replace(jump, best={n: jump.best[n] for n in names}, correlation=jump.correlation[:2, :2])
+    region = fits.fitted(two, "height").axes[2]
+    line = region.lines[0].get_xydata()
+    widths = [np.sqrt(5.991) * jump.standard_error[n] for n in names]
+    np.testing.assert_allclose(line.max(axis=0), widths, rtol=1e-3)
+    share = float(jump.correlation[0, 1])
+    assert f"correlation of the errors {share:+.2f}" in region.get_title()
+    assert np.corrcoef(line[:-1].T)[0, 1] == pytest.approx(share, abs=1e-6)
     plt.close("all")
 
 

@@ -50,6 +50,8 @@ def test_a_search_under_limits_writes_its_record(done):
     record = json.loads((done / "b.json").read_text())
     assert {"start", "best", "objective", "history", "why_stopped"} <= record.keys()
     assert abs(record["limits"]["clearance >= 1"]) < 1e-5 and record["local"]["active"] == ["clearance >= 1"]
+    assert record["model"] == "Bungee" and record["parameters"]["mass"]["unit"] == "kg"
+    assert set(record["bounds"]) == set(record["best"]) and {"jaxgait", "commit", "command"} <= set(record["made_by"])
 
 
 def test_the_report_is_one_page_that_needs_no_other_file(done):
@@ -57,6 +59,8 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     pictures = sorted(path.name for path in (done / "r").glob("*.png"))
     search = ["before_after.png", "convergence.png", "paths.png", "room.png", "slopes.png"]
     assert pictures == sorted([*search, "front.png", "sensitivities.png"])
+    assert all((done / "r" / name).with_suffix(".pdf").read_bytes().startswith(b"%PDF") for name in pictures)
+    assert "Made by jaxgait 0" in page
     assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
     assert "<li>basin 0: 2 starts, objective" in page and "<th>basin</th>" in page
 

@@ -55,6 +55,12 @@ def cell(row: int, name: str, content: str) -> bytes:
     return "\n".join(lines).encode()
 
 
+def _half_empty() -> bytes:
+    lines = text(columns()).split("\n")
+    every_other = [line.rpartition(",")[0] + "," for line in lines[2:103:2]]
+    return "\n".join([*lines[:2], *every_other, *lines[3:103:2]]).encode()
+
+
 def _two() -> bytes:
     table = {k: np.append(x[:-1], x) for k, x in columns().items()}
     table["time_s"] = np.linspace(0.0, 2 * 1.127, 201)
@@ -151,12 +157,11 @@ BAD: dict[str, Bad] = {
     "a name twice": Bad(GOOD.replace("ankle_rad", "knee_rad").encode(), "the name stands over columns 5 and 6"),
     "too few cells": Bad("\n".join([*LINES[:5], "0,0,0.9", *LINES[6:]]).encode(), "line 6: 3 values under 6 column"),
     "too many cells": Bad("\n".join([*LINES[:5], LINES[5] + ",1", *LINES[6:]]).encode(), "line 6: 7 values under 6"),
-    "an empty cell": Bad(cell(7, "knee_rad", ""), "line 10, column knee_rad: an empty cell; fill the gap"),
+    "half a column empty": Bad(_half_empty(), "line 3, column ankle_rad: 51 of 101 rows have gaps, this is the first"),
     "a word": Bad(cell(7, "knee_rad", "abc"), "line 10, column knee_rad: 'abc' is not a number"),
     "a formula": Bad(cell(7, "hip_y_m", "=A3"), "line 10, column hip_y_m: '=A3' is not a number"),
     "an underscore": Bad(cell(7, "hip_y_m", "0_9"), "'0_9' is not a number"),
     "a very long cell": Bad(cell(7, "hip_y_m", "9x" * 50_000), "is not a number; write a number"),
-    "not a number": Bad(cell(7, "knee_rad", "NaN"), "line 10, column knee_rad: NaN is not finite; fill the gap"),
     "infinite": Bad(cell(7, "time_s", "inf"), "line 10, column time_s: inf is not finite"),
     "an open quotation mark": Bad(cell(7, "time_s", '"0.07'), "line 10: 1 values under 6 column names"),
     "decimal commas between commas": Bad(GOOD.replace("0.", "0,").encode(), "values under 6 column names"),

@@ -289,6 +289,7 @@ def test_several_trials_are_one_walk():
     w = walker.walker(duration=3.0)
     one = measure([recording(w)], options=EXACT)
     two = measure([recording(w), dataclasses.replace(recording(w), name="again")], options=EXACT)
+    assert any("holds the same frames as walk.trc: its strides count twice" in line for line in two.warnings)
     assert len(two.kept) == 2 * len(one.kept) and {s.trial for s in two.kept} == {"walk", "again"}
     np.testing.assert_allclose(two.mean["knee_rad"], one.mean["knee_rad"], atol=1e-9)
 
@@ -441,3 +442,64 @@ def test_every_measured_person_walks_on_a_fitted_leg():
 def test_a_trial_without_names_says_what_is_missing():
     with pytest.raises(MotionFormatError, match=r"no right leg: hip .* not found among RFT1, RFT2"):
         measure([read_recording(RAW / "Eb015pi.c3d")])
+
+
+@pytest.mark.parametrize("value", [-5.0, np.nan])
+def test_impossible_options_are_refused(value):
+    with pytest.raises(ValueError, match="the cut-off must be positive"):
+        Options(cutoff=value)
+    with pytest.raises(ValueError, match="the longest gap that is filled must not be negative"):
+        Options(longest_gap=value)
+    with pytest.raises(ValueError, match="harmonics must be at least 1, got 0"):
+        walk_stride(measure([recording(walker.walker(duration=3.0))]), harmonics=0)
+
+
+def test_a_low_pass_that_does_nothing_or_too_much_is_said():
+    slow, w = walker.walker(rate=15.0, duration=5.0), walker.walker(duration=5.0)
+    assert any("no low-pass: frames at 15 Hz hold nothing above 8 Hz" in n for n in measure([recording(slow)]).notes)
+    walk = measure([recording(w)], options=Options(cutoff=1.0))
+    assert any("a low-pass of 1 Hz takes some of the walk itself" in line for line in walk.warnings)
+
+
+def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path):
+    w = walker.walker(duration=4.0)
+    (tmp_path / "ik.mot").write_text(walker.mot(w))
+    whole = read_recording(tmp_path / "ik.mot")
+    knee = np.array(whole.angles["knee_angle_r"])
+    knee[150:190] = np.nan
+    holed = dataclasses.replace(whole, angles=whole.angles | {"knee_angle_r": knee})
+    short, long = leg_of(holed, "right"), leg_of(holed, "right", Options(longest_gap=0.5))
+    assert np.isnan(short.shank).sum() == 40 and np.isfinite(long.shank).all()
+    assert any("longer ones remain: 40 frames" in note for note in short.notes)
+
+
+def test_trials_of_one_name_are_told_apart():
+    """day1/walk.c3d and day2/walk.c3d: strides are looked up in their own trial; its joint moments are its own."""
+    first = walker.walker(duration=4.0)
+    time, force, point = walker.pressed(first)
+    plate = Force("plate 1", time, force, point)
+    later = {k: x[40:] for k, x in first.markers.items()}
+    other = Recording(
+        "walk", "day2/walk.trc", 100.0, first.time[40:] - 0.4, later, forces=(plate._replace(time=time - 0.4),)
+    )
+    both = measure([recording(first, forces=(plate,)), other], mass=85.0)
+    alone = measure([recording(first, forces=(plate,))], mass=85.0)
+    assert {s.trial for s in both.strides} == {"walk", "walk (2)"} and not any("twice" in w for w in both.warnings)
+    own = [
+        c
+        for start, c in zip(both.dynamics.starts, both.dynamics.strides, strict=True)
+        if start in alone.dynamics.starts
+    ]
+    for found, expected in zip(own, alone.dynamics.strides, strict=True):
+        np.testing.assert_allclose(found["ankle_moment_Nm_kg"], expected["ankle_moment_Nm_kg"], atol=0.02)
+
+
+def test_a_standing_trial_that_walks_or_is_of_somebody_else_is_warned_of():
+    w = walker.walker()
+    said = lambda static: " ".join(leg_of(recording(w), "right", Options(static=static)).warnings)
+    assert "the standing trial walk does not stand still" in said(recording(w))
+    still = {k: np.repeat(x[:1], 20, axis=0) for k, x in w.markers.items()}
+    stood = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
+    assert "standing trial" not in said(stood)
+    taller = dataclasses.replace(stood, markers={k: 1.15 * x for k, x in still.items()})
+    assert "the standing trial static may be of another person" in said(taller)

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.table import LARGEST, read_table
 
 
@@ -34,10 +34,20 @@ def test_optional_columns_come_together_or_not_at_all(tmp_path):
 
 def test_an_error_knows_where_it_is(tmp_path):
     with pytest.raises(MotionFormatError) as caught:
-        table(tmp_path, b"a;b\n1,5;2\n3;\n")
+        table(tmp_path, b"a;b\n1,5;2\n3;x\n")
     error = caught.value
-    assert (error.line, error.column, error.what) == (3, "b", "an empty cell")
-    assert str(error) == f"{error.file}, line 3, column b: an empty cell; {error.advice}"
+    assert (error.line, error.column, error.what) == (3, "b", "'x' is not a number")
+    assert str(error) == f"{error.file}, line 3, column b: 'x' is not a number; {error.advice}"
+
+
+@pytest.mark.parametrize("gap", ["", "NaN", "nan", "NA", "n/a", "None", "NULL", "<NA>", "#N/A", "#N/A N/A", "#NV", "-"])
+def test_rows_with_gaps_are_left_out_with_a_warning(gap, tmp_path):
+    """What pandas takes for missing, dashes, and Excel's #N/A in other languages; in the first column, too."""
+    rows = f"1,5;2\n{gap};3\n4;{gap}\n2,5;6\n3;7\n"
+    with pytest.warns(MotionWarning, match=r"2 rows with gaps are left out \(lines 3, 4\)"):
+        read = table(tmp_path, f"a;b\n{rows}".encode())
+    np.testing.assert_array_equal(read.columns["a"], [1.5, 2.5, 3.0])
+    np.testing.assert_array_equal(read.lines, [2, 5, 6])
 
 
 @pytest.mark.slow

@@ -172,16 +172,52 @@ def forces(w: Walker) -> str:
     return head + "\t".join(columns) + "\n" + rows + "\n"
 
 
-def c3d(w: Walker, path: pathlib.Path) -> None:
-    """A C3D file in mm."""
+def pressed(w: Walker, rate: float | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times in s, the force in N on the right foot and its centre of pressure in m, from heel to toe."""
+    time = np.arange(int(w.time.size * (rate or w.rate) / w.rate)) / (rate or w.rate)
+    along = lambda x: np.stack([np.interp(time, w.time, column) for column in x.T], axis=1)
+    share = np.clip((time % w.period) / (0.64 * w.period), 0.0, 1.0)[:, None]
+    heel, toe = along(w.markers["RHEE"]), along(w.markers["RTOE"])
+    point = (heel + share * (toe - heel)) * np.array([1.0, 0.0, 1.0])
+    return time, np.column_stack([along(w.force), 0 * time]), point
+
+
+def c3d(w: Walker, path: pathlib.Path, unit: float = 1000.0, label: str = "mm", turns: int = 0) -> None:
+    """A C3D file with the angle and moment of a knee among its points, and a plate under the right foot at 1000 Hz.
+
+    Args:
+        w: the walker, z up in the file.
+        path: of the file.
+        unit: how many of the file's unit a metre has.
+        label: what the file calls that unit.
+        turns: by how many corners the plate is described wrongly.
+    """
     import ezc3d
 
+    lab = lambda x: x @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]).T
     trial = ezc3d.c3d()
-    trial["parameters"]["POINT"]["RATE"]["value"] = [w.rate]
-    trial["parameters"]["POINT"]["LABELS"]["value"] = list(w.markers)
-    trial["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
-    points = np.ones((4, len(w.markers), w.time.size))
-    points[:3] = 1000.0 * np.stack([x.T for x in w.markers.values()], axis=1)
+    point, analog, plate = (trial["parameters"][k] for k in ("POINT", "ANALOG", "FORCE_PLATFORM"))
+    more = {"RKneeAngles": np.degrees(w.knee), "RKneeMoment": 6e4 * np.sin(w.time)}
+    point["RATE"]["value"] = [w.rate]
+    point["LABELS"]["value"] = [*w.markers, *more]
+    point["UNITS"]["value"] = [label]
+    points = np.ones((4, len(w.markers) + len(more), w.time.size))
+    points[:3] = np.stack(
+        [unit * lab(x).T for x in w.markers.values()] + [np.tile(x, (3, 1)) for x in more.values()], 1
+    )
     trial["data"]["points"] = points
     trial.add_parameter("SUBJECTS", "NAMES", ["Jo"])
+    _, force, at = pressed(w, 1000.0)
+    corners = np.array([[6.0, -0.6, 0], [-1.0, -0.6, 0], [-1.0, 0.6, 0], [6.0, 0.6, 0]])
+    own = np.diag([1.0, -1.0, -1.0])  # plates have z downward
+    on_plate, arm = lab(force) @ own, (lab(at) - corners.mean(axis=0)) @ own - np.array([0, 0, 0.04])
+    channels = np.column_stack([on_plate, unit * np.cross(arm, on_plate)])
+    trial["data"]["analogs"] = channels.T[None]
+    named = {"RATE": [1000.0], "LABELS": ["Fx", "Fy", "Fz", "Mx", "My", "Mz"], "UNITS": ["N"] * 6, "GEN_SCALE": [1.0]}
+    for key, value in (named | {"SCALE": [1.0] * 6, "OFFSET": [0] * 6}).items():
+        analog[key]["value"] = value
+    for key, value in (("USED", [1]), ("TYPE", [2]), ("CHANNEL", 1 + np.arange(6)[:, None])):
+        plate[key]["value"] = np.asarray(value, int)
+    plate["CORNERS"]["value"] = unit * np.roll(corners, turns, axis=0).T[:, :, None]
+    plate["ORIGIN"]["value"] = unit * np.array([[0.0], [0.0], [0.04]])
     trial.write(str(path))

@@ -1,8 +1,9 @@
 """Basins of a search: starts that ended together, numbered from the best, with where and why in words."""
 
 import numpy as np
+import xarray as xr
 
-from jaxgait.optimization.basins import described, gathered
+from jaxgait.optimization.basins import described, gathered, on_the_way
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.search import Search
@@ -32,3 +33,8 @@ def test_a_search_says_in_which_basin_each_start_ended_and_why():
     assert lines[0].startswith("basin 0: 2 starts, objective 2 at k=1.4 1; converged: a slope of")
     assert lines[1].startswith("basin 1: 2 starts, objective 1 at k=0.4 1; converged: a slope of")
     assert found.as_dict()["basins"]["starts"] == [2, 2]
+
+
+def test_a_best_point_on_the_way_is_told_from_an_end():
+    ends = xr.Dataset({"k": ("start", [1.0, 2.0]), "c": ("start", [3.0, 4.0])})
+    assert not on_the_way({"k": 2.0, "c": 4.0}, ends) and on_the_way({"k": 2.0, "c": 3.0}, ends)

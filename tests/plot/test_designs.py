@@ -1,5 +1,7 @@
 """Pictures of a search: a scan behind its paths in the same colours. The other ones: tests/cli/test_optimizing.py."""
 
+import dataclasses
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -23,4 +25,15 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, it is over rope_length"):
         designs.paths(found, BOX, scan=scan.clearance.isel(stiffness=0))
+    plt.close("all")
+
+
+def test_a_start_that_failed_is_a_cross_alone():
+    found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=2, iterations=2, **RUN)
+    history = found.history.copy(deep=True)
+    history["objective"][1], history["status"][1, 0], history["status"][1, 1:] = np.nan, 4, -1
+    ax = designs.paths(dataclasses.replace(found, history=history), BOX).axes[0]
+    drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
+    assert drawn["start"] == drawn["its end"] == 1 and drawn["failed, or not stable"] == 1
+    assert len(ax.get_legend().get_texts()) == 4
     plt.close("all")

@@ -23,7 +23,7 @@ def test_view_says_what_a_study_is_and_draws_it(name, tmp_path, capsys):
     file, picture = tmp_path / "study.nc", tmp_path / "study.png"
     FILES[name].to_netcdf(file, engine="h5netcdf")
     cli.main(["view", str(file)])
-    assert f"{file} is {name}: `jaxgait view {file} --out study.png` draws it" in capsys.readouterr().out
+    assert f"{file} is {name}: `jaxgait view {file} --out {picture}` draws it" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [file]
     cli.main(["view", str(file), "--out", str(picture)])
     assert picture.stat().st_size > 5000

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from jaxgait.cli.following import caveats, surpassed
 from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
 from jaxgait.model import Model
-from jaxgait.optimization.basins import described
+from jaxgait.optimization.basins import ON_THE_WAY, described, on_the_way
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
@@ -21,7 +21,7 @@ from jaxgait.optimization.space import Space
 from jaxgait.optimization.ways import way
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs, fronts, sensitivities
-from jaxgait.plot.style import axis_label, save
+from jaxgait.plot.style import axis_label
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 
@@ -43,7 +43,7 @@ def write(
     shown: Sequence[str] = (),
     beside: Mapping[str, xr.Dataset] | None = None,
 ) -> pathlib.Path:
-    """Writes the pictures as PNG files and the page `report.html` into a folder, and NAME.nc for what is beside it.
+    """Writes pictures (PNG and PDF) and the page `report.html` into a folder, and NAME.nc for what is beside it.
 
     Args:
         folder: is made if it does not exist.
@@ -66,11 +66,11 @@ def write(
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [picture(save(figure, folder / f"{name}.png"), caption) for name, figure, caption in drawn]
+    parts = [picture(figure, folder / name, caption) for name, figure, caption in drawn]
     for name, data in (beside or {}).items():
         data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
         title, figure, caption, rows = _BESIDE[name](data, arguments, found)
-        parts += [f"<h2>{title}</h2>", picture(save(figure, folder / f"{name}.png"), caption), rows]
+        parts += [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
     path = folder / "report.html"
     path.write_text(_page(model, arguments, found, parts))
     return path
@@ -81,7 +81,7 @@ _BASINS = (
 )
 _PATHS = (
     "Every evaluation, by its objective. Circles: starts. Small stars: where they ended. Red star: the best. Crosses: "
-    "runs that failed or gaits that are not stable."
+    "runs that failed (a start that failed has nothing else) or gaits that are not stable."
 )
 
 
@@ -128,6 +128,8 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     name, kind = arguments[goal], type(model).__name__
     title = f"{kind}: {goal} {name if isinstance(name, str) else getattr(name, 'name', 'an objective')}"
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
+    if on_the_way(found.best, found.ends):
+        paragraphs.append(f"{ON_THE_WAY[0].upper()}{ON_THE_WAY[1:]}.")
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
     parts = [*map(paragraph, paragraphs)]

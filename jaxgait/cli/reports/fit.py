@@ -12,7 +12,6 @@ from jaxgait.cli import fit_words as words
 from jaxgait.cli.reports import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
-from jaxgait.plot.style import save
 
 __all__ = ["write"]
 
@@ -20,7 +19,8 @@ PARTS = 3
 """Parameters that are named of each direction."""
 _CURVES = (
     "Above: the measured curve, the curve of the model as it was, and the fitted one. Below: what is left, fitted less "
-    "measured. Right: how the errors of the parameters go together; near 1 or -1 only a combination of them is known."
+    "measured. Right: how the errors of the parameters go together; near 1 or -1 only a combination of them is known. "
+    "Of two parameters, the region in which both lie with 95 %, by their standard errors."
 )
 _PROFILE = "How chi-square rises where {} is held at other values and all others are fitted anew. {}."
 
@@ -28,7 +28,7 @@ _PROFILE = "How chi-square rises where {} is held at other values and all others
 def write(
     folder: pathlib.Path, found: Fit, read: CurveTable, stated: float | None = None, profiles: Sequence[Profile] = ()
 ) -> pathlib.Path:
-    """Writes the pictures as PNG files and the page `report.html` into a folder.
+    """Writes the pictures as PNG and PDF files and the page `report.html` into a folder.
 
     Args:
         folder: is made if it does not exist.
@@ -41,7 +41,7 @@ def write(
         The path of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    picture = lambda name, figure, caption: page.picture(save(figure, folder / f"{name}.png"), caption)
+    picture = lambda name, figure, caption: page.picture(figure, folder / name, caption)
     parts = [
         page.paragraph(f"{read.file}: {words.span(read)}; noise: {words.origin(read, stated)}."),
         page.paragraph(f"{_sentence(words.quality(found))} {_sentence(words.verdict(found))}"),

@@ -5,9 +5,15 @@ from __future__ import annotations
 import base64
 import html
 import pathlib
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
 
+from matplotlib.figure import Figure
+
+from jaxgait.plot.style import save
 from jaxgait.report import machine
+from jaxgait.solve.dataset import made_by
 
 __all__ = ["listed", "page", "paragraph", "picture", "table"]
 
@@ -29,7 +35,11 @@ def page(title: str, parts: Iterable[str]) -> str:
         parts: HTML, as the other functions make it; empty ones are left out.
     """
     body = "\n".join([f"<h1>{html.escape(title)}</h1>", *filter(None, parts)])
-    return _HEAD.format(title=html.escape(title)) + body + f"\n<p>Machine: {machine()}.</p></body></html>\n"
+    made = made_by()
+    commit = f" (commit {made['commit'][:8]})" if made["commit"] else ""
+    said = f"jaxgait {made['jaxgait']}{commit}, {made['created'][:10]}: {shlex.join(['jaxgait', *sys.argv[1:]])}"
+    end = paragraph(f"Made by {said}") + paragraph(f"Machine: {machine()}.")
+    return _HEAD.format(title=html.escape(title)) + body + f"\n{end}</body></html>\n"
 
 
 def paragraph(text: str) -> str:
@@ -49,9 +59,17 @@ def listed(texts: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def picture(path: pathlib.Path, caption: str) -> str:
-    """A picture from its PNG file, inside the page, with its caption."""
-    data, text = base64.b64encode(path.read_bytes()).decode(), html.escape(caption)
+def picture(figure: Figure, path: pathlib.Path, caption: str) -> str:
+    """A picture inside the page, with its caption; beside the page, too: as PNG, and as PDF for print.
+
+    Args:
+        figure: is closed.
+        path: of both files, without an ending.
+        caption: below it.
+    """
+    save(figure, f"{path}.pdf")
+    data = base64.b64encode(save(figure, f"{path}.png").read_bytes()).decode()
+    text = html.escape(caption)
     return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import fill, lowpass, runs
+from jaxgait.motion.capture.smoothing import LONGEST_GAP, dull, fill, lowpass, runs, said_of
 from jaxgait.motion.recording import Recording
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
@@ -33,13 +33,14 @@ def has_angles(recording: Recording, side: str) -> bool:
     return all(name.format(s=side[0]) in recording.angles for name in NAMES)
 
 
-def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
+def from_angles(recording: Recording, side: str, cutoff: float | None, longest_gap: float = LONGEST_GAP) -> Leg:
     """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`.
 
     Args:
         recording: with these in rad and m, for the side as `NAMES` says.
         side: right or left.
         cutoff: of the low-pass in Hz; None leaves the angles unfiltered.
+        longest_gap: that is filled, in s.
 
     Examples:
         >>> import numpy as np
@@ -53,12 +54,14 @@ def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
         -0.2 [-0.0707  0.8939]
     """
     columns = [recording.angles[name.format(s=side[0])] for name in NAMES]
-    filled = fill(np.stack(columns, axis=1), recording.rate)
+    filled = fill(np.stack(columns, axis=1), recording.rate, longest_gap)
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
     notes = [
         f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm "
         "below the origin of the pelvis, as in the unscaled gait2392",
-        "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz",
+        f"gaps of up to {longest_gap:g} s are filled: {filled.filled} frames"
+        + (f"; longer ones remain: {filled.left} frames" if filled.left else ""),
+        said_of(recording.rate, cutoff),
     ]
     if np.nanmean(knee) < 0:
         knee = -knee
@@ -87,7 +90,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None) -> Leg:
         segments=segments,
         gaps={},
         notes=tuple(notes),
-        warnings=(),
+        warnings=tuple(dull(recording.rate, cutoff)),
     )
 
 

@@ -245,7 +245,9 @@ def dynamics_of(
     found = [(s, stride_dynamics(*there[s.trial], s, body, mass)) for s in measured]
     done = [(s, curves) for s, curves in found if curves is not None]
     if not done:
-        return None, "no joint moments: the centre of pressure of the ground force is not recorded"
+        points = [plate.point is not None for leg, _ in there.values() for plate in leg.recording.forces]
+        lacking = "is missing in a part of every stride" if any(points) else "is not recorded"
+        return None, f"no joint moments: the centre of pressure of the ground force {lacking}"
     result = Dynamics(tuple(c for _, c in done), tuple(s.start for s, _ in done), body, mass)
     foot = "" if all(map(has_foot, (leg for leg, _ in there.values()))) else ", the foot's at the ankle"
     strided = f"{len(done)} of {len(strides)} strides"

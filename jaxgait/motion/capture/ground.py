@@ -9,18 +9,14 @@ from jaxtyping import Float
 
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import runs, sampled_at
-from jaxgait.motion.recording import Force
+from jaxgait.motion.recording import FAINT, Force
 
 LOADED = 30.0
 """Vertical force in N above which a foot is on the plate."""
-FAINT = 5.0
-"""Vertical force in N down to which the ends of a contact count for its load: less is noise of the plate."""
 SHORTEST = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot that is on it."""
-OUTSIDE = 50.0
-"""Distance in m of a centre of pressure from the origin that no laboratory has."""
 TOGETHER = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
@@ -60,9 +56,11 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
             force = -force
             notes.append(f"{plate.name}: forces point downward and are reversed: the reaction on the foot is needed")
-        for start, end in _stretches(force[:, 1], plate.time):
+        stood = stretches(force[:, 1], plate.time)
+        for i, (start, end) in enumerate(stood):
             if _ours(leg, plate, start, end, strikes):
-                first, last = _to_the_ends(force[:, 1], start, end)
+                others = stood[i - 1][1] if i else 0, stood[i + 1][0] if stood[i + 1 :] else plate.time.size
+                first, last = _to_the_ends(force[:, 1], start, end, others)
                 pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
                 total += _averaged(leg, plate.time[first:last], pressed)
                 contacts.append(_contact(plate, start, end))
@@ -73,28 +71,19 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     return Load(total[:, :2], total[:, 2], tuple(sorted(contacts, key=lambda c: np.nan_to_num(c.start))), tuple(notes))
 
 
-def unused(leg: Leg, load: Load | None) -> list[str]:
-    """Why forces are there and none is taken, where a unit may be the reason; empty if there is nothing to say."""
-    plates = leg.recording.forces
-    if load is not None or not plates:
-        return []
-    vertical = [np.abs(plate.force @ leg.axes.rotation[1]) for plate in plates]
-    most = max((float(np.nanmax(v)) for v in vertical if np.isfinite(v).any()), default=0.0)
-    if 0.0 < most <= LOADED:
-        what = f"no ground force is above {LOADED:g} N, the largest is {most:.3g} N, and none is used"
-        return [f"{what}: kilonewtons or body weights instead of N?"]
-    pressed = [
-        np.abs(plate.point[v > LOADED]) for plate, v in zip(plates, vertical, strict=True) if plate.point is not None
-    ]
-    middle = [float(np.nanmedian(x.max(axis=1))) for x in pressed if np.isfinite(x.max(axis=1, initial=0.0)).any()]
-    if middle and min(middle) > OUTSIDE:
-        what = f"the centre of pressure is {min(middle):.4g} m from the laboratory's origin, and no force is used"
-        return [f"{what}: millimetres instead of m?"]
-    return []
+def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, " samples"]) -> list[tuple[int, int]]:
+    """Samples in contact, as half-open ranges; interruptions shorter than 30 ms are bridged.
 
+    Args:
+        vertical: force in N, upward.
+        time: in s.
 
-def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:
-    """Samples in contact, as half-open ranges; interruptions shorter than 30 ms are bridged."""
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.ground import stretches
+        >>> stretches(np.repeat([0.0, 700.0, 0.0], 100), np.arange(300) / 200.0)
+        [(100, 200)]
+    """
     step = float(np.median(np.diff(time)))
     loaded = vertical > LOADED
     for a, b in runs(~loaded):
@@ -103,11 +92,14 @@ def _stretches(vertical: np.ndarray, time: np.ndarray) -> list[tuple[int, int]]:
     return [(a, b) for a, b in runs(loaded) if (b - a) * step >= SHORTEST]
 
 
-def _to_the_ends(vertical: np.ndarray, start: int, end: int) -> tuple[int, int]:
-    """The samples of a contact with those before and after it in which the force has not yet faded."""
+def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int, int]) -> tuple[int, int]:
+    """The samples of a contact with those before and after it in which the force has not yet faded.
+
+    At most until the contacts before and after it, `others`: on a plate that is not zeroed no force fades.
+    """
     faded = np.flatnonzero(~(vertical > FAINT))
-    before, after = faded[faded < start], faded[faded >= end]
-    return (int(before[-1]) if before.size else 0), (int(after[0]) + 1 if after.size else vertical.size)
+    before, after = faded[(faded < start) & (faded >= others[0])], faded[(faded >= end) & (faded < others[1])]
+    return (int(before[-1]) if before.size else others[0]), (int(after[0]) + 1 if after.size else others[1])
 
 
 def _contact(plate: Force, start: int, end: int) -> Contact:
@@ -119,22 +111,35 @@ def _contact(plate: Force, start: int, end: int) -> Contact:
 
 def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:
     """Whether a contact is of the leg's own foot: by the centre of pressure, else by name, else by its time."""
-    moments = leg.recording.time
-    within = (moments >= plate.time[start]) & (moments <= plate.time[end - 1])
-    if plate.point is not None and leg.own_foot is not None and within.any():
-        point = np.stack(
-            [np.interp(moments[within], plate.time, x) for x in _spanned(plate.point, start, end).T], axis=1
-        )
-        point = point @ leg.axes.rotation.T
-        own = _distance(point, leg.own_foot[within])
-        other = np.inf if leg.other_foot is None else _distance(point, leg.other_foot[within])
-        if np.isfinite(own):
-            return own < NEAR and own < other
+    own, other = distances(leg, plate, start, end)
+    if np.isfinite(own):
+        return own < NEAR and not own >= other
     named = _named(plate.name)
     if named:
         return named == leg.side
     begins = plate.time[start]
     return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < TOGETHER
+
+
+def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, float]:
+    """Median horizontal distances in m of the own and the other foot from the centre of pressure of a contact.
+
+    NaN where nothing is known.
+
+    Args:
+        leg: the leg.
+        plate: the plate.
+        start: first sample of the contact.
+        end: sample behind its last.
+    """
+    moments = leg.recording.time
+    within = (moments >= plate.time[start]) & (moments <= plate.time[end - 1])
+    if plate.point is None or not within.any():
+        return np.nan, np.nan
+    point = np.stack([np.interp(moments[within], plate.time, x) for x in _spanned(plate.point, start, end).T], axis=1)
+    point = point @ leg.axes.rotation.T
+    own, other = (np.nan if x is None else _distance(point, x[within]) for x in (leg.own_foot, leg.other_foot))
+    return own, other
 
 
 def _named(plate: str) -> str | None:
@@ -162,7 +167,10 @@ def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
     """The moment of a ground force about the ankle in Nm; NaN where its centre of pressure or the ankle is unknown."""
     if plate.point is None:
         return np.full(plate.time.size, np.nan)
-    ankle = sampled_at(leg.recording.time, leg.points["ankle"], plate.time)
+    clock = leg.recording.time
+    inside = np.clip(plate.time, clock[0], clock[-1])  # plates go on until the next frame would come
+    inside = np.where(np.abs(inside - plate.time) < 1.0 / leg.recording.rate, inside, plate.time)
+    ankle = sampled_at(clock, leg.points["ankle"], inside)
     ahead = (plate.point @ leg.axes.rotation.T)[:, 0] - ankle[:, 0]
     return np.where(force[:, 1] > FAINT, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
 

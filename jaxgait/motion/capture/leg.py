@@ -13,7 +13,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
-from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, fill, lowpass
+from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, dull, fill, lowpass, said_of
 from jaxgait.motion.recording import Recording
 
 Plane = Float[np.ndarray, "frames 2"]
@@ -23,6 +23,10 @@ FLOOR = (-0.03, 0.12)
 """Heights in m above the laboratory's zero that the lowest marker of a standing foot may have."""
 FASTEST = 20.0
 """Speed in m/s that no marker has, not even on the foot of a sprinter."""
+STILL = 0.03
+"""Standard deviation in m of a marker's position above which nobody stands still."""
+SAME = 0.015
+"""Change in m of the distance of two markers on a shank that skin does not make."""
 SOLE = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
 
@@ -38,6 +42,12 @@ class Options:
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
     longest_gap: float = LONGEST_GAP
     """Longest gap that is filled, in s."""
+
+    def __post_init__(self):
+        if self.cutoff is not None and not 0.0 < self.cutoff < np.inf:
+            raise ValueError(f"the cut-off must be positive (0 on the command line for none), got {self.cutoff:g} Hz")
+        if not self.longest_gap >= 0.0:
+            raise ValueError(f"the longest gap that is filled must not be negative, got {self.longest_gap:g} s")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +90,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     from jaxgait.motion.capture.coordinates import from_angles, has_angles
 
     if has_angles(recording, side):
-        return from_angles(recording, side, options.cutoff)
+        return from_angles(recording, side, options.cutoff, options.longest_gap)
     there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
     what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
     advice = "name the markers in a map of your own (--markers map.toml)"
@@ -103,9 +113,10 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
     axes, warnings = _handed(axes, smooth, found)
-    warnings += [*axes.doubts, *_jumps(recording, sorted(names))]
+    warnings += [*axes.doubts, *dull(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
+    warnings += [] if options.static is None else _standing_doubts(options.static, recording, found)
     body = joints(turned, found, side, options.regression, standing)
     points, lift = {"hip": body.hip, "knee": body.knee, "ankle": body.ankle}, _floor(turned, found)
     points |= {k: x for k, x in (("heel", body.heel), ("toe", body.toe)) if x is not None}
@@ -150,8 +161,7 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
         listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
         notes.append(f"longer gaps remain: {listed}")
     cutoff = options.cutoff
-    kind = "no low-pass" if cutoff is None else f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz"
-    notes.append(kind)
+    notes.append(said_of(recording.rate, cutoff))
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
 
 
@@ -211,6 +221,27 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
         what = f"only {len(cluster)} markers of the shank's cluster are in both trials ({' '.join(cluster)})"
         raise recording.error(what, "three are needed, or markers on knee and ankle")
     return stand({name: axes.turned(x) for name, x in still.items()}, there, side, options.regression)
+
+
+def _standing_doubts(static: Recording, recording: Recording, found: Found) -> list[str]:
+    """Warnings of a standing trial that moves, or in which the shank is not that of the walk."""
+    both = [name for name in sorted(_wanted(found)) if name in static.markers]
+    moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
+    most = max(moved, key=moved.__getitem__, default=None)
+    if most is not None and moved[most] > STILL:
+        where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
+        return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
+    roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
+    rigid = [*found.clusters["shank_cluster"], *(found.roles[r] for r in roles if r in found.roles)]
+    pairs = [(a, b) for i, a in enumerate(rigid) for b in rigid[i + 1 :] if a in both and b in both]
+    for a, b in pairs:
+        there, here = (
+            float(np.nanmedian(np.linalg.norm(r.markers[a] - r.markers[b], axis=1))) for r in (static, recording)
+        )
+        if abs(there - here) > max(SAME, 0.05 * here):
+            what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
+            return [f"the standing trial {static.name} may be of another person, or with markers elsewhere: {what}"]
+    return []
 
 
 def _handed(axes: Axes, markers: Mapping[str, np.ndarray], found: Found) -> tuple[Axes, list[str]]:

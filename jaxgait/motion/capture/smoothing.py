@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float
 
 CUTOFF = 8.0
 """Cut-off in Hz of the low-pass, usual for walking (Winter 2009, chapter 3)."""
+LOWEST = 4.0
+"""Cut-off in Hz below which a low-pass takes some of the walk itself."""
 LONGEST_GAP = 0.2
 """Longest gap in s that is filled."""
 
@@ -71,6 +73,53 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float =
     return Filled(result, filled, sum(b - a for a, b in gaps) - filled)
 
 
+def filters(rate: float, cutoff: float | None) -> bool:
+    """Whether there is a low-pass at all: a rate and a cut-off in Hz may leave nothing to filter.
+
+    Examples:
+        >>> from jaxgait.motion.capture.smoothing import filters
+        >>> print(filters(100.0, 8.0), filters(15.0, 8.0), filters(100.0, None))
+        True False False
+    """
+    return cutoff is not None and cutoff / 0.802 < 0.5 * rate
+
+
+def said_of(rate: float, cutoff: float | None) -> str:
+    """The low-pass in words.
+
+    Args:
+        rate: of the frames in Hz.
+        cutoff: in Hz; None for none.
+
+    Examples:
+        >>> from jaxgait.motion.capture.smoothing import said_of
+        >>> said_of(15.0, 8.0)
+        'no low-pass: frames at 15 Hz hold nothing above 8 Hz that could be told from the motion'
+    """
+    if cutoff is None:
+        return "no low-pass"
+    if not filters(rate, cutoff):
+        return f"no low-pass: frames at {rate:g} Hz hold nothing above {cutoff:g} Hz that could be told from the motion"
+    return f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz"
+
+
+def dull(rate: float, cutoff: float | None) -> list[str]:
+    """A warning of a low-pass that takes some of the walk itself; empty for others.
+
+    Args:
+        rate: of the frames in Hz.
+        cutoff: in Hz; None for none.
+
+    Examples:
+        >>> from jaxgait.motion.capture.smoothing import dull
+        >>> print(dull(100.0, 0.5), dull(100.0, 8.0))
+        ['a low-pass of 0.5 Hz takes some of the walk itself: 6 to 10 Hz are usual'] []
+    """
+    if cutoff is None or not filters(rate, cutoff) or cutoff >= LOWEST:
+        return []
+    return [f"a low-pass of {cutoff:g} Hz takes some of the walk itself: 6 to 10 Hz are usual"]
+
+
 def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = CUTOFF):
     """Zero-lag Butterworth of fourth order (second order, forward and backward), every stretch between gaps separately.
 
@@ -92,7 +141,7 @@ def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float
     """
     from scipy.signal import butter, filtfilt
 
-    if cutoff is None or cutoff / 0.802 >= 0.5 * rate:
+    if cutoff is None or not filters(rate, cutoff):
         return values
     b, a = butter(2, cutoff / 0.802, fs=rate, output="ba")  # type: ignore[misc]
     result, pad = np.array(values, dtype=float), int(rate // 4)

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.motion.capture import plates
 from jaxgait.motion.capture import strides as cutting
-from jaxgait.motion.capture.dynamics import GRAVITY, Dynamics, dynamics_of
+from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import Events, by_motion, events_of
-from jaxgait.motion.capture.ground import Load, load_of, unused
+from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options, leg_of
 from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.norms import FIGURES, PEAKS, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import Recording
 
@@ -102,7 +104,7 @@ def measure(
         mass: of the person in kg; by default that of the file, or what the ground forces carry.
 
     Raises:
-        ValueError: for another side.
+        ValueError: for another side, and a mass that no person has.
         MotionFormatError: if a trial has no such leg, or there is no whole stride.
 
     Examples:
@@ -117,8 +119,11 @@ def measure(
     """
     if side not in ("right", "left"):
         raise ValueError(f"the leg is right or left, got {side!r}")
+    check_mass(mass)
+    recordings, twice = _told_apart(recordings)
     legs = tuple(leg_of(recording, side, options) for recording in recordings)
-    loads = tuple(load_of(leg, by_motion(leg)[0]) for leg in legs)
+    struck = [by_motion(leg)[0] for leg in legs]
+    loads = tuple(load_of(leg, strikes) for leg, strikes in zip(legs, struck, strict=True))
     events = tuple(events_of(leg, load) for leg, load in zip(legs, loads, strict=True))
     cuts = [s for leg, e, load in zip(legs, events, loads, strict=True) for s in cutting.cut(leg, e, load)]
     cuts, ended = _ended(cuts, legs, events, loads)
@@ -130,7 +135,7 @@ def measure(
     load, odd = _mean_load(kept)
     segments = _segments(legs, kept)
     walked = float(np.mean([s.speed for s in kept])) if speed is None else speed
-    body = _body(recordings, legs, options, mass, kept, loads)
+    body, heavy = person(recordings, legs, options.static, mass, kept)
     weighed = body.get("mass_kg")
     dynamics, how = dynamics_of(legs, loads, kept if load else (), weighed if _is_number(weighed) else None)
     return Walk(
@@ -150,13 +155,36 @@ def measure(
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
         warnings=(
             *_collected(legs, (), (), "warnings"),
-            *dict.fromkeys(line for leg, load in zip(legs, loads, strict=True) for line in unused(leg, load)),
+            *dict.fromkeys(line for trial in zip(legs, loads, struck, strict=True) for line in plates.doubts(*trial)),
+            *twice,
             *odd,
+            *heavy,
             *_doubts(kept, speed),
             *_odd_segments(segments),
             *_odd_peaks(dynamics),
         ),
     )
+
+
+def _told_apart(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
+    """The trials with names of their own, by which strides know theirs, and a warning of one that is there twice."""
+    apart: list[Recording] = []
+    twice: list[str] = []
+    for trial in recordings:
+        taken = {other.name for other in apart}
+        tried = (trial.name, *(f"{trial.name} ({i})" for i in range(2, len(apart) + 2)))
+        same = next((other for other in apart if _same(trial, other)), None)
+        if same is not None:
+            twice.append(f"{trial.file} holds the same frames as {same.file}: its strides count twice")
+        apart.append(dataclasses.replace(trial, name=next(name for name in tried if name not in taken)))
+    return apart, twice
+
+
+def _same(one: Recording, other: Recording) -> bool:
+    columns = [(r.markers or r.angles) for r in (one, other)]
+    if not columns[0] or columns[0].keys() != columns[1].keys():
+        return False
+    return all(np.array_equal(x, columns[1][k], equal_nan=True) for k, x in columns[0].items())
 
 
 def _is_number(value: Any) -> bool:
@@ -191,11 +219,13 @@ def _ended(
 
 
 def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence[StrideCurve]) -> Exception:
+    doubts = "".join(f"; {line}" for line in recording.warnings[:3])
     if strides:
         reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
-        return recording.error(f"no stride is usable of {len(strides)}: {reasons}", "see --gap, --cutoff, or mend it")
+        what = f"no stride is usable of {len(strides)}: {reasons}{doubts}"
+        return recording.error(what, "see --gap, --cutoff, or mend it")
     count = sum(e.strikes.size for e in events)
-    what = f"no whole stride: {count} heel strikes of this leg"
+    what = f"no whole stride: {count} heel strikes of this leg{doubts}"
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 
@@ -260,42 +290,6 @@ def _odd_segments(lengths: Mapping[str, float]) -> list[str]:
             "Events and angles of the foot follow them"
         )
     return found
-
-
-def _body(
-    recordings: Sequence[Recording],
-    legs: Sequence[Leg],
-    options: Options,
-    mass: float | None,
-    kept: Sequence[StrideCurve],
-    loads: Sequence[Load | None],
-) -> dict[str, Any]:
-    """What is known of the person: as given, from the files, or the weight on the plates over a stride."""
-    everyone = [*recordings, *([options.static] if options.static else [])]
-    body: dict[str, Any] = {k: v for r in reversed(everyone) for k, v in r.subject.items()}
-    if mass is not None:
-        return body | {"mass_kg": mass, "mass_from": "given"}
-    if "mass_kg" in body:
-        return body | {"mass_from": "the file"}
-    weight = _weight(legs, kept)
-    return body | (
-        {"mass_kg": weight / GRAVITY, "mass_from": "ground forces of both feet over a stride"} if weight else {}
-    )
-
-
-def _weight(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> float | None:
-    """Mean vertical force in N of all plates over a stride on plates only; None if there is no such stride."""
-    for stride in kept:
-        recording = next(leg.recording for leg in legs if leg.recording.name == stride.trial)
-        axes = next(leg.axes for leg in legs if leg.recording.name == stride.trial)
-        time = np.linspace(stride.start, stride.start + stride.period, 400)
-        total = np.zeros(time.size)
-        for plate in recording.forces:
-            vertical = np.abs(plate.force @ axes.rotation[1])
-            total += np.interp(time, plate.time, vertical, left=0.0, right=0.0)
-        if total.size and total.min() > 0.3 * total.mean() > 30:
-            return float(total[:-1].mean())
-    return None
 
 
 def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:

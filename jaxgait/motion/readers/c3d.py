@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.readers import labels
-from jaxgait.motion.recording import Force, Mark, Recording
+from jaxgait.motion.recording import FAINT, Force, Mark, Recording
 
 LARGEST = 512 * 2**20
 """Largest file in bytes that is read."""
@@ -79,13 +79,16 @@ def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
 
 
 def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.ndarray]) -> Recording:
-    rate, points, notes = float(found["rate"]), arrays["points"], list(found["notes"])
+    rate, points, notes = float(found["rate"]), arrays["points"], []
     if not (np.isfinite(rate) and rate > 0) or points.shape[0] < 2:
         what = f"{points.shape[0]} frames of points at {rate:g} Hz"
         raise MotionFormatError(what, "export a trial with marker trajectories", str(path))
     names = [name.split(":")[-1].strip() for name in found["labels"]][: points.shape[1]]
     names = labels.unique(names + [""] * (points.shape[1] - len(names)), notes)
-    markers = labels.gapped({k: points[:, i] for i, k in enumerate(names)}, notes)
+    computed = [name for name, is_one in zip(names, found["computed"], strict=False) if is_one]
+    if computed:
+        notes.append(f"{len(computed)} points are results of a model and no positions: {', '.join(computed[:6])}")
+    markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in computed}, notes)
     unit, more, warnings = labels.length_unit(markers, found["unit"], str(path))
     time = found["first"] / rate + np.arange(points.shape[0]) / rate
     return Recording(
@@ -98,14 +101,13 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
         marks=tuple(Mark(*mark) for mark in found["events"]),
         subject=found["subject"],
         notes=(*notes, *more),
-        warnings=tuple(warnings),
+        warnings=(*found["warnings"], *warnings),
     )
 
 
 def _plates(found: dict[str, Any], arrays: dict[str, np.ndarray], start: float, unit: float):
-    for i, plate in enumerate(found["plates"]):
+    for i in range(found["plates"]):
         force, point = arrays[f"force{i}"], arrays[f"point{i}"]
-        pressed = np.linalg.norm(force, axis=1) > 10.0
-        # Without a lever arm the centre of pressure of an unloaded plate is noise.
-        point = np.where(pressed[:, None], point, np.nan) * labels.LENGTHS.get(plate["unit"].lower(), unit)
+        pressed = np.linalg.norm(force, axis=1) > FAINT  # that of an unloaded plate is noise
+        point = unit * np.where(pressed[:, None], point, np.nan)
         yield Force(f"plate {i + 1}", start + np.arange(force.shape[0]) / found["analog_rate"], force, point)

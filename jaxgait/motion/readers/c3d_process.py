@@ -7,6 +7,8 @@ Imports nothing of this package, so that it starts at once.
 
 import json
 import pathlib
+import re
+import struct
 import sys
 
 import ezc3d
@@ -14,6 +16,8 @@ import numpy as np
 
 PEOPLE = {"mass_kg": (2.0, 300.0), "height_m": (0.4, 2.5)}
 """Plausible masses in kg and heights in m."""
+COMPUTED = re.compile(r"(angles?|moments?|forces?|powers?|torques?)$", re.IGNORECASE)
+"""Ends of the names of points that are results of a model, where no group of the file says so."""
 UNREADABLE = 3
 """Exit code with a reason in the last line of the output."""
 
@@ -80,8 +84,25 @@ def events(parameters) -> list:
     return [[contexts[i].strip().lower(), labels[i].strip(), float(seconds[i])] for i in range(count)]
 
 
+def computed(parameters, labels: list[str]) -> list[bool]:
+    """Which points are angles, moments and the like that a model has computed: no positions."""
+    kinds = {"ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS"} & set(parameters.get("POINT", {}))
+    listed = {name.strip() for kind in kinds for name in text(parameters, "POINT", kind)} - {""}
+    return [label.strip() in listed or bool(COMPUTED.search(label.strip())) for label in labels]
+
+
+def promised(file: str) -> int | None:
+    """Frames that the header counts; None where it cannot count as many."""
+    with open(file, "rb") as stream:
+        header = stream.read(512)
+        stream.seek(512 * (header[0] - 1) + 3)
+        processor = stream.read(1)
+    start, end = struct.unpack_from(">HH" if processor == b"\x56" else "<HH", header, 6)
+    return end - start + 1 if start <= end < 65535 else None
+
+
 def read(file: str):
-    """The file with its force plates; with a note without them, or against the standard, if it cannot be read so."""
+    """The file with its force plates; with a warning without them, or against the standard, if need be."""
     try:
         return ezc3d.c3d(file, extract_forceplat_data=True), []
     except Exception as error:
@@ -92,28 +113,40 @@ def read(file: str):
         return ezc3d.c3d(file, ignore_bad_formatting=True), [f"the file is not as the standard wants it: {reason}"]
 
 
+def doubts(file: str, frames: int, rate: float, stated: float) -> list[str]:
+    """What the header says otherwise than the data and the parameters."""
+    count, found = promised(file), []
+    if count is not None and frames < count:
+        found.append(f"the file ends early: {frames} of {count} frames are there")
+    if stated > 0 and abs(stated - rate) > 0.01 * rate:
+        found.append(f"the header states {stated:g} Hz, the parameter POINT:RATE {rate:g} Hz: the latter is used")
+    return found
+
+
 def main(file: str, folder: pathlib.Path) -> None:
     """Writes `found.json` and `arrays.npz`."""
-    trial, notes = read(file)
+    trial, warnings = read(file)
     parameters, data = trial["parameters"], trial["data"]
     points = np.moveaxis(np.asarray(data["points"])[:3], 0, -1)
     points = np.swapaxes(points, 0, 1)
-    arrays, plates = {"points": points.astype(float)}, []
-    for plate in data.get("platform", []) or []:
-        arrays[f"force{len(plates)}"] = np.nan_to_num(np.asarray(plate["force"], float).T)
-        arrays[f"point{len(plates)}"] = np.asarray(plate["center_of_pressure"], float).T
-        plates.append({"unit": str(plate.get("unit_position", ""))})
-    rate = float(np.ravel(value(parameters, "POINT", "RATE", [trial["header"]["points"]["frame_rate"]]))[0])
+    arrays, plates = {"points": points.astype(float)}, data.get("platform", []) or []
+    for i, plate in enumerate(plates):
+        arrays[f"force{i}"] = np.nan_to_num(np.asarray(plate["force"], float).T)
+        arrays[f"point{i}"] = np.asarray(plate["center_of_pressure"], float).T
+    stated = float(trial["header"]["points"]["frame_rate"])
+    rate = float(np.ravel(value(parameters, "POINT", "RATE", [stated]))[0]) or stated
+    labels = text(parameters, "POINT", "LABELS")
     found = {
         "rate": rate,
         "first": int(trial["header"]["points"]["first_frame"]),
-        "labels": text(parameters, "POINT", "LABELS"),
+        "labels": labels,
+        "computed": computed(parameters, labels),
         "unit": str(first(parameters, "POINT", "UNITS") or ""),
         "analog_rate": float(np.ravel(value(parameters, "ANALOG", "RATE", [rate]))[0]) or rate,
-        "plates": plates,
+        "plates": len(plates),
         "events": events(parameters),
         "subject": subject(parameters),
-        "notes": notes,
+        "warnings": warnings + doubts(file, points.shape[0], rate, stated),
     }
     (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]

@@ -16,10 +16,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion.errors import MotionFormatError
+from jaxgait.motion.text import GAPS, is_remark
 
 WIDEST = 20_000
 """Cells of a line that are read at most: 6 600 markers."""
-_GAPS = frozenset({"", "nan", "-nan", "na", "n/a", "-", "--", "null", "none", "inf", "-inf", "1.#qnan", "1.#ind"})
+_GAPS = GAPS | {"inf", "-inf"}
 _COMMENT = ("#", "%", "//", "!")
 _EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
 
@@ -125,7 +126,7 @@ def is_comment(line: str) -> bool:
         >>> is_comment("# speed_m_s=1.2")
         True
     """
-    return line.lstrip(' "').startswith(_COMMENT)
+    return is_remark(line, _COMMENT)
 
 
 def is_data(line: str) -> bool:

@@ -1,0 +1,129 @@
+"""What looks wrong with ground forces: plates that are not zeroed, turned, elsewhere or under both feet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.motion.capture.ground import LOADED, NEAR, Load, distances, stretches
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.recording import Force
+
+OUTSIDE = 50.0
+"""Distance in m of a centre of pressure from the origin that no laboratory has."""
+ZERO = 10.0
+"""Vertical force in N that a zeroed plate does not show while nobody is on it."""
+LONG = 0.85
+"""Share of the stride that no single foot of a walker stands."""
+PUSH = 0.02
+"""Horizontal force over the vertical one, each on average, from which braking and pushing can be told apart."""
+PATH = 0.02
+"""Way in m that the centre of pressure goes forward of the ankle at least, in the middle half of a contact."""
+
+
+def doubts(leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"]) -> list[str]:
+    """What looks wrong with the plates of a trial; empty if there is nothing to say.
+
+    Args:
+        leg: the leg.
+        load: what is taken of the forces for its foot.
+        strikes: heel strikes in s by the motion.
+    """
+    plates = {plate.name: plate for plate in leg.recording.forces}
+    scale = _scale(leg, load)
+    if scale or not plates:
+        return scale
+    found = [line for plate in plates.values() for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
+    whole = [c for c in (load.contacts if load is not None else ()) if np.isfinite(c.start) and np.isfinite(c.end)]
+    stride = float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
+    long = [c for c in whole if c.end - c.start > LONG * stride]
+    if long:
+        what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
+        found.append(f"{what}: are both feet on the plate?")
+    curves = [_contact_curves(leg, plates[c.plate], c.start, c.end) for c in whole]
+    return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
+
+
+def _scale(leg: Leg, load: Load | None) -> list[str]:
+    """Why forces are there and none is taken, where a unit is the reason."""
+    plates = leg.recording.forces
+    if load is not None or not plates:
+        return []
+    vertical = [np.abs(plate.force @ leg.axes.rotation[1]) for plate in plates]
+    most = max((float(np.nanmax(v)) for v in vertical if np.isfinite(v).any()), default=0.0)
+    if 0.0 < most <= LOADED:
+        what = f"no ground force is above {LOADED:g} N, the largest is {most:.3g} N, and none is used"
+        return [f"{what}: kilonewtons or body weights instead of N?"]
+    pressed = [
+        np.abs(plate.point[v > LOADED]) for plate, v in zip(plates, vertical, strict=True) if plate.point is not None
+    ]
+    middle = [float(np.nanmedian(x.max(axis=1))) for x in pressed if np.isfinite(x.max(axis=1, initial=0.0)).any()]
+    if middle and min(middle) > OUTSIDE:
+        what = f"the centre of pressure is {min(middle):.4g} m from the laboratory's origin, and no force is used"
+        return [f"{what}: millimetres instead of m?"]
+    return []
+
+
+def _zero(leg: Leg, plate: Force) -> Iterator[str]:
+    """A plate that shows a force all the time."""
+    vertical = plate.force @ leg.axes.rotation[1]
+    vertical = vertical[np.isfinite(vertical)]
+    if not vertical.size:
+        return
+    quiet, least = vertical[np.abs(vertical) <= LOADED], float(np.percentile(np.abs(vertical), 1))
+    if least > LOADED:
+        yield f"{plate.name} carries {least:.0f} N or more all the time: not zeroed, or both feet on it?"
+    elif quiet.size > 0.02 * vertical.size and abs(np.median(quiet)) > ZERO:
+        yield f"{plate.name} shows {np.median(quiet):+.0f} N while nobody is on it: is it zeroed?"
+
+
+def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
+    """Contacts that are on neither foot."""
+    if leg.own_foot is None or leg.other_foot is None:
+        return
+    vertical = plate.force @ leg.axes.rotation[1]
+    vertical = vertical if np.mean(vertical[np.abs(vertical) > LOADED]) > 0 else -vertical
+    near = [min(distances(leg, plate, start, end)) for start, end in stretches(vertical, plate.time)]
+    known = [d for d in near if np.isfinite(d)]
+    off = [d for d in known if d > NEAR]
+    if off:
+        what = f"the centre of pressure of {len(off)} of {len(known)} contacts on {plate.name} is {min(off):.2f} m "
+        yield f"{what}or more from both feet: corners of the plate, unit of its moments, or another clock?"
+
+
+def _contact_curves(leg: Leg, plate: Force, start: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+    """The force in the walker's axes in N, and the centre of pressure ahead of the ankle in m, of a contact."""
+    on = (plate.time >= start) & (plate.time < end)
+    force = plate.force[on] @ leg.axes.rotation.T
+    force = force if np.mean(force[:, 1]) > 0 else -force
+    if plate.point is None:
+        return force, np.full(force.shape[0], np.nan)
+    ankle = sampled_at(leg.recording.time, leg.points["ankle"], plate.time[on])
+    return force, (plate.point[on] @ leg.axes.rotation.T)[:, 0] - ankle[:, 0]
+
+
+def _turned(forces: list[np.ndarray]) -> list[str]:
+    """Horizontal forces whose directions are those of no walker: feet brake first, then push, both along the way."""
+    if not forces:
+        return []
+    share = lambda f, a, b: float(np.mean(f[int(a * len(f)) : int(b * len(f)), 0]) / np.mean(f[:, 1]))
+    early, late = (float(np.median([share(f, *part) for f in forces])) for part in ((0.1, 0.45), (0.55, 0.9)))
+    along, beside = (float(np.median([np.sqrt(np.mean(f[:, i] ** 2)) for f in forces])) for i in (0, 2))
+    if beside > along:
+        return [f"forces are larger beside the way ({beside:.0f} N rms) than along it ({along:.0f} N): plates turned?"]
+    if early > PUSH and late < -PUSH:
+        return ["the foot pushes forward first and brakes then: plates turned by 180 deg, or walking backwards?"]
+    return []
+
+
+def _path(ahead: list[np.ndarray]) -> list[str]:
+    """A centre of pressure that does not go from heel to toe."""
+    quarter = lambda x, a: np.nanmedian(x[int(a * len(x)) : int((a + 0.15) * len(x)) + 1])
+    ways = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
+    if not ways or np.median(ways) > PATH:
+        return []
+    what = f"the centre of pressure goes {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance"
+    return [f"{what}, where 50 to 150 mm are usual: corners of the plates, or unit of their moments?"]

@@ -1,0 +1,106 @@
+"""The person's mass: as given, as the file says, or as the plates carry it; and whether these agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxgait.motion.capture.dynamics import GRAVITY
+from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.recording import Recording
+
+HEAVIEST = 300.0
+"""Mass in kg of the heaviest person."""
+STEADY = 0.05
+"""Standard deviation of the vertical force over its mean below which somebody stands still on the plates."""
+
+
+class Carried(NamedTuple):
+    """What the plates carry."""
+
+    mass: float
+    """In kg."""
+    how: str
+    within: float
+    """Relative difference up to which another mass agrees with it."""
+
+
+def check_mass(mass: float | None) -> None:
+    """Finds out whether a mass in kg may be that of a person.
+
+    Raises:
+        ValueError: for one that nobody has.
+
+    Examples:
+        >>> from jaxgait.motion.capture.weight import check_mass
+        >>> check_mass(7000.0)
+        Traceback (most recent call last):
+        ValueError: mass must be between 2 and 300 kg, got 7000
+    """
+    if mass is not None and not 2.0 <= mass <= HEAVIEST:
+        raise ValueError(f"mass must be between 2 and {HEAVIEST:g} kg, got {mass:g}")
+
+
+def person(
+    recordings: Sequence[Recording],
+    legs: Sequence[Leg],
+    static: Recording | None,
+    mass: float | None,
+    kept: Sequence[StrideCurve],
+) -> tuple[dict[str, Any], list[str]]:
+    """What is known of the person, with `mass_kg` and `mass_from`, and a warning if the plates carry something else.
+
+    Args:
+        recordings: trials of the person.
+        legs: the leg in each of them.
+        static: the standing trial.
+        mass: as given, in kg.
+        kept: the strides.
+    """
+    everyone = [*recordings, *([static] if static else [])]
+    body: dict[str, Any] = {k: v for r in reversed(everyone) for k, v in r.subject.items()}
+    carried = next(_carried(legs, static, kept), None)
+    if mass is not None:
+        body |= {"mass_kg": mass, "mass_from": "given"}
+    elif "mass_kg" in body:
+        body |= {"mass_from": "the file"}
+    elif carried is not None and carried.within < 0.2:
+        return body | {"mass_kg": carried.mass, "mass_from": carried.how}, []
+    if carried is None or "mass_kg" not in body:
+        return body, []
+    ratio = carried.mass / body["mass_kg"]
+    if abs(np.log(ratio)) <= np.log1p(carried.within):
+        return body, []
+    source = {"given": "given", "the file": "what the file says"}[body["mass_from"]]
+    said = f"the plates carry {carried.mass:.3g} kg ({carried.how}), where {body['mass_kg']:.3g} kg is {source}"
+    return body, [f"{said}: moments and powers per kg are {ratio:.2g} times what they would be with the plates' mass"]
+
+
+def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[StrideCurve]) -> Iterator[Carried]:
+    """What the plates carry, from the best to the worst source."""
+    for stride in kept:
+        leg = next(leg for leg in legs if leg.recording.name == stride.trial)
+        time = np.linspace(stride.start, stride.start + stride.period, 400)
+        total = _total(leg.recording, leg.axes.rotation[1], time)
+        if total.min() > 0.3 * total.mean() > 30:
+            yield Carried(float(total[:-1].mean()) / GRAVITY, "ground forces of both feet over a stride", 0.1)
+    pressed = [float(s.load[:-1, 1].mean()) for s in kept if s.load is not None and np.isfinite(s.load).all()]
+    half = float(np.mean(pressed)) if pressed and np.mean(pressed) > 0 else None
+    if static is not None and static.forces:
+        total = _total(static, legs[0].axes.rotation[1], static.time)
+        whole = half is None or 1 / 1.3 < total.mean() / (2 * half) < 1.3  # one foot beside the plates?
+        if whole and total.mean() > 30 and total.std() < STEADY * total.mean():
+            yield Carried(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
+    if half is not None:
+        yield Carried(2 * half / GRAVITY, "twice the mean ground force of this foot", 0.3)
+
+
+def _total(recording: Recording, up: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Vertical force in N of all plates at some times in s."""
+    total = np.zeros(time.size)
+    for plate in recording.forces:
+        total += np.interp(time, plate.time, np.abs(plate.force @ up), left=0.0, right=0.0)
+    return total

@@ -1,0 +1,132 @@
+"""Force plates: what C3D files say of them comes back, and what is wrong with them is said."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.walk import measure
+from jaxgait.motion.errors import MotionFormatError, MotionWarning
+from jaxgait.motion.naming import motion_drive
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import Force, Recording
+from tests.motion import walker
+
+W = walker.walker(duration=4.0)
+TIME, FORCE, POINT = walker.pressed(W)
+CARRIED = 2 * 418.0 / 9.81
+"""Mass in kg of who presses so: that of the embedded gait, not `walker.MASS`."""
+
+
+def recording(force=FORCE, point=POINT, markers=W.markers, **changes) -> Recording:
+    return Recording(
+        "walk", "walk.trc", W.rate, W.time, markers, forces=(Force("plate 1", TIME, force, point),), **changes
+    )
+
+
+@pytest.fixture(scope="module")
+def c3d(tmp_path_factory):
+    path = tmp_path_factory.mktemp("c3d") / "walk.c3d"
+    walker.c3d(W, path)
+    return path
+
+
+def test_a_c3d_file_with_plates_gives_joint_moments(c3d):
+    """Where a force fades from 10 to 5 N its centre of pressure counts, too; results of a model are no markers."""
+    found = read_recording(c3d)
+    up_is_y = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])
+    np.testing.assert_allclose(found.markers["RKNE"] @ up_is_y.T, W.markers["RKNE"], atol=1e-6)
+    assert set(found.markers) == set(W.markers)
+    assert any("2 points are results of a model and no positions: RKneeAngles, RKneeMoment" in n for n in found.notes)
+    walk = measure([found], mass=85.0)
+    assert len(walk.dynamics.strides) == len(walk.kept) == 2
+    direct = measure([recording()], mass=85.0).dynamics
+    for name, ends in walk.dynamics.peaks.items():
+        np.testing.assert_allclose(ends, direct.peaks[name], atol=0.3)
+    assert not [line for line in walk.warnings if "is usual" not in line]
+
+
+def test_units_that_a_c3d_file_says_wrongly_are_those_of_its_plates_too(c3d, tmp_path):
+    walker.c3d(W, tmp_path / "walk.c3d", label="m")
+    wrong, right = read_recording(tmp_path / "walk.c3d"), read_recording(c3d)
+    np.testing.assert_allclose(wrong.forces[0].point, right.forces[0].point, atol=1e-6)
+    assert any("a body of" in line and "taken as mm" in line for line in wrong.warnings)
+
+
+def test_a_c3d_file_that_ends_early_is_warned_of(c3d, tmp_path):
+    data = c3d.read_bytes()
+    (tmp_path / "walk.c3d").write_bytes(data[: int(0.9 * len(data))])
+    (line,) = (line for line in read_recording(tmp_path / "walk.c3d").warnings)
+    assert re.match(r"the file ends early: 3\d\d of 400 frames are there", line)
+    with pytest.warns(MotionWarning, match=r"walk.c3d: the file ends early"):
+        motion_drive(str(tmp_path / "walk.c3d"))
+    (tmp_path / "walk.c3d").write_bytes(data[: int(0.4 * len(data))])
+    with pytest.raises(MotionFormatError, match=r"no whole stride: .* the file ends early"):
+        measure([read_recording(tmp_path / "walk.c3d")])
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_plate_that_is_described_wrongly_is_warned_of(turns, tmp_path):
+    walker.c3d(W, tmp_path / "walk.c3d", turns=turns)
+    walk = measure([read_recording(tmp_path / "walk.c3d")], mass=85.0)
+    assert any("from both feet: corners of the plate" in line for line in walk.warnings)
+
+
+up = np.array([0.0, 1.0, 0.0])
+QUARTER = np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
+MIDDLE = 0.5 * (W.markers["RHEE"] + W.markers["RTOE"]) * (1 - up)
+HEEL = W.markers["RHEE"] * (1 - up)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"force": FORCE + 20.0 * up}, r"plate 1 shows \+20 N while nobody is on it"),
+        ({"force": FORCE + 100.0 * up}, "plate 1 carries 100 N or more all the time"),
+        ({"force": FORCE * np.array([-1, 1, -1])}, "the foot pushes forward first and brakes then: plates turned by"),
+        ({"force": FORCE @ QUARTER}, r"forces are larger beside the way \(\d+ N rms\) than along it"),
+        ({"point": POINT + 0.5}, r"of 4 of 4 contacts on plate 1 is 0\.\d+ m or more from both feet"),
+        ({"point": 2 * MIDDLE - POINT}, "the centre of pressure goes -.* mm forward of the ankle in stance"),
+        ({"point": HEEL}, "the centre of pressure goes .* mm forward of the ankle in stance"),
+        ({"force": FORCE + np.roll(FORCE, 30, axis=0)}, r"a contact of \d\.\d+ s on plate 1, in strides of 1.13 s"),
+    ],
+)
+def test_what_is_wrong_with_plates_is_said(changes, message):
+    sound = measure([recording()], mass=85.0)
+    assert not [line for line in sound.warnings if "plate" in line or "pressure goes" in line]
+    walk = measure([recording(**changes)], mass=85.0)
+    assert any(re.search(message, line) for line in walk.warnings), walk.warnings
+
+
+def test_forces_of_a_plate_that_is_not_zeroed_are_not_added_up():
+    walk, sound = (measure([recording(FORCE + more * up)]) for more in (20.0, 0.0))
+    assert walk.mean["ground_y_N"].max() == pytest.approx(sound.mean["ground_y_N"].max() + 20.0, abs=1.0)
+
+
+@pytest.mark.parametrize("mass", [5.0, 40.0, 280.0])
+def test_a_mass_that_the_plates_do_not_carry_is_warned_of(mass):
+    walk = measure([recording()], mass=mass)
+    said = f"the plates carry {CARRIED:.3g} kg (twice the mean ground force of this foot), where {mass:.3g} kg is given"
+    assert sum(said[:20] in line and f"where {mass:.3g} kg is given" in line for line in walk.warnings) == 1
+    other = measure([recording(subject={"mass_kg": mass})])
+    assert any(f"where {mass:.3g} kg is what the file says" in line for line in other.warnings)
+    assert not any("the plates carry" in line for line in measure([recording()], mass=80.0).warnings)
+
+
+@pytest.mark.parametrize("mass", [500.0, -70.0, 0.0, np.nan])
+def test_a_mass_that_nobody_has_is_refused(mass):
+    with pytest.raises(ValueError, match="mass must be between 2 and 300 kg, got"):
+        measure([recording()], mass=mass)
+
+
+def test_the_standing_trial_tells_the_mass():
+    still = {k: np.repeat(x[:1], 400, axis=0) for k, x in W.markers.items()}
+    stood = Force("plate 1", W.time, np.tile([0.0, 9.81 * 84.0, 0.0], (400, 1)), None)
+    static = dataclasses.replace(recording(markers=still), forces=(stood,))
+    walk = measure([recording()], options=Options(static=static))
+    assert walk.subject["mass_kg"] == pytest.approx(84.0)
+    assert walk.subject["mass_from"] == "ground forces of the standing trial" and walk.dynamics is not None
+    half = dataclasses.replace(static, forces=(stood._replace(force=0.5 * stood.force),))  # one foot beside the plate
+    assert "mass_kg" not in measure([recording()], options=Options(static=half)).subject
