@@ -160,7 +160,7 @@ class ObservedContacts(Protocol):
 
     @property
     def separation(self) -> float:
-        """Contacts that open for less than this time in s only bounce: they count neither as lift-off nor as touch-down.
+        """Shortest time in s for which a contact opens; a shorter opening is a bounce, without lift-off or touch-down.
 
         It is not a parameter, because it determines how many steps are examined together.
         """
