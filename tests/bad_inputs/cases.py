@@ -507,7 +507,7 @@ ENSEMBLES = {
         (
             "ensemble(Jumper(), {'mass': [60.0]}, observe='apex', gradient=['sole.rows'])",
             "ParameterError",
-            "gradients go by single numbers",
+            "gradient takes single numbers only",
         ),
     ],
     "how it runs": [
