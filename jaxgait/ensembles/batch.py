@@ -191,7 +191,7 @@ def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> No
 
     Args:
         model: see `run_batch`.
-        values: see `run_batch`.
+        values: see `run_batch`; each with a leading axis over members.
         job: see `run_batch`.
     """
     _program_of(model, values, job)[0].compile()

@@ -37,7 +37,7 @@ Beside: TypeAlias = Callable[[np.ndarray], dict[str, np.ndarray]]
 
 
 def nothing_beside(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-    """No such values: everything that is not optimised is the model's own. No unit."""
+    """No such values, in no unit, whatever the shape of `who`: everything that is not optimised is the model's own."""
     return {}
 
 

@@ -151,7 +151,7 @@ class Goal:
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
-        """The objective as "objective" and the limited measures, possibly arrays, as "limited_0", ..., in their units."""
+        """The objective as "objective" and the limited measures, maybe arrays, as "limited_0", ..., in their units."""
         first, *others = self.measures
         limited = {f"limited_{i}": _real(measure(run), "what is limited") for i, measure in enumerate(others)}
         return {"objective": _one_number(first(run)), **limited}

@@ -39,7 +39,7 @@ __all__ = ["METHODS", "front", "hypervolume", "nondominated"]
 
 METHODS = ("gradient", "NSGA-II")
 BALANCED = 0.1
-"""Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs, without a rate."""
+"""Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
 BESIDE = 1e-6
 """Least improvement in every objective, in spans of the front, by which another point replaces a point; points closer
 to each other count as one."""

@@ -186,7 +186,7 @@ def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[st
 
 
 def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tuple[np.ndarray, list[str]]:
-    """Half the differences of the measures across the box along some parameters, and the parameters where this fails."""
+    """Half the differences of the measures across the box along some parameters, and the parameters where runs fail."""
     n, k = len(space.names), len(looked)
     change, lost = np.full((count, n), np.nan), []
     if not k:

@@ -197,6 +197,8 @@ class RigidWalker(RoundFeet, Model):
 def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
     """Friction coefficient above which a single foot's contact impulse need not be unique: ``G_NN / |G_NT|``.
 
+    The result is a scalar without dimension.
+
     Args:
         walker: its legs.
         theta: angle in rad of the leg on the ground; the other leg is at the opposite angle.
