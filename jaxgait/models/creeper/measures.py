@@ -164,7 +164,7 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
 
 @float64_default
 def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
-    """Static estimate of the solid pad's friction coefficient, below which the flow pushes the robot back. No dimension.
+    """Friction coefficient (no dimension) of a solid pad below which the flow pushes the robot back: a static estimate.
 
     The holding pad must carry the peak load and the drag of the sliding, liquid pad.
 
