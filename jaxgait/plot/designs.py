@@ -222,9 +222,9 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
 
 def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, alone: bool) -> None:
     """One variable before and after; what is the same in both, such as a measured curve, once."""
-    told = "" if alone else f"{name}, "
+    prefix = "" if alone else f"{name}, "
     if np.array_equal(before[name], after[name], equal_nan=True):
         ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=name)
         return
-    ax.plot(before.time, before[name], color=ORANGE, lw=1.2, label=f"{told}before")
-    ax.plot(after.time, after[name], color=BLUE, lw=1.2, label=f"{told}after")
+    ax.plot(before.time, before[name], color=ORANGE, lw=1.2, label=f"{prefix}before")
+    ax.plot(after.time, after[name], color=BLUE, lw=1.2, label=f"{prefix}after")
