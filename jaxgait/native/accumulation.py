@@ -6,8 +6,8 @@ greedy, by the operations saved (Griewank and Walther, Evaluating Derivatives, 2
 elimination). If there are more directions than initial tangents of a block of code, everything is computed for the
 initial tangents, and the directions are combinations of them: the complete matrix of derivatives.
 
-Sums of products are reordered, so that derivatives change in their last digits; and a factor that is zero for all finite
-values counts as zero, as in JAX where JAX knows it.
+Sums of products are reordered, so that derivatives change in their last digits; and a factor that is zero for all
+finite values counts as zero, as in JAX where JAX knows it.
 """
 
 from __future__ import annotations

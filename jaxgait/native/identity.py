@@ -4,15 +4,15 @@ To find a program on disk without tracing, its name must depend on everything th
 from the objects in memory, which are what will run, wherever they were defined: bytecode and constants of functions,
 what they refer to by name, closures, defaults, classes with their methods and bases, instances by their state, arrays
 by their bytes. Code of this package is also identified by its files, and its compiler (this folder) as a unit; code of
-libraries by the sizes and modification times of its files, by foreign functions that were patched into it, and by
-everything that is installed. JAX's settings and the environment variables that JAX and equinox read are included too.
+libraries by the sizes and modification times of its files, by foreign functions patched into it, and by everything
+that is installed. JAX's settings and the environment variables that JAX and equinox read are included too.
 
 Functions whose behaviour cannot be determined have no identity: their programs are traced. These are functions with
 state (a lock, an open file, a generator, a traced value, a function with a cache), and in a user's own code everything
 that may depend on something else: `eval`, `open`, names computed at run time, modules passed as values, random numbers,
 the clock, and any module of Python or library that is not known to be pure.
 
-Changes to the data of libraries from outside are not detected, such as a changed coefficient of one of diffrax's tables.
+Changes to the data of libraries from outside are not detected, such as a changed coefficient in diffrax's tables.
 """
 
 from __future__ import annotations

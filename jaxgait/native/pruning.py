@@ -1,4 +1,4 @@
-"""Removal of unused values from structured code: derivatives leave many, which prevent products and sums from fusing."""
+"""Removal of unused values from structured code: derivatives leave many, which keep products from fusing with sums."""
 
 from __future__ import annotations
 
