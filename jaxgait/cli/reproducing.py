@@ -1,4 +1,4 @@
-"""The implementation of `jaxgait reproduce`: announces each experiment, writes it to its folder, and summarises it.
+"""The implementation of `jaxgait reproduce`: announces each experiment, writes it to its folder, and summarises it."""
 
 from __future__ import annotations
 
