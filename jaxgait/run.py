@@ -84,7 +84,7 @@ class Trajectory(NamedTuple):
     """Running totals over the solver's own steps at each of the times, by name; NaN after an early end."""
 
     def reached(self) -> Bool[Array, " times"]:
-        """Which samples the run reached, one exactly at its end included.
+        """Which samples the run reached, including one exactly at its end; times in s.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -347,7 +347,7 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
 
 
 def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
-    """Real numbers along a leading axis, NaN where `keep` is false; values of other types are not changed.
+    """Real numbers along a leading axis, in their own unit, NaN where `keep` is false; other types do not change.
 
     Examples:
         >>> import jax.numpy as jnp

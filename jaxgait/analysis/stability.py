@@ -48,7 +48,7 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
 
 
 def end_of_first(ranges: Sequence[Range]) -> float:
-    """The upper end of the first unstable range, in the parameter's unit; NaN if there is none.
+    """The upper end of the first unstable range, in the unit of the parameter; NaN if there is none.
 
     Examples:
         >>> from jaxgait.analysis.stability import end_of_first

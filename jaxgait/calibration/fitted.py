@@ -176,7 +176,7 @@ class Fit:
 
 
 def quantile(found: Fit, level: float) -> float:
-    """Half the width, in standard errors, of an interval that contains the true value with probability `level`.
+    """Half width, in standard errors (no dimension), of an interval that contains the true value with chance `level`.
 
     Raises:
         ValueError: for anything but a number between 0 and 1.

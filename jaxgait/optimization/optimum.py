@@ -134,7 +134,7 @@ class Optimum:
 
 
 def plain(values: np.ndarray) -> list[Any]:
-    """An array of any shape and unit as nested lists for JSON, with None for numbers that are not finite.
+    """An array of any shape and any unit as nested lists for JSON, with None for numbers that are not finite.
 
     Examples:
         >>> import numpy as np

@@ -282,7 +282,7 @@ def scan_lines(
 def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
     """The x at which a sampled curve first falls through a level, by linear interpolation; NaN if it never does.
 
-    x and y have the shape (n,).
+    x and y have the shape (n,); the result is in the unit of x.
     """
     falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
     if not falls.size:
