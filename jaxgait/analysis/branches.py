@@ -122,8 +122,8 @@ def advanced(
         new = corrected(system, who[pending], guess, planes[pending], corrector)
         missed = ~(np.isfinite(new.x).all(axis=1) & (_cosines(new.linear, along[pending]) >= straight))
         new.x[missed], new.linear[missed] = np.nan, np.nan
-        for whole, part in zip(found, new, strict=True):
-            whole[pending] = part
+        for stored, part in zip(found, new, strict=True):
+            stored[pending] = part
         pending = pending[missed]
         step[pending] *= 0.5
         pending = pending[(np.abs(step[pending]) >= smallest[pending]) & (step[pending] != 0.0)]

@@ -162,8 +162,8 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     count, order, n = z.shape
     who, p = np.repeat(who, order), np.repeat(p, order)
     members = jax.tree.map(lambda leaf: np.asarray(leaf)[who], family.members)
-    whole = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
-    return tuple(a.reshape(count, order, *a.shape[1:]) for a in whole)
+    flat = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
+    return tuple(a.reshape(count, order, *a.shape[1:]) for a in flat)
 
 
 @eqx.filter_jit
@@ -371,13 +371,13 @@ def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> G
     after = Points(np.full_like(x, np.nan), np.full((len(x), n - 1, n), np.nan), np.full(len(x), np.nan))
     going = np.flatnonzero(np.isfinite(x).all(axis=1))
     while going.size:
-        whole = row[going] - x[going, -1]
-        here = (who[going], x[going], along[going], whole, smallest[going])
+        remaining = row[going] - x[going, -1]
+        here = (who[going], x[going], along[going], remaining, smallest[going])
         new, step = advanced(_system(family, order), *here, _corrector(family), normal=axis[going])
         for all_branches, some in zip(after, new, strict=True):
             all_branches[going] = some
         x[going], along[going] = new.x, tangents(new.linear, axis[going])
-        going = going[np.isfinite(new.x).all(axis=1) & (step != whole)]
+        going = going[np.isfinite(new.x).all(axis=1) & (step != remaining)]
     return _gaits(row.astype(float), order, after)
 
 

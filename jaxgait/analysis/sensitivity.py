@@ -190,8 +190,8 @@ def _local(
     found = ensemble(model, one, observe=list(measures), gradient=list(centre), **run)
     slopes = np.array([found[f"{m.name}_gradient"].sel(parameter=list(centre)).values.ravel() for m in measures])
     spread = (slopes * width) ** 2
-    whole = spread.sum(axis=1, keepdims=True)
-    linear = np.divide(spread, whole, out=np.zeros_like(spread), where=whole != 0.0)
+    total = spread.sum(axis=1, keepdims=True)
+    linear = np.divide(spread, total, out=np.zeros_like(spread), where=total != 0.0)
     across = ("measure", "parameter")
     text = "slope at the centre, in the measure's unit per unit of the parameter"
     share = {"units": "1", "long_name": "share of the variance if the measure were linear"}

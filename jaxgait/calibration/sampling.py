@@ -107,10 +107,10 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
         x = jax.nn.sigmoid(u)
         values, slopes = evaluate.traced(x)
         residual = (matrix @ values - data) / noise
-        whole = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
+        log_density = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
         slope = -(residual / noise) @ matrix @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
-        fine = jnp.isfinite(whole) & jnp.isfinite(slope).all()
-        return jnp.where(fine, whole, LOWEST), jnp.where(fine, slope, 0.0)
+        fine = jnp.isfinite(log_density) & jnp.isfinite(slope).all()
+        return jnp.where(fine, log_density, LOWEST), jnp.where(fine, slope, 0.0)
 
     density = jax.custom_vjp(lambda u: both(u)[0])
     density.defvjp(both, lambda slope, weight: (weight * slope,))

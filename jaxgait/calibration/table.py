@@ -200,8 +200,8 @@ def _column(text: str, position: int, units: set[str]) -> _Column:
     if found:
         return _Column(text, found[1], (found[2] or found[3] or "").strip() or None, position)
     quantity, _, unit = text.rpartition("_")
-    said = bool(quantity) and unit in units
-    return _Column(text, quantity if said else text, unit if said else None, position)
+    has_unit = bool(quantity) and unit in units
+    return _Column(text, quantity if has_unit else text, unit if has_unit else None, position)
 
 
 def _axis(header: Header, found: list[_Column]) -> _Column:

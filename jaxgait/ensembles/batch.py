@@ -271,8 +271,8 @@ def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], A
     def run(dynamic: Any, values: dict[str, Array], numbers: Any) -> Any:
         model = eqx.combine(dynamic, static)
         scheme, sampling = with_numbers(job.scheme, job.sampling, numbers)
-        whole = replace(job, scheme=scheme, sampling=sampling)
-        return jax.vmap(looped(lambda v: run_member(model, v, whole), assured=ASSURED))(values)
+        complete = replace(job, scheme=scheme, sampling=sampling)
+        return jax.vmap(looped(lambda v: run_member(model, v, complete), assured=ASSURED))(values)
 
     return run
 

@@ -196,8 +196,8 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
         for block, found in run_blocks(plan, range(plan.size), workers, cluster):
             work += found[EFFICIENCY]
             region = plan.region(block)
-            for name, whole in results.items():
-                part = whole[region]
+            for name, array in results.items():
+                part = array[region]
                 part[...] = found[name].reshape(part.shape)
             meter.add(found["status"])
     return _with_efficiency(dataset(plan, results), work)

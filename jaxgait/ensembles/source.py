@@ -212,11 +212,11 @@ def _pickled(x: Any) -> str:
 
 def digest(*parts: str | bytes) -> str:
     """Sixteen hexadecimal digits for some texts."""
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        whole.update(part.encode() if isinstance(part, str) else part)
-        whole.update(b"\0")
-    return whole.hexdigest()[:16]
+        hasher.update(part.encode() if isinstance(part, str) else part)
+        hasher.update(b"\0")
+    return hasher.hexdigest()[:16]
 
 
 def syntax(node: Any) -> str:
@@ -312,8 +312,8 @@ def _tree(x: Any) -> ast.AST | None:
 
 def _lambda(x: types.FunctionType) -> ast.AST:
     """The lambda without the statement around it; of two on one line it is unknown which one it is."""
-    whole = ast.parse("".join(inspect.findsource(x)[0]))
-    (found,) = (n for n in ast.walk(whole) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
+    module = ast.parse("".join(inspect.findsource(x)[0]))
+    (found,) = (n for n in ast.walk(module) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
     return found
 
 

@@ -86,11 +86,11 @@ class _Epigraph:
 
     def best(self) -> np.ndarray:
         """The best evaluated point that meets the limits."""
-        kept = [(x, f) for x, f in self._known.values() if f.fine[0] and self._kept(f)]
+        kept = [(x, f) for x, f in self._known.values() if f.fine[0] and self._within_limits(f)]
         kept = kept or [(x, f) for x, f in self._known.values() if f.fine[0]]
         return max(kept, key=lambda one: self._settings.sign * one[1].values[0, 0])[0]
 
-    def _kept(self, found: Evaluated) -> bool:
+    def _within_limits(self, found: Evaluated) -> bool:
         return not self._goal.limits or bool(self._goal.slack(found.values).min() >= -KEPT)
 
     def _found(self, x: np.ndarray) -> Evaluated:

@@ -138,11 +138,11 @@ class Scaled:
             return self._good, False
         value = self.scale * found.values[0, 0]
         self._good, self._worst, self._failed = found, max(self._worst, value), 0
-        if value <= self._least and self._kept(found):
+        if value <= self._least and self._within_limits(found):
             self.best, self._least = inside(x), value
         return found, True
 
-    def _kept(self, found: Evaluated) -> bool:
+    def _within_limits(self, found: Evaluated) -> bool:
         goal = self._settings.goal
         return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 

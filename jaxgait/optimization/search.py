@@ -257,17 +257,17 @@ class Search:
     def _doubts(self, who: int, local: Local | None) -> str:
         """Doubts about the gradient, from the starts' searches and from the surroundings of `who`'s best point."""
         if who in self._lost or self._method in GRADIENT_FREE or self._worst is not None:
-            return self._on_the_way()
+            return self._lost_gradients()
         if local is None:
-            return self._on_the_way() + "; not checked around the best point, since runs beside it failed"
+            return self._lost_gradients() + "; not checked around the best point, since runs beside it failed"
         if local.difference <= DISAGREES:
-            return self._on_the_way()
-        return self._on_the_way() + (
+            return self._lost_gradients()
+        return self._lost_gradients() + (
             f"; around the best point it disagrees with differences of values by {local.difference:.0%} of the "
             "slopes: a kink, or a gradient that means nothing"
         )
 
-    def _on_the_way(self) -> str:
+    def _lost_gradients(self) -> str:
         """How many starts had a meaningless gradient at some point."""
         if not self._lost:
             return ""

@@ -83,8 +83,8 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     for side, states, totals in (("before", events.before, events.totals), ("after", events.after, sums)):
         for name, values in {**state_variables(states), **totals}.items():
             one = labelled(model, name, np.asarray(values)[happened], ("event",))
-            said = one.attrs.get("long_name", name)
-            found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{said}, just {side} the event")
+            long_name = one.attrs.get("long_name", name)
+            found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{long_name}, just {side} the event")
     return found
 
 

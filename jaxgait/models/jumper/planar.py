@@ -486,12 +486,12 @@ def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Flo
 
 
 def _balance_outputs(tree: PlanarTree, motion: Motion, gravity: Scalar) -> dict[str, Array]:
-    whole, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, gravity)
+    momentum, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, gravity)
     return {
-        "com_x": whole.com.x,
-        "com_z": whole.com.z,
-        "com_vx": whole.linear.x / whole.mass,
-        "com_vz": whole.linear.z / whole.mass,
-        "angular_momentum": whole.angular,
+        "com_x": momentum.com.x,
+        "com_z": momentum.com.z,
+        "com_vx": momentum.linear.x / momentum.mass,
+        "com_vz": momentum.linear.z / momentum.mass,
+        "angular_momentum": momentum.angular,
         "energy": kinetic + potential,
     }

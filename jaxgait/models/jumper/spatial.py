@@ -226,12 +226,12 @@ class SpatialJumper(Model):
     def outputs(self, t: Scalar, y: SpatialState) -> dict[str, Array]:
         """Balances, ground reaction of each foot, studs, joint forces (see `variables`)."""
         tree, motion, ground, found = self._solve(t, y)
-        whole = spatial.momentum(tree, motion)
+        momentum = spatial.momentum(tree, motion)
         kinetic, potential = spatial.energy(tree, motion, self.plane.gravity)
         force = jnp.concatenate([ground.studs.tangential, ground.studs.normal[:, None]], axis=1)
         return {
-            "com": whole.com,
-            "com_velocity": whole.linear / whole.mass,
+            "com": momentum.com,
+            "com_velocity": momentum.linear / momentum.mass,
             "angular_momentum": whole.angular,
             "grf": jnp.sum(force.reshape(2, -1, 3), axis=1),
             "depth": ground.depth,

@@ -33,7 +33,7 @@ def hip_reactions(
     ground: Sequence[Force],
     gravity: Scalar,
 ) -> dict[str, Any]:
-    """Force in N and moment in N m that the hip must apply: Newton and Euler for the whole leg about H.
+    """Force in N and moment in N m that the hip must apply: Newton and Euler for the entire leg about H.
 
     Rows 1 to 3 of the paper's equations.
 

@@ -48,7 +48,7 @@ class BristleState(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """The whole leg at one time and state: the drive, the linkage, the turning segments and the points."""
+    """The kinematics of the leg at one time and state: the drive, the linkage, the turning segments and the points."""
 
     hip: HipMotion
     knee: Closure

@@ -19,7 +19,7 @@ PIVOT = 0.006
 def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
     """The walking leg and a close-up of its knee; see `jaxgait.plot.scene`."""
     at = {name: run.points.values[:, i] for i, name in enumerate(POINTS)}
-    whole = np.stack([at["H"][:, 0], np.full(run.sizes["time"], 0.42)], axis=-1)
+    overview = np.stack([at["H"][:, 0], np.full(run.sizes["time"], 0.42)], axis=-1)
     near = at["A"] + np.array([0.0, -0.06])
     knee, measured = (np.degrees(run[name].values) for name in ("knee_angle", "measured_knee_angle"))
     load = {foot: run[f"{foot}_force"].values for foot in ("heel", "toe")}
@@ -27,7 +27,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
     return Scene(
         time=run.time.values,
         shapes=(*_sound_leg(model, run, at["H"]), *_limbs(at), *_hardware(model, run, at)),
-        views=(View(whole, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
+        views=(View(overview, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
         ground=Ground(),
         forces=tuple(Force(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
         curves=(

@@ -254,14 +254,14 @@ class TreeModel(Model):
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
         """Positions, balances, forces and energies (see `variables`)."""
         tree, loads = self.tree(), self.loads(t, y)
-        whole = spatial.momentum(tree, loads.motion)
+        momentum = spatial.momentum(tree, loads.motion)
         kinetic, potential = spatial.energy(tree, loads.motion, self.gravity)
         found = {
             "position": jnp.stack([place.r for place in loads.motion.world]),
-            "com": whole.com,
-            "com_velocity": whole.linear / whole.mass,
-            "momentum": whole.linear,
-            "angular_momentum": whole.angular,
+            "com": momentum.com,
+            "com_velocity": momentum.linear / momentum.mass,
+            "momentum": momentum.linear,
+            "angular_momentum": momentum.angular,
             "joint_force": self._moves(loads).tau,
             "kinetic_energy": kinetic,
             "energy": kinetic + potential + self._elastic(tree, loads),

@@ -154,18 +154,18 @@ def _passing(run: Run) -> _Passing:
     share = jnp.where(passes, apart[:-1] / change, 0.0)
     moment, position = t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x)
     first, last = (jnp.argmax(number == n) for n in (1, 1 + steps))
-    whole = jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan)
-    return _Passing(whole, moment[last] - moment[first], position[last] - position[first])
+    count = jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan)
+    return _Passing(count, moment[last] - moment[first], position[last] - position[first])
 
 
 def _step_period(run: Run) -> Array:
-    whole = run.once(_passing)
-    return whole.duration / whole.steps
+    passing = run.once(_passing)
+    return passing.duration / passing.steps
 
 
 def _velocity(run: Run) -> Array:
-    whole = run.once(_passing)
-    return jnp.where(jnp.isnan(whole.steps), jnp.nan, whole.length / whole.duration)
+    passing = run.once(_passing)
+    return jnp.where(jnp.isnan(passing.steps), jnp.nan, passing.length / passing.duration)
 
 
 def _fell_at(run: Run) -> Array:

@@ -11,7 +11,7 @@ r"""A tree of weightless telescopic rods with point masses: topology, mass momen
            /////
 
 Kinetic energy T = 1/2 sum_ij W_ij x_i' . x_j' and potential energy V = g sum_i rho_i (x_i)_up, x_i = l_i u_i being the
-link vectors. W and rho hold all masses, all signs and the whole topology, and never change while the mechanism moves.
+link vectors. W and rho hold all masses, all signs and the topology, and never change while the mechanism moves.
 
 Source: Borisov & Chigarev, eqs. (6), (19), (22)-(25). Their sums over "all later links", which hold only for an
 unbranched chain, are sums over descendants here.
