@@ -1,8 +1,8 @@
 """Checks whether a gradient is meaningful, by comparing it with changes of the objective at the starts and later.
 
 Through irregular walks a derivative grows with every stride although the objective does not; a rounded or counted
-objective has zero slope; at a bifurcation the implicit derivative is infinite. A single gradient does not show this, but
-the change of the objective over a step does.
+objective has zero slope; at a bifurcation the implicit derivative is infinite. A single gradient does not show this,
+but the change of the objective over a step does.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evalua
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
-    """Unit vectors near slopes (of any unit) with a part along every coordinate; only these parts if a slope is zero."""
+    """Unit vectors near slopes (of any unit) with a part along every coordinate; only these parts where it is zero."""
     n, size = slopes.shape[1], np.linalg.norm(slopes, axis=1, keepdims=True)
     shares = (-1.0) ** np.arange(n) / np.sqrt(n)
     uphill = slopes / np.where(size > 0.0, size, 1.0)

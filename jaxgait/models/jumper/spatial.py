@@ -232,7 +232,7 @@ class SpatialJumper(Model):
         return {
             "com": momentum.com,
             "com_velocity": momentum.linear / momentum.mass,
-            "angular_momentum": whole.angular,
+            "angular_momentum": momentum.angular,
             "grf": jnp.sum(force.reshape(2, -1, 3), axis=1),
             "depth": ground.depth,
             "normal": ground.studs.normal,
