@@ -1,4 +1,4 @@
-"""Checks of what users hand to the entry points: one sentence that names the argument, its value and what is right."""
+"""Checks of arguments passed to the entry points; each error names the argument, its value and what is valid."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ UNKNOWN_MEMORY = 4 << 30
 
 
 def is_concrete(tree: Any) -> bool:
-    """Whether no leaf is traced by `jit`, `vmap` or a derivative: of traced values nothing is known."""
+    """Whether no leaf is traced by `jit`, `vmap` or a derivative; nothing is known about the value of a traced one."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number that is not too small.
+    """An integer that is at least `least`.
 
     Raises:
-        ValueError: for anything else, strings, flags, fractions and traced values included.
+        ValueError: for anything else, including strings, flags, fractions and traced values.
     """
     try:
-        whole = least - 1 if isinstance(value, bool | np.bool_) else operator.index(value)
+        integer = least - 1 if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
-        whole = least - 1
-    if whole < least:
+        integer = least - 1
+    if integer < least:
         raise ValueError(f"{name} must be a whole number, at least {least}, got {shown(value)}")
-    return whole
+    return integer
 
 
 def number(name: str, value: Any, unit: str, *, above: float = -math.inf) -> None:
@@ -55,7 +55,7 @@ def number(name: str, value: Any, unit: str, *, above: float = -math.inf) -> Non
 
 
 def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) -> float:
-    """A finite number above zero (and below a limit), in a unit that the message names.
+    """A finite number above zero (and below a limit); `unit` is for the message.
 
     Raises:
         ValueError: for anything else.
@@ -79,10 +79,10 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
-    """One of several words.
+    """A value that must be one of several names.
 
     Raises:
-        ValueError: for any other value, naming all of them.
+        ValueError: for any other value, listing the names.
     """
     if value not in known:
         raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
@@ -90,11 +90,11 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
 
 
 def fits_in_memory(what: str, need: int, advice: str) -> None:
-    """Checks before anything is allocated whether it fits in the free memory.
+    """Checks that something fits in the free memory, before it is allocated.
 
     Args:
-        what: what has to fit.
-        need: bytes.
+        what: what has to fit, in the plural, for the message.
+        need: its size in bytes.
         advice: what to do if it does not fit.
 
     Raises:
@@ -118,7 +118,7 @@ def free_memory() -> int:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it: one short line, and traced ones by what they are."""
+    """A value as error messages show it: on one short line; a traced one as "a traced value"."""
     return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]
 
 

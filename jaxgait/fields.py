@@ -13,7 +13,7 @@ import equinox as eqx
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:
-    """Whether a field belongs to the default of a part (see `parameter`) that another one stands in for."""
+    """Whether a field belongs to the default of a part (see `parameter`) that has been exchanged for another."""
     of = field.metadata.get("of")
     if not of:
         return False
@@ -23,7 +23,7 @@ def replaced(module: Any, field: dataclasses.Field) -> bool:
 
 
 def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
-    """What a part or a choice of a module must be, if a value is not that; empty if it fits, or is a number."""
+    """What a part or a choice of a module must be, for an error message; empty if the value fits, or is a number."""
     if field.metadata.get("static"):
         options = choices(type(owner), field.name)
         fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
@@ -38,17 +38,17 @@ def _alternatives(names: Sequence[str]) -> str:
 
 
 def parts_of(field: Any, owner: Any) -> str:
-    """The classes of the modules that a field may hold, as text."""
+    """The names of the classes of module that a field may hold, joined by "or"."""
     kinds = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
     return " or ".join(kinds) or field.name.capitalize()
 
 
 @functools.cache
 def part_types(kind: type) -> dict[str, tuple[type, ...]]:
-    """The modules (and None) that the fields of a class may hold, by name of those that may hold a module.
+    """The classes of module (and of None) that each field of a class may hold; only fields that may hold a module.
 
     Args:
-        kind: class of a module.
+        kind: an `equinox.Module` class.
     """
     found = {}
     for name, hint in _hints(kind).items():
@@ -62,7 +62,7 @@ def part_types(kind: type) -> dict[str, tuple[type, ...]]:
 
 @functools.cache
 def choices(kind: type, name: str) -> tuple[Any, ...]:
-    """The alternatives of a static choice of a class of modules: of a `Literal` or a flag; none of anything else."""
+    """The alternatives of a static field: those of its `Literal` type, or of a flag; an empty tuple for other types."""
     hint = _hints(kind).get(name)
     if hint is bool:
         return False, True
@@ -71,7 +71,7 @@ def choices(kind: type, name: str) -> tuple[Any, ...]:
 
 @functools.cache
 def _hints(kind: type) -> dict[str, Any]:
-    """The types of the fields of a class, by name; none where they cannot be resolved."""
+    """The types of the fields of a class, by name; empty if they cannot be resolved."""
     try:
         return typing.get_type_hints(kind)
     except (NameError, TypeError):  # annotations of a user's own model need not be resolvable

@@ -1,12 +1,12 @@
-"""What a model defines to say how it moves: one protocol per scheme; a model may meet several.
+"""The methods by which a model defines its motion: one protocol per scheme. A model may implement several.
 
-| a model with | moves by |
+| a model with | is simulated by |
 |---|---|
 | `vector_field(t, y)` | `Smooth`: an ordinary differential equation |
-| `phases()`, `transitions()` | `EventDriven`: smooth phases joined by events that are located |
+| `phases()`, `transitions()` | `EventDriven`: smooth phases, separated by events whose times are located |
 | `kinetics(y)`, `contacts(y)` | `TimeStepping`: impacts and friction as complementarity, on steps of fixed length |
 | `advance(t, y, dt)` | `Marching`: steps of its own |
-| `state_at(t)` | `Prescribed`: a motion that is given |
+| `state_at(t)` | `Prescribed`: a prescribed motion |
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class SmoothModel(Protocol):
 
 
 class Contact(NamedTuple):
-    """One possible contact: how far, in which directions, under which laws."""
+    """One possible contact: its gap, its directions and the coefficients of its laws."""
 
     gap: Scalar
-    """Distance in m; the contact is closed where it is not positive."""
+    """Distance in m; the contact is closed when it is zero or negative."""
     normal: Vector
     """d gap_rate / d u."""
     tangent: Vector
@@ -76,11 +76,11 @@ class Contact(NamedTuple):
     normal_restitution: Scalar
     tangent_restitution: Scalar
     enabled: Bool[ArrayLike, ""]
-    """False: the contact is ignored whatever its gap."""
+    """False: the contact is ignored, whatever its gap."""
 
 
 class Kinetics(NamedTuple):
-    """What turns forces into motion."""
+    """Inertia and forces of a mechanism in one state."""
 
     solve: Callable[[Vector], Vector]
     """Accelerations from generalised forces: multiplication by the inverse mass matrix."""
@@ -125,30 +125,30 @@ class NonsmoothModel(Protocol):
         ...
 
     def contacts(self, y: State) -> Sequence[Contact]:
-        """All possible contacts in a state, always as many."""
+        """All possible contacts in a state; their number is the same in every state."""
         ...
 
 
 class Step(NamedTuple):
-    """What happened in one time step of a mechanism with contacts."""
+    """The result of one time step of a mechanism with contacts."""
 
     t: Float[Array, ""]
-    """Time in s at its end."""
+    """Time in s at the end of the step."""
     y: Any
     """State at its end."""
     impulses: tuple[Array, ...]
     """(N1, T1, N2, T2, ...) in N s."""
     slips: tuple[Array, ...]
-    """Tangential velocity in m/s of each contact, mean of before and after."""
+    """Tangential velocity in m/s of each contact, the mean of its values before and after the step."""
     work: tuple[Array, ...]
-    """Work in J of each impulse (order of `impulses`): what friction and impacts take from the mechanism."""
+    """Work in J of each impulse (order of `impulses`): the energy that friction and impacts dissipate."""
     violation: Float[Array, ""]
     """Residual of the contact law, see `jaxgait.mechanics.complementarity.ContactSolution`."""
 
 
 @runtime_checkable
 class ObservedContacts(Protocol):
-    """What a `NonsmoothModel` may tell in addition: which contacts count as events, and what adds up on the way.
+    """What a `NonsmoothModel` may define in addition: which contacts count as events, and its running totals.
 
     Examples:
         >>> from jaxgait import RigidWalker
@@ -160,23 +160,23 @@ class ObservedContacts(Protocol):
 
     @property
     def separation(self) -> float:
-        """A contact that was open for less than this time in s has bounced: it neither left nor touched.
+        """Shortest time in s for which a contact opens; a shorter opening is a bounce, without lift-off or touch-down.
 
-        It is not a parameter: it decides how many steps are looked at together.
+        It is not a parameter, because it determines how many steps are examined together.
         """
         ...
 
     def event_names(self) -> Sequence[str]:
-        """Two names per contact in the order of `contacts`: how its touching and its leaving are called."""
+        """Two names per contact, in the order of `contacts`: those of its touch-down and of its lift-off."""
         ...
 
     def amounts(self, step: Step, dt: Scalar) -> dict[str, Array]:
-        """What a step of `dt` s adds to the model's running totals, by name."""
+        """What a step of `dt` s adds to each of the model's running totals, by name."""
         ...
 
 
 class Transition(NamedTuple):
-    """An event: when `guard` falls through zero in phase `source` while `armed`, the state jumps, `target` begins.
+    """An event: where `guard` falls through zero in phase `source` while `armed`, the state jumps and `target` begins.
 
     Examples:
         >>> from jaxgait import Transition
@@ -186,21 +186,21 @@ class Transition(NamedTuple):
     """
 
     source: int | tuple[int, ...]
-    """One phase, or several: an event that may come in any of them."""
+    """The phase in which it may happen, or several phases."""
     target: int
     guard: Callable[[Scalar, State], Array]
     """Function of time in s and state, smooth near its zero."""
     reset: Callable[[Scalar, State], State] | None = None
-    """State after the event from the state before; None: it stays."""
+    """State after the event, as a function of time and the state before; None: it does not change."""
     armed: Callable[[Scalar, State], Bool[Array, ""]] | None = None
-    """Where this is false, the guard may change sign without consequence; None: always armed."""
+    """Where this is false, a zero of the guard is no event; None: always armed."""
     ends: bool = False
-    """The trajectory ends here; the transition's name becomes its status."""
+    """Whether the trajectory ends here; the transition's name becomes its status."""
 
 
 @runtime_checkable
 class HybridModel(Protocol):
-    """A mechanism whose motion is smooth in each phase and may jump between phases. All states have one structure.
+    """A mechanism whose motion is smooth within each phase and may jump between phases; its state has one structure.
 
     Examples:
         >>> from typing import NamedTuple
@@ -228,7 +228,7 @@ class HybridModel(Protocol):
         ...
 
     def phases(self) -> Sequence[Callable[[Scalar, State], State]]:
-        """The vector field of each phase: rates of the state per s, of time in s and state."""
+        """The vector field of each phase: the state's time derivative as a function of time in s and state."""
         ...
 
     def transitions(self) -> Mapping[str, Transition]:
@@ -238,7 +238,7 @@ class HybridModel(Protocol):
 
 @runtime_checkable
 class MarchingModel(Protocol):
-    """A mechanism that brings its own step: its laws are not an ordinary differential equation.
+    """A mechanism that defines its own time step, because its laws are not an ordinary differential equation.
 
     Examples:
         >>> from jaxgait.kinds import MarchingModel
@@ -262,7 +262,7 @@ class MarchingModel(Protocol):
 
 @runtime_checkable
 class CountedSteps(Protocol):
-    """What a `MarchingModel` may tell in addition: what adds up over its steps.
+    """What a `MarchingModel` may define in addition: totals that accumulate over its steps.
 
     Examples:
         >>> from jaxgait.kinds import CountedSteps
@@ -274,13 +274,13 @@ class CountedSteps(Protocol):
     """
 
     def step_amounts(self, t: Scalar, y: State, dt: Scalar) -> dict[str, Array]:
-        """What the step of `dt` s from state `y` at time `t` adds to the model's running totals, by name."""
+        """What the step of `dt` s from state `y` at time `t` adds to each of the model's running totals, by name."""
         ...
 
 
 @runtime_checkable
 class PrescribedModel(Protocol):
-    """A mechanism whose motion is given.
+    """A mechanism whose motion is prescribed as a function of time.
 
     Examples:
         >>> from jaxgait.kinds import PrescribedModel

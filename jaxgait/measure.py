@@ -1,12 +1,12 @@
-"""What is read off a run: functions with a name, a unit and what they need of the run.
+"""Measures: functions of a run with a name, a unit and the sampling that they need.
 
     RHO = Measure("rho", correlation, unit="1", long_name="gait correlation coefficient", strides=1)
-    ensemble(knee, grid, strides=20, observe=["rho", "order"])      # by name: the model brings them
-    ensemble(knee, grid, strides=20, observe=[RHO])                 # or as they are
+    ensemble(knee, grid, strides=20, observe=["rho", "order"])      # by name: the model defines them
+    ensemble(knee, grid, strides=20, observe=[RHO])                 # or the measures themselves
 
-A measure rejects a run that does not give it what it needs. Whatever is read off a member that did not complete is
-masked by its status, here and nowhere else (`mask`): reductions over NaN are not reliable. On CPUs, JAX
-0.10 gives -inf for a batched maximum of rows with NaN in batches of 10, and NaN in batches of 2.
+A measure rejects a run that lacks what it needs. Measures of members that did not complete are masked by status, here
+and nowhere else (`mask`), because reductions over NaN are unreliable: on CPUs, JAX 0.10 gives -inf for a batched
+maximum of rows with NaN in batches of 10, and NaN in batches of 2.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 
 
 class MeasureError(ValueError):
-    """A run does not give a measure what it needs, or a model has no measure of that name."""
+    """A run lacks what a measure needs, or a model has no measure of that name."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A function of a run with its name and unit, and what it needs.
+    """A function of a run, with its name, its unit and the sampling that it needs.
 
     Examples:
         >>> from jaxgait import Measure
@@ -50,13 +50,13 @@ class Measure:
     unit: str
     long_name: str
     strides: int = 0
-    """Whole strides that the run must span; 0: the run need not be counted in strides."""
+    """Least number of whole strides that the run must span; 0: the run need not be counted in strides."""
     samples_per_stride: int = 0
-    """Least samples per stride."""
+    """Least number of samples per stride."""
     interval: float = math.inf
     """Longest time in s between samples."""
     watch: tuple[str, ...] = ()
-    """Outputs whose extremes over the solver's own steps it reads (`run.trajectory.extremes`)."""
+    """Outputs whose extremes over the solver's own steps it uses (`run.extremes`)."""
     early: bool = False
     """Whether it is defined for runs that ended early, such as the time of a fall."""
     dims: tuple[str, ...] = ()
@@ -68,10 +68,10 @@ class Measure:
         return Variable(self.unit, self.long_name, self.dims)
 
     def check(self, sampling: Sampling) -> None:
-        """Checks whether a run sampled like this gives the measure what it needs.
+        """Checks that a run sampled like this has what the measure needs.
 
         Raises:
-            MeasureError: if not, saying what would.
+            MeasureError: if not, saying what is missing.
 
         Examples:
             >>> from jaxgait import Measure
@@ -103,7 +103,7 @@ class Measure:
         """Its value for one run.
 
         Raises:
-            MeasureError: if the run does not give it what it needs.
+            MeasureError: if the run lacks what the measure needs.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -122,7 +122,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Measures:
-    """Several measures as one function to observe with.
+    """Several measures as one `observe` function.
 
     Examples:
         >>> from jaxgait.measure import Measure, Measures
@@ -160,22 +160,22 @@ class Measures:
         return tuple(dict.fromkeys(name for m in self.members for name in m.watch))
 
     def checked(self, sampling: Sampling) -> Measures:
-        """The same for runs sampled like this, whose time between samples need not be looked at again.
+        """The same measures without their interval check, once a run sampled like this has passed all checks.
 
         Raises:
-            MeasureError: if such a run does not give one of them what it needs.
+            MeasureError: if such a run lacks what one of them needs.
         """
         for measure in self.members:
             measure.check(sampling)
         return Measures(tuple(replace(m, interval=math.inf) for m in self.members))
 
     def possible(self, sampling: Sampling) -> Measures:
-        """Those for which a run sampled like this is enough."""
+        """Those of the measures that a run sampled like this has what they need."""
         return Measures(tuple(m for m in self.members if _fits(m, sampling)))
 
 
 def table(*measures: Measure) -> dict[str, Measure]:
-    """Measures by name, as a model brings them.
+    """Measures by name, as `Model.measures` holds them.
 
     Examples:
         >>> from jaxgait.measure import Measure, table
@@ -187,7 +187,7 @@ def table(*measures: Measure) -> dict[str, Measure]:
 
 
 def known(model: Model) -> dict[str, Measure]:
-    """The measures that a model brings, by name.
+    """The measures that a model defines, by name.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -195,24 +195,24 @@ def known(model: Model) -> dict[str, Measure]:
         >>> list(known(Bungee()))
         ['clearance', 'peak_rope_force']
     """
-    brought = model.measures
-    if isinstance(brought, str):  # "module:NAME", imported when asked for: measures stand above models
-        module, name = brought.split(":")
-        brought = getattr(importlib.import_module(module), name)
-    return dict(brought)
+    measures = model.measures
+    if isinstance(measures, str):  # "module:NAME", imported on demand: measures import models
+        module, name = measures.split(":")
+        measures = getattr(importlib.import_module(module), name)
+    return dict(measures)
 
 
 def observer(model: Model, observe: Any) -> Observe | None:
-    """What users may hand over as `observe`, as one function of a run: that itself, measures, or names of measures.
+    """Turns the argument `observe` (a function of a run, measures, or names of measures) into one function of a run.
 
     Raises:
-        MeasureError: for a name that the model does not bring, with the nearest ones.
-        TypeError: for anything else.
+        MeasureError: for an unknown name, with the nearest known ones.
+        TypeError: for an argument of any other type.
 
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.measure import observer
-        >>> observer(Bungee(), "clearance").variables["clearance"].unit  # by name: the model brings it
+        >>> observer(Bungee(), "clearance").variables["clearance"].unit  # by name: the model defines it
         'm'
     """
     if observe is None or isinstance(observe, Measures):
@@ -236,12 +236,12 @@ def mask(
 ) -> dict[str, Array]:
     """Observables of one run, blanked if it did not complete: NaN, or -1 for integers.
 
-    Flags and unsigned integers, which have room for neither, become real numbers.
+    Flags and unsigned integers, which can represent neither, become real numbers.
 
     Args:
         values: the observables by name, or derivatives of them.
         completed: whether the run completed, a scalar.
-        kept: names of those that are defined for early ends (`Measures.early`).
+        kept: names of those that are not blanked, because they are defined for early ends (`Measures.early`).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -272,15 +272,15 @@ def _fits(measure: Measure, sampling: Sampling) -> bool:
 def _named(model: Model, one: Any) -> Measure:
     if isinstance(one, Measure):
         return one
-    brought = known(model)
+    defined = known(model)
     if not isinstance(one, str):
         raise TypeError(f"observe takes measures and names of measures, got {type(one).__name__} {one!r}")
-    if one in brought:
-        return brought[one]
-    if not brought:
-        raise MeasureError(f"{type(model).__name__} brings no measures: give a function of a run instead of {one!r}")
-    near = difflib.get_close_matches(one, brought, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(brought)}"
+    if one in defined:
+        return defined[one]
+    if not defined:
+        raise MeasureError(f"{type(model).__name__} has no measures: give a function of a run instead of {one!r}")
+    near = difflib.get_close_matches(one, defined, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(defined)}"
     raise MeasureError(f"{type(model).__name__} has no measure {one!r}: {hint}")
 
 

@@ -1,4 +1,4 @@
-"""What every mechanism is: an immutable pytree of parameters with an initial state, outputs and a law of motion."""
+"""The base class of every mechanism: an immutable pytree of parameters with an initial state, outputs and a motion."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Variable(NamedTuple):
 
 
 class Numerics(NamedTuple):
-    """What a model knows of its own time scales; `jaxgait.solve` turns it into a solver, tolerances and steps.
+    """A model's time scales and stiffness, from which `jaxgait.solve` chooses a solver, tolerances and steps.
 
     Examples:
         >>> from jaxgait import Numerics
@@ -53,24 +53,24 @@ class Numerics(NamedTuple):
     first_step: float = 1e-5
     """First time step in s."""
     max_step: float | None = None
-    """Longest time step in s, so that no touch-down is jumped over; None: no limit."""
+    """Longest time step in s, so that no touch-down is stepped over; None: no limit."""
     max_steps: int = 1_000_000
-    """Steps after which a trajectory is given up with a status."""
+    """Number of steps after which a trajectory is given up with a status."""
     dt: float | None = None
-    """Longest step in s of schemes with steps of fixed length; None: theirs."""
+    """Longest step in s of schemes with steps of fixed length; None: the scheme's default."""
 
 
 @float64_default
 class Model(eqx.Module):
     """A mechanism as a value.
 
-    A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, all pure, written
-    for one trajectory and free of batch axes: `vmap` over the model's leaves makes an ensemble of it. Beside these it
-    defines how it moves (see `jaxgait.kinds`): a smooth one by `vector_field(t, y)`.
+    A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below. They are pure
+    functions, written for one trajectory without batch axes: `vmap` over the model's leaves makes it an ensemble. In
+    addition it defines how it moves (see `jaxgait.kinds`): a smooth model by `vector_field(t, y)`.
 
     Raises:
-        TypeError: where a class is defined that lacks something, saying what. A class that declares abstract methods
-            of its own is one to be completed by others.
+        TypeError: when a subclass is defined that lacks something required, saying what. Subclasses that declare
+            abstract methods of their own are exempt.
 
     Examples:
         >>> from typing import NamedTuple
@@ -94,18 +94,18 @@ class Model(eqx.Module):
     variables: ClassVar[Mapping[str, Variable]]
     """Unit and long name of every state component and every output."""
     numerics: ClassVar[Numerics] = Numerics(stiff=False)
-    """Stiffness, tolerances and steps that suit it; explicit solvers with their usual tolerances by default."""
+    """Suitable stiffness, tolerances and steps; explicit solvers with their usual tolerances by default."""
     measures: ClassVar[Mapping[str, Any] | str] = {}
-    """What is usually read off a run (`jaxgait.measure.Measure`) by name, or "module:NAME" where they are."""
+    """The measures of a run (`jaxgait.measure.Measure`) by name, or "module:NAME" of the dict that holds them."""
     scene: ClassVar[str] = ""
-    """What films and the explorer show of a run: "module:function", see `jaxgait.plot.scene`."""
+    """The function that draws a run in films and the explorer, as "module:function"; see `jaxgait.plot.scene`."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Parameter sets by name: of each, what differs from the defaults, by dotted name."""
+    """Parameter sets by name; each maps dotted names to the values that differ from the defaults."""
     search: ClassVar[Mapping[str, Any]] = {}
-    """What `jaxgait optimize` does by default: arguments of `jaxgait.optimize`, and parameters to `set`."""
+    """Defaults of the command `jaxgait optimize`: arguments of `jaxgait.optimize`, and parameters to `set`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every model computes in float64 unless asked, a user's own included."""
+        """Checks the class, and decorates it to compute in float64 by default: a user's own models too."""
         super().__init_subclass__(**options)
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
             _check_complete(cls)
@@ -116,7 +116,7 @@ class Model(eqx.Module):
         """State at t = 0."""
 
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
-        """What can be observed at time `t` in s and state `y`, by name (see `variables`); nothing by default.
+        """Observable quantities at time `t` in s and state `y`, by name (see `variables`); none by default.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -131,7 +131,7 @@ class Model(eqx.Module):
     @property
     @abc.abstractmethod
     def duration(self) -> Scalar:
-        """Natural time span in s of one run, used when the user names none.
+        """Length in s of a run, where the user gives none.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -141,7 +141,7 @@ class Model(eqx.Module):
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
-        """Labels along the dimensions of array variables, by the names that `variables` gives these dimensions.
+        """Labels along the dimensions of array variables, by the dimension names used in `variables`.
 
         Examples:
             >>> from jaxgait import Bungee, Inchworm
@@ -152,7 +152,7 @@ class Model(eqx.Module):
 
     @property
     def period(self) -> Scalar | None:
-        """Stride or forcing period in s for models that have one, so that users may count in strides.
+        """Stride or forcing period in s, so that users may count in strides; None for models without one.
 
         Examples:
             >>> from jaxgait import Bungee, Prosthesis
@@ -164,7 +164,7 @@ class Model(eqx.Module):
     def terminations(self) -> Mapping[str, Callable[[Scalar, State], Bool[Array, ""]]]:
         """Conditions that end a trajectory early, by name ("folded", "fell"); the name becomes its status.
 
-        Those of a model with `transitions` (see `jaxgait.kinds.Transition`) are the transitions that end it.
+        For a model with `transitions` (see `jaxgait.kinds.Transition`), these are the transitions that end it.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -175,10 +175,10 @@ class Model(eqx.Module):
         return {name: functools.partial(_fallen, tr.guard) for name, tr in transitions.items() if tr.ends}
 
     def events(self) -> Mapping[str, Callable[[Scalar, State], Array]]:
-        """Guards of a smooth motion, by name ("taut", "slack"): an event is where one falls through zero.
+        """Guards of a smooth motion, by name ("taut", "slack"): an event happens where one falls through zero.
 
-        Functions of time in s and state, smooth near their zeros; they change nothing, their times are recorded
-        (`jaxgait.run.Events`). None by default. Those of a model with `transitions` are the transitions.
+        Guards are functions of time in s and state, smooth near their zeros. Events do not change the motion; their
+        times are recorded (`jaxgait.run.Events`). None by default. Models with `transitions` record these instead.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -189,7 +189,7 @@ class Model(eqx.Module):
         return {}
 
     def prepared(self) -> System:
-        """What moves during a run: the model and whatever follows from its parameters, worked out once.
+        """The model together with everything derived from its parameters, computed once before a run.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -203,7 +203,7 @@ class Model(eqx.Module):
         """The model with one of its parameter sets, by name (see `presets`).
 
         Raises:
-            jaxgait.parameters.ParameterError: for an unknown name, with those there are.
+            jaxgait.parameters.ParameterError: for an unknown name, listing the known ones.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -216,7 +216,7 @@ class Model(eqx.Module):
         return with_parameters(self, self.presets[name])
 
     def driven(self, drive: Any) -> Model:
-        """The model driven by another measured stride (`jaxgait.motion`), for models that can be.
+        """The model driven by another measured stride (`jaxgait.motion`), for models that support it.
 
         Raises:
             jaxgait.parameters.ParameterError: for a model that is not driven by measured motion.
@@ -231,10 +231,10 @@ class Model(eqx.Module):
         raise ParameterError(f"{type(self).__name__} is not driven by measured motion")
 
     def validate(self) -> None:
-        """Rejects impossible parameters, before anything is compiled. Leaves may carry a batch axis.
+        """Rejects impossible parameters, before anything is compiled. Leaves may have a batch axis.
 
         Raises:
-            jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
+            jaxgait.parameters.ParameterError: naming the parameter, its value and what would be valid.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -264,7 +264,7 @@ def _fallen(guard: Callable[[Scalar, State], Array], t: Scalar, y: State) -> Boo
 
 
 _MOVES = ("vector_field", "phases", "kinetics", "advance", "state_at")
-"""What a model may define to say how it moves, see `jaxgait.kinds`."""
+"""The methods by which a model may define its motion, see `jaxgait.kinds`."""
 
 _REQUIRED = {
     "initial_state": "its state at t = 0",
@@ -274,7 +274,7 @@ _REQUIRED = {
 
 
 def _check_complete(cls: type) -> None:
-    """Finds out what a model's class lacks, when it is defined.
+    """Checks that a model's class defines everything required.
 
     Raises:
         TypeError: naming everything that is missing.
@@ -295,10 +295,10 @@ def _undefined(cls: type, name: str) -> bool:
 
 @float64_default
 class System(Prepared):
-    """What a model builds before a run: itself together with everything that follows from its parameters.
+    """A model prepared for a run: together with everything that is derived from its parameters.
 
-    It moves as the model does (its methods and parameters are read from here), but it is not a `Model`: its parameters
-    are not replaceable, because what was derived from them would not follow.
+    It has the model's methods and parameters and moves in the same way, but it is not a `Model`: its parameters cannot
+    be replaced, because the derived values would not follow.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -311,13 +311,13 @@ class System(Prepared):
     _model: Any
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the model with its derived values."""
+        """An attribute of the model."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._model, name)
 
     def vector_field(self, t: Scalar, y: State) -> State:
-        """As the model's own."""
+        """The model's vector field."""
         return self._model.vector_field(t, y)
 
     def __call__(self, t: Scalar, y: State, args: object = None) -> State:
@@ -330,8 +330,8 @@ class System(Prepared):
         return type(self._model).__name__
 
 
-def as_model(given: Any) -> Model:
-    """The model that was given, or an explanation why what was given is none.
+def as_model(value: Any) -> Model:
+    """Returns the argument if it is a model; otherwise raises an error that explains what to pass instead.
 
     Raises:
         TypeError: for a class, a name, a prepared system, or anything else.
@@ -343,25 +343,25 @@ def as_model(given: Any) -> Model:
             ...
         TypeError: give a model, not a name: Bungee() from jaxgait.models instead of 'bungee'
     """
-    if isinstance(given, Model):
-        _check_complete(type(given))
-        return given
-    raise TypeError(_no_model(given))
+    if isinstance(value, Model):
+        _check_complete(type(value))
+        return value
+    raise TypeError(_not_a_model(value))
 
 
-def _no_model(given: Any) -> str:
-    """Why something is not a model, and what would be right."""
+def _not_a_model(value: Any) -> str:
+    """The error message for something that is not a model."""
     from jaxgait import registry
 
-    kind = type(given).__name__
-    if isinstance(given, type):
-        return f"give an instance of the model, not the class: {given.__name__}()"
-    if isinstance(given, str):
+    kind = type(value).__name__
+    if isinstance(value, type):
+        return f"give an instance of the model, not the class: {value.__name__}()"
+    if isinstance(value, str):
         known = {name: where.partition(":")[2] for name, where in registry.models().items()}
-        example = known.get(given.lower()) or next((c for c in known.values() if c.lower() == given.lower()), "Bungee")
-        return f"give a model, not a name: {example}() from jaxgait.models instead of {given!r}"
-    if isinstance(given, System):
-        return f"give the {given.name} itself, not what its prepared() returns"
+        example = known.get(value.lower()) or next((c for c in known.values() if c.lower() == value.lower()), "Bungee")
+        return f"give a model, not a name: {example}() from jaxgait.models instead of {value!r}"
+    if isinstance(value, System):
+        return f"give the {value.name} itself, not what its prepared() returns"
     return (
-        f"give a model such as jaxgait.models.Bungee(), got {'None' if given is None else f'something of type {kind}'}"
+        f"give a model such as jaxgait.models.Bungee(), got {'None' if value is None else f'something of type {kind}'}"
     )

@@ -1,4 +1,4 @@
-"""How a run or a search ended: one enumeration for every scheme, a code for arrays, a sentence for people."""
+"""How a run or a search ended: one enumeration for all schemes, with a code for arrays and a sentence for messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Outcome(enum.IntEnum):
-    """Codes of `status`. Those from `FIRST_TERMINATION` on are the model's own terminations, in their order.
+    """Codes of `status`. Codes from `FIRST_TERMINATION` on are the model's own terminations, in their order.
 
     Examples:
         >>> from jaxgait.outcome import Outcome
@@ -27,7 +27,7 @@ class Outcome(enum.IntEnum):
 
 
 FIRST_TERMINATION = 10
-"""The code of a model's first own termination."""
+"""The code of the first of a model's own terminations."""
 
 COMPLETED_TEXT = "completed"
 _SENTENCES = {
@@ -49,7 +49,7 @@ class IncompleteRun(UserWarning):
 
 
 class NoResult(RuntimeError):
-    """The work was begun, and nothing came of it: the input is valid, the computation failed."""
+    """A computation failed although its input is valid."""
 
 
 def sentence(model: Any, code: int) -> str:

@@ -7,7 +7,7 @@
     with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
     check(model)                               # NaN, infinities and values out of bounds are errors
 
-A value out of its plausible range is accepted with a warning (see `jaxgait.plausible`).
+A value outside its plausible range is accepted with a warning (see `jaxgait.plausible`).
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ class ParameterError(ValueError):
 
 
 class Prepared(eqx.Module):
-    """Something that was worked out from parameters, and therefore has none that could be replaced.
+    """Something that was derived from parameters, which can therefore no longer be replaced.
 
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.parameters import Prepared
-        >>> system = Bungee().prepared()  # what a run moves: its parameters cannot be replaced any more
+        >>> system = Bungee().prepared()  # its parameters can no longer be replaced
         >>> print(isinstance(system, Prepared), system.name)
         True Bungee
     """
 
     @property
     def name(self) -> str:
-        """What it was worked out from, for messages."""
+        """What it was derived from, for messages."""
         return type(self).__name__
 
 
 class ParameterInfo(NamedTuple):
-    """What is declared of one parameter (see `parameter`) with its present value."""
+    """The declaration of one parameter (see `parameter`) and its present value."""
 
     value: Any
     unit: str
@@ -61,7 +61,7 @@ class ParameterInfo(NamedTuple):
     source: str
     plausible: Range | None = None
     rank: int = 0
-    """Axes of its value, without those of a batch."""
+    """Number of axes of its value, without those of a batch."""
 
 
 def parameter(
@@ -75,7 +75,7 @@ def parameter(
     of: str = "",
     standard: str = "",
 ) -> Any:
-    """Declares a physical parameter of a model: an `equinox.Module` field that knows what it means.
+    """Declares a physical parameter of a model: an `equinox.Module` field with a unit, a meaning and bounds.
 
     Args:
         default: value in SI units (the paper's); a float, or a tuple or NumPy array of floats.
@@ -84,9 +84,9 @@ def parameter(
         bounds: "any" finite number, "nonnegative" or "positive".
         source: where the value comes from.
         plausible: lowest and highest plausible value; None: by the rule of `jaxgait.plausible`.
-        of: the part (a field beside this one) of whose default this is a number: once another law is put in that
-            part's place, or another choice is made, this is no longer a parameter.
-        standard: name of the law that this is a number of, where another law may be put in place of the number.
+        of: name of the part (another field of the same class) whose default law uses this number; when that part is
+            exchanged for another law, or another choice is made, this is no longer a parameter.
+        standard: name of the default law that uses this number, if a module with another law may replace the number.
 
     Examples:
         >>> import equinox as eqx
@@ -104,13 +104,14 @@ def parameter(
 
 
 def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] = ()) -> Any:
-    """Declares an exchangeable part of a model: a field whose type says what may be put there; see `jaxgait.parts`.
+    """Declares an exchangeable part of a model: a field whose type says which modules fit; see `jaxgait.parts`.
 
     Args:
-        default: a module; None: what stands there is made of numbers beside it (see `parameter`), or is nothing.
+        default: a module; None if the default law uses numbers of the same class (see `of` in `parameter`), or if the
+            part is absent by default.
         doc: its role in a few words.
-        standard: name of the law that stands there by default, if `default` is None.
-        options: modules to offer in its place, with numbers that suit the model; none: one of every class that fits.
+        standard: name of the default law, if `default` is None.
+        options: alternatives to offer, with numbers that suit the model; if empty, every class that fits is offered.
 
     Examples:
         >>> import equinox as eqx
@@ -128,7 +129,7 @@ def choice(default: Any, *, doc: str, of: str = "") -> Any:
     """Declares a static choice of a model, whose type lists the alternatives; see `jaxgait.parts`.
 
     Args:
-        default: one of them.
+        default: one of the alternatives.
         doc: what is chosen, in a few words.
         of: see `parameter`.
 
@@ -159,14 +160,12 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
     """
     if isinstance(model, Prepared):
         raise ParameterError(
-            f"a prepared {model.name} has no parameters to read or replace, what follows from them is worked out: "
+            f"a prepared {model.name} has no parameters to read or replace, because values were derived from them: "
             "change the model and prepare it again"
         )
     if not isinstance(model, eqx.Module):
-        given = (
-            f"the class {model.__name__}" if isinstance(model, type) else f"something of type {type(model).__name__}"
-        )
-        raise ParameterError(f"only an instance of a model has parameters, got {given}")
+        got = f"the class {model.__name__}" if isinstance(model, type) else f"something of type {type(model).__name__}"
+        raise ParameterError(f"only an instance of a model has parameters, got {got}")
     return dict(_walk(model, ""))
 
 
@@ -189,8 +188,8 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
     """Looks up one parameter by dotted name.
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid names; for the name of something else that the
-            model holds, with what can be done about that.
+        ParameterError: for an unknown name, with the nearest valid names; for the name of something that is not a
+            parameter, saying how to change it.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -206,7 +205,7 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
 
 
 def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
-    """Why a name is not a parameter, and what would be right."""
+    """The error message for a name that is not a parameter."""
     kind = type(model).__name__
     if not isinstance(name, str):
         return f"parameters are addressed by dotted names, such as {next(iter(known), 'damper.k')!r}, got {name!r}"
@@ -230,14 +229,14 @@ def _no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
     else:
         inside = [n for n in known if n.startswith(name + ".")]
         if inside:
-            return f"{kind}.{name} is a group of parameters: set {_listed(inside)} by themselves"
+            return f"{kind}.{name} is a group of parameters: set {_listed(inside)} one by one"
         return f"{kind}.{name} is a {type(owner).__name__} without parameters: replace it when the model is made"
     plain = field is not None and field.name == parts[-1] and not field.name.startswith("_")
     return _plain_field(kind, name, owner) if plain else _unknown(kind, name, known)
 
 
 def _plain_field(kind: str, name: str, owner: Any) -> str:
-    """Why a field that is not declared as a parameter is none."""
+    """The error message for a field that is not declared as a parameter."""
     last = name.rpartition(".")[2]
     return (
         f"{kind}.{name} is a plain field, not a parameter: declare it in {type(owner).__name__}, as "
@@ -246,7 +245,7 @@ def _plain_field(kind: str, name: str, owner: Any) -> str:
 
 
 def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
-    """The nearest names to one that there is not."""
+    """The error message for an unknown name, with the nearest known ones."""
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [n for n in known if n.endswith("." + name)]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_listed(sorted(known))}"
     hint = hint if known else "it declares none (see jaxgait.model.parameter)"
@@ -254,7 +253,7 @@ def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
 
 
 def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
-    """Why a field is a choice, replaced or missing, and so no parameter; empty if it is none of these."""
+    """The error message for a field that is a choice, exchanged or missing; empty if it is none of these."""
     maker, name = type(owner).__name__, field.name
     if field.metadata.get("static"):
         return (
@@ -263,8 +262,8 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
         )
     if replaced(owner, field):
         of = field.metadata["of"]
-        stands = getattr(owner, of)
-        what = f"a {type(stands).__name__} with its own" if isinstance(stands, eqx.Module) else repr(stands)
+        present = getattr(owner, of)
+        what = f"a {type(present).__name__} with its own" if isinstance(present, eqx.Module) else repr(present)
         return f"{label} has no meaning here: {label.removesuffix(name)}{of} is {what}"
     if value is None:
         kind, _, here = label.partition(".")
@@ -293,8 +292,8 @@ def get_parameter(model: Any, name: str) -> Any:
 def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     """Returns a copy of the model with some parameters replaced, addressed by dotted names.
 
-    Values are put in as they are: arrays with a leading axis make the model an ensemble for `jax.vmap`. Lists become
-    what the parameter is, tuples or arrays.
+    Values are not converted, except that lists become tuples or arrays, whichever the parameter is. Arrays with a
+    leading axis make the model an ensemble for `jax.vmap`.
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, and for values that are not numbers or have
@@ -323,7 +322,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:
-    """A list as a tuple or an array, whichever the parameter is; anything else as it is."""
+    """A list as a tuple or an array, whichever the parameter is; anything else unchanged."""
     if not isinstance(value, list):
         return value
     try:
@@ -333,16 +332,16 @@ def _like(value: Any, info: ParameterInfo) -> Any:
 
 
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
-    """Holds a value, which may be traced, against what its parameter is: a number, or an array of so many axes.
+    """Checks that a value, which may be traced, is a number or an array with as many axes as its parameter.
 
     Args:
-        label: for the message.
-        value: what was given.
+        label: the parameter's name, for the message.
+        value: the value to check.
         info: the parameter.
         single: whether further axes, those of a batch, are errors too.
 
     Raises:
-        ParameterError: naming what would be right.
+        ParameterError: naming what would be valid.
     """
     wanted = f"one number in {info.unit}" if not info.rank else f"an array of {info.rank} axes in {info.unit}"
     wanted = f"a list of numbers in {info.unit}" if info.rank == 1 else wanted
@@ -355,7 +354,7 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
 
 
 def _entries(value: Any) -> Iterator[Any]:
-    """The entries of a tuple or list, and those within; anything else is one entry."""
+    """The entries of a tuple or list and of those nested in it; anything else is one entry."""
     if isinstance(value, tuple | list):
         for entry in value:
             yield from _entries(entry)
@@ -382,10 +381,10 @@ def _rank(value: Any) -> int:
 
 
 def check_single(model: eqx.Module) -> None:
-    """Finds parameters with a batch axis in a model that is to stand for one trajectory.
+    """Checks that no parameter has a batch axis, for models that must describe one trajectory.
 
     Raises:
-        ParameterError: naming the parameter.
+        ParameterError: naming the first parameter that has one.
 
     Examples:
         >>> import numpy as np
@@ -401,15 +400,15 @@ def check_single(model: eqx.Module) -> None:
 
 
 def check(model: eqx.Module) -> None:
-    """Finds impossible parameters: no numbers, NaN, infinite, or out of their declared bounds; warns of slips.
+    """Checks that all parameters are finite numbers within their declared bounds.
 
-    Leaves may carry a batch axis; the first offending entry is named. Of traced leaves only the axes are checked.
+    Leaves may have a batch axis; the first invalid entry is named. Of traced leaves only the axes are checked.
 
     Raises:
         ParameterError: naming the parameter, its value and its bound.
 
     Warns:
-        ImplausibleValue: for values out of their plausible range, once per parameter.
+        ImplausibleValue: for values outside their plausible range, once per parameter.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -432,7 +431,7 @@ def check(model: eqx.Module) -> None:
 
 
 def _check_parts(module: Any, label: str) -> None:
-    """Finds parts of a model that are not modules, such as a number in place of a group, and unknown choices."""
+    """Checks that all parts of a model are modules that fit, and that all choices are known."""
     for field in dataclasses.fields(module):
         value, here = getattr(module, field.name), f"{label}.{field.name}"
         wrong = misfit(module, field, value)
@@ -443,10 +442,10 @@ def _check_parts(module: Any, label: str) -> None:
 
 
 def check_value(label: str, value: Any, info: ParameterInfo) -> None:
-    """Finds a value (scalar or array) that the declaration of its parameter forbids.
+    """Checks a value (scalar or array) against the declared bounds of its parameter.
 
     Raises:
-        ParameterError: naming the label, the first bad value, its index if any, and the bound.
+        ParameterError: naming the label, the first invalid value, its index if any, and the bound.
 
     Examples:
         >>> from jaxgait import Bungee

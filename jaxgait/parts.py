@@ -1,11 +1,12 @@
-"""The exchangeable parts and choices of a model, by dotted name: what stands there, what may stand there instead.
+"""The exchangeable parts and choices of a model, by dotted name: their present values and the alternatives.
 
     parts(model)                                            # {"ground.friction": Part(...), ...}
     with_parts(model, {"ground.friction": Stribeck(static=0.9)})  # another law, not another model
     with_parts(model, {"ground.friction": "Stribeck", "ground.smoothing": "arctan"})   # alternatives by name
 
-A part is a module, such as a law with its own parameters: once `Stribeck` stands there, `ground.friction.static` is a
-parameter of the model. Models declare parts and choices with `jaxgait.parameters.part` and `choice`.
+A part is a module, such as a law with its own parameters: once `ground.friction` is a `Stribeck`,
+`ground.friction.static` is a parameter of the model. Models declare parts and choices with `jaxgait.parameters.part`
+and `choice`.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class Part(NamedTuple):
     """One exchangeable part or choice of a model."""
 
     value: Any
-    """What stands there: a module, None, a number of which the default law is made, or a choice."""
+    """The present value: a module, None, the number that the default law uses, or a choice."""
     present: str
-    """The name of what stands there."""
+    """The name of the present value."""
     options: Mapping[str, Any]
-    """What may stand there, by name."""
+    """The alternatives, by name."""
     doc: str
 
 
@@ -59,12 +60,12 @@ def with_parts(model: M, values: Mapping[str, Any]) -> M:
 
     Args:
         model: the model.
-        values: by name a module that fits there, the name of an alternative (see `parts`), or a choice. None or a
-            number brings back the default of a part that is made of numbers.
+        values: by dotted name, a module that fits, the name of an alternative (see `parts`), or a choice. None or a
+            number restores the default law of a part whose default uses numbers of the model.
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid ones, and for what does not fit there, saying what
-            would.
+        ParameterError: for an unknown name, with the nearest valid ones, and for a value that does not fit, saying
+            what would.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parts
@@ -93,7 +94,7 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, Part]]:
 
 
 def _options(owner: Any, field: dataclasses.Field) -> dict[str, Any]:
-    """What may stand in a field, by name."""
+    """The alternatives of a field, by name."""
     if field.metadata.get("static"):
         return {str(option): option for option in choices(type(owner), field.name)}
     offered = {type(option).__name__: option for option in field.metadata.get("options", ())}
@@ -105,7 +106,7 @@ def _options(owner: Any, field: dataclasses.Field) -> dict[str, Any]:
 
 
 def _concrete(kind: type) -> Iterator[type]:
-    """A class and its subclasses, as far as they can be made without arguments."""
+    """A class and its subclasses, without those that are abstract or private."""
     if issubclass(kind, eqx.Module) and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
         yield kind
     if issubclass(kind, eqx.Module):
@@ -134,10 +135,10 @@ def _with_part(model: M, name: str, value: Any) -> M:
 
 
 def _owners(model: Any, name: str) -> tuple[list[Any], str]:
-    """The modules on the way to a part, the model first, and the field's name in the last of them.
+    """The modules on the path to a part, the model first, and the name of its field in the last of them.
 
     Raises:
-        ParameterError: for a name that leads nowhere.
+        ParameterError: for an unknown name, with the nearest valid ones.
     """
     known = parts(model)
     if not isinstance(name, str):
@@ -157,7 +158,7 @@ def _owners(model: Any, name: str) -> tuple[list[Any], str]:
 
 
 def _meant(model: Any, name: str, owner: Any, field: dataclasses.Field, value: Any) -> Any:
-    """The module or choice that a user means, held against what fits.
+    """The module or choice that a user's value stands for, checked against the field's type.
 
     Raises:
         ParameterError: saying what would fit.
@@ -187,7 +188,7 @@ def _meant(model: Any, name: str, owner: Any, field: dataclasses.Field, value: A
 
 
 def _replaced(module: Any, name: str, value: Any) -> Any:
-    """A copy of a module with one field replaced, static or not, whatever its constructor asks for."""
+    """A copy of a module with one field replaced, static or not, without calling its constructor."""
     copy = object.__new__(type(module))
     for field in dataclasses.fields(module):
         object.__setattr__(copy, field.name, value if field.name == name else getattr(module, field.name))

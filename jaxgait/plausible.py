@@ -1,12 +1,12 @@
-"""Values that are probably in another unit: the plausible range of a parameter, and the warning outside of it.
+"""The plausible range of a parameter, and the warning for values outside it, which are probably in another unit.
 
-A value out of its *plausible* range is accepted with a warning, `ImplausibleValue`: it was probably given in another
-unit. A declaration states the range, or it follows from unit and default:
+A value outside its *plausible* range is accepted with a warning, `ImplausibleValue`. A declaration states the range, or
+it follows from unit and default:
 
 - angles lie within a full turn, -2 pi to 2 pi;
 - lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
-  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); of
-  quantities that may be negative only the size counts;
+  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); only
+  the magnitude counts of quantities that may be negative;
 - lengths whose default is zero within 100 m;
 - zero, numbers without a unit, and other quantities whose default is zero are always plausible.
 """
@@ -46,12 +46,12 @@ _SLIPS = {
     ("Pa s", False): "mPa s",
     ("kg m^2", False): "kg cm^2",
 }
-"""The unit that was probably meant, by the right one and whether the value is too small."""
+"""The unit in which the value was probably given, by the parameter's unit and whether the value is too small."""
 
 
 @runtime_checkable
 class Declared(Protocol):
-    """What is declared of a parameter, as far as it matters here.
+    """The part of a parameter's declaration that matters here.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -73,12 +73,12 @@ class Declared(Protocol):
 
     @property
     def plausible(self) -> Range | None:
-        """Lowest and highest plausible value; None: all are."""
+        """Lowest and highest plausible value; None: all values are plausible."""
         ...
 
 
 class ImplausibleValue(UserWarning):
-    """A parameter has a value that is possible but out of its plausible range: probably it is in another unit."""
+    """A parameter has a value that is possible but outside its plausible range: it is probably in another unit."""
 
 
 def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
@@ -101,7 +101,7 @@ def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
 
 
 def warn_implausible(label: str, values: Any, info: Declared) -> None:
-    """Warns once if some values lie out of a parameter's plausible range; zero never does.
+    """Warns once if values lie outside a parameter's plausible range; zero is always plausible.
 
     Warns:
         ImplausibleValue: naming the label, the first such value, the range, and the unit that was probably meant.
@@ -111,10 +111,10 @@ def warn_implausible(label: str, values: Any, info: Declared) -> None:
         >>> from jaxgait import Bungee
         >>> from jaxgait.parameters import parameter_info
         >>> from jaxgait.plausible import warn_implausible
-        >>> with warnings.catch_warnings(record=True) as told:
+        >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
         ...     warn_implausible("Bungee.mass", 70e3, parameter_info(Bungee(), "mass"))
-        >>> print(told[0].message)
+        >>> print(caught[0].message)
         Bungee.mass (body mass) is 70000 kg, out of its plausible range 0.7 to 7e+03: g instead of kg?
     """
     x = np.ravel(np.asarray(values, dtype=float))
@@ -135,7 +135,7 @@ def warn_implausible(label: str, values: Any, info: Declared) -> None:
 
 
 def _level_of_user(frame: types.FrameType | None) -> int:
-    """How far above a frame the first caller outside of this package is, as `warnings.warn` counts."""
+    """The `stacklevel` of `warnings.warn` that points at the first caller outside this package."""
     level = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1

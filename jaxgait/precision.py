@@ -6,8 +6,8 @@ plainly they compute in float64. There are two ways to ask for something else: a
     with precision.use("float32"):
         period = rolling_gait(RollingWalker()).period
 
-and a program of one's own: under `jax.jit`, `jax.vmap` or `jax.grad` jaxgait's functions follow the program that calls
-them. `simulate`, `ensemble`, `optimize` and the command line take `precision="float64"` or `"float32"`.
+and a JAX transformation: under `jax.jit`, `jax.vmap` or `jax.grad` jaxgait's functions use the caller's precision.
+`simulate`, `ensemble`, `optimize` and the command line take `precision="float64"` or `"float32"`.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _decorated(function: Any) -> Any:
 def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A call in float64 unless asked (see `float64_default`).
 
-    A function of its own, found by its name: models of a script or a notebook, whose methods are pickled with all that
-    they refer to, can go to other processes.
+    A module-level function, not a closure: models defined in a script or notebook are pickled by value together with
+    what their methods refer to, and must be able to go to other processes.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -131,7 +131,7 @@ def is_float64_default(member: Any) -> bool:
 
 
 def _widened(tree: Any) -> Any:
-    """The tree with its float32 arrays in float64; Python numbers and the order of dicts stay as they are."""
+    """The tree with its float32 arrays in float64; Python numbers and the order of dicts do not change."""
     return jax.tree.map(_widened_leaf, tree, is_leaf=lambda x: type(x) is dict)
 
 
@@ -160,8 +160,8 @@ def cast(tree: T) -> T:
     """Turns every float leaf, Python's or NumPy's, into a JAX array of the precision in force.
 
     Models keep their parameters as plain floats until an entry point calls this: building a model fixes no precision.
-    Declared parameters (see `jaxgait.parameters`) are real numbers even when they were given as integers, but
-    those with an integer as default; other integers are left alone, too: they may count something.
+    Integers given for declared parameters (see `jaxgait.parameters`) are converted too, unless the parameter's default
+    is an integer. All other integers stay, because they may be counts.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -185,7 +185,7 @@ def _is(x: Any, scalar: type, dtype: Any) -> bool:
 
 
 def _is_declared(tree: Any, path: Any) -> bool:
-    """Whether a leaf lies in a field of a module that was declared with a unit and no integer as default."""
+    """Whether a leaf lies in a field of a module that was declared with a unit and a default that is not an integer."""
     for key in path:
         if isinstance(key, jax.tree_util.GetAttrKey):
             field = getattr(type(tree), "__dataclass_fields__", {}).get(key.name)

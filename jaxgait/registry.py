@@ -1,11 +1,11 @@
-"""Mechanisms and experiments by name, as the command line knows them; each is imported when first asked for.
+"""Mechanisms and experiments by name, as the command line knows them; each is imported on first use.
 
 A mechanism is one folder of `jaxgait.models`, whose `__init__` names its models and experiments:
 
     MODELS = {"walker": "smooth:Walker", "rigid-walker": "rigid:RigidWalker"}     # name: module of the folder, class
     EXPERIMENTS = ("walker",)                                                     # folders of `experiments`
 
-A package of your own brings models and experiments by entry points; nothing of jaxgait needs to change:
+A package of your own adds models and experiments by entry points, without any change to jaxgait:
 
     [project.entry-points."jaxgait.models"]
     hopper = "my_package.hopper:Hopper"
@@ -28,7 +28,7 @@ from typing import Any
 GROUPS = ("jaxgait.models", "jaxgait.experiments")
 """Groups of entry points."""
 ALL = "all"
-"""No experiment's name: it stands for every one."""
+"""Stands for all experiments, so no experiment may have this name."""
 
 
 def models() -> dict[str, str]:
@@ -54,7 +54,7 @@ def experiments() -> dict[str, str]:
 
 
 def faults() -> list[str]:
-    """What is wrong with registrations of other packages, so that they are left out: one line for each.
+    """Registrations of other packages that are ignored because something is wrong with them: a message for each.
 
     Examples:
         >>> from jaxgait.registry import faults
@@ -68,7 +68,7 @@ def model_class(name: str) -> type:
     """A model's class.
 
     Raises:
-        ValueError: for an unknown name, with the nearest one; for a registration that leads to no class.
+        ValueError: for an unknown name, with the nearest one; for a registration of something that is not a class.
 
     Examples:
         >>> from jaxgait.registry import model_class
@@ -104,7 +104,7 @@ def experiment(name: str) -> Any:
     """The module of an experiment, which has a function `reproduce`.
 
     Raises:
-        ValueError: for an unknown name; for a registration that leads nowhere.
+        ValueError: for an unknown name, with the nearest one; for a module without `reproduce`.
 
     Examples:
         >>> from jaxgait.registry import experiment
@@ -121,10 +121,10 @@ def experiment(name: str) -> Any:
 
 
 def experiment_module(folder: str, module: str) -> Any:
-    """A module of our own experiments: from the installed package, or from a checkout's `experiments` folder.
+    """A module of jaxgait's own experiments, from the installed package or from a checkout's `experiments` folder.
 
     Raises:
-        ModuleNotFoundError: if neither has it, and for what the module itself imports and is not there.
+        ModuleNotFoundError: if neither has it, or if the module imports something that is not installed.
 
     Examples:
         >>> from jaxgait.registry import experiment_module
@@ -142,10 +142,10 @@ def experiment_module(folder: str, module: str) -> Any:
 
 
 def load(where: str) -> Any:
-    """What "module" or "module:name" stands for.
+    """Imports what "module" or "module:name" refers to.
 
     Raises:
-        ValueError: if there is nothing, or its module cannot be imported.
+        ValueError: if it does not exist or cannot be imported.
 
     Examples:
         >>> from jaxgait.registry import load
@@ -156,25 +156,25 @@ def load(where: str) -> Any:
     try:
         found = importlib.import_module(module)
         return getattr(found, attribute) if attribute else found
-    except Exception as error:  # what a module raises while it is imported is its own business
+    except Exception as error:  # importing a module may raise anything
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"{where!r}, registered with jaxgait, cannot be imported: {what}") from error
 
 
 def lazy(package: str, **public: str) -> Callable[[str], Any]:
-    """A package's `__getattr__` that imports public names from its modules when they are first asked for.
+    """A package's `__getattr__` that imports public names from its modules on first use.
 
     Args:
-        package: its name.
-        public: for each module the names that it gives, separated by spaces.
+        package: the package's name.
+        public: for each module its public names, separated by spaces.
 
     Raises:
         AttributeError: by the function that is returned, for any other name.
 
     Examples:
         >>> from jaxgait.registry import lazy
-        >>> getattr_of_package = lazy("jaxgait", parameters="parameters with_parameters")
-        >>> getattr_of_package("with_parameters").__module__  # imported now
+        >>> package_getattr = lazy("jaxgait", parameters="parameters with_parameters")
+        >>> package_getattr("with_parameters").__module__  # imported now
         'jaxgait.parameters'
     """
     where = {name: module for module, names in public.items() for name in names.split()}
@@ -203,7 +203,7 @@ def _own_experiments() -> dict[str, str]:
 
 @functools.cache
 def _folders() -> tuple[Any, ...]:
-    """The mechanisms' packages: light, their modules are imported later."""
+    """The mechanisms' packages, without their modules, which take longer to import."""
     package = importlib.import_module("jaxgait.models")
     names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.ispkg)
     return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
@@ -211,7 +211,7 @@ def _folders() -> tuple[Any, ...]:
 
 @functools.cache
 def _brought(group: str) -> tuple[dict[str, str], list[str]]:
-    """What other packages register, and what is wrong with the rest."""
+    """What other packages register, and a message for each registration that is ignored."""
     own = _own_models() if group == GROUPS[0] else {**_own_experiments(), ALL: ""}
     found: dict[str, str] = {}
     faults = []

@@ -1,4 +1,4 @@
-"""The report of a reproduction: figures beside a specification and beside a paper, pictures, a Markdown page.
+"""The report of a reproduction: figures compared with a specification and with a paper, pictures, a Markdown page.
 
 An experiment collects its `Figure`s and pictures in a `Report`; `Report.write` makes `figures.json` and `report.md`.
 """
@@ -21,7 +21,7 @@ Value = float | int | str | bool | None
 
 
 class Expected(NamedTuple):
-    """What a specification or a paper states of one quantity: a row of an experiment's tables (`expected.py`).
+    """The value of one quantity in a specification or a paper: a row of an experiment's tables (`expected.py`).
 
     Attributes:
         value: a number in `unit`, a flag or a class.
@@ -36,22 +36,22 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """One number, flag or class (such as "falls") that was measured, beside a specification and beside a paper.
+    """One measured number, flag or class (such as "falls"), compared with a specification and with a paper.
 
-    The two are compared apart: `met` is against `expected`, `agrees_with_paper` against `paper`.
+    The two comparisons are separate: `met` is against `expected`, `agrees_with_paper` against `paper`.
 
     Attributes:
         id: name in `figures.json`.
         what: the quantity in words.
         unit: of `measured`, `expected`, `tolerance` and, where it is a number, of `paper`.
-        measured: what was found.
-        expected: what the specification expects; None if nothing.
-        tolerance: of `met`, absolute; None means that equality is wanted.
-        paper: what the paper prints: a number, best as the text that is printed ("1.6e4"), since its last digit is its
-            precision; a flag or a class; or a sentence where it prints no number. None where it says nothing.
+        measured: the measured value.
+        expected: the value that the specification expects; None if it expects nothing.
+        tolerance: of `met`, absolute; None means that equality is required.
+        paper: what the paper prints: a number, best as printed text ("1.6e4"), whose last digit tells the precision; a
+            flag or a class; or a sentence where it prints no number. None where it prints nothing.
         paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last digit printed.
-        agrees: whether the paper's sentence holds, which only the author of the figure can tell; None leaves it open.
-        note: a sentence that says why the figure differs from the paper, or from the specification.
+        agrees: whether the paper's sentence is true, which only the author of the figure can judge; None if undecided.
+        note: a sentence that explains why the figure differs from the paper or from the specification.
     """
 
     id: str
@@ -99,12 +99,12 @@ class Figure:
 
 @dataclass
 class Report:
-    """Collects what a reproduction shows and writes it to a folder."""
+    """Collects the results of a reproduction and writes them to a folder."""
 
     title: str
     intro: str = ""
     figures: list[Figure] = field(default_factory=list)
-    """Their ids differ."""
+    """Their ids are unique."""
     pictures: list[tuple[str, str]] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
 
@@ -112,7 +112,7 @@ class Report:
         """Adds one figure; see `Figure` for the keywords (`expected`, `tolerance`, `paper`, `note`, ...).
 
         Raises:
-            TypeError: a value is not one number, flag or word (arrays with one element of any library are).
+            TypeError: a value is not one number, flag or string (arrays with one element, of any library, are valid).
             ValueError: another figure has that id.
         """
         plain: dict[str, Any] = {k: _plain(id, v) for k, v in beside.items()}
@@ -121,10 +121,10 @@ class Report:
         return entry
 
     def _add(self, figures: list[Figure]) -> None:
-        """Adds figures, whose ids must be new: who reads `figures.json` finds a figure by its id.
+        """Adds figures, whose ids must be new: readers of `figures.json` find a figure by its id.
 
         Raises:
-            ValueError: naming an id that is there, with both figures.
+            ValueError: naming an id that two figures share, and both figures.
         """
         known = {figure.id: figure.what for figure in self.figures}
         for figure in figures:
@@ -139,7 +139,7 @@ class Report:
         """Adds one figure beside a row of a table of expected values, in the unit of that row.
 
         Raises:
-            TypeError: a value is not one number, flag or word.
+            TypeError: a value is not one number, flag or string.
             ValueError: another figure has that id.
         """
         value, unit, tolerance = expected
@@ -154,10 +154,10 @@ class Report:
         self.pictures.append((path.name, caption))
 
     def append(self, other: Report) -> None:
-        """Adds what another report holds behind what this one does.
+        """Appends the contents of another report.
 
         Raises:
-            ValueError: both have a figure of one id.
+            ValueError: both reports have a figure with the same id.
         """
         self._add(other.figures)
         self.pictures += other.pictures
@@ -167,7 +167,7 @@ class Report:
         """Stores results as NetCDF beside the report.
 
         Raises:
-            ValueError: a variable lacks its long name, or its unit if it is not text.
+            ValueError: a variable lacks its long name, or its unit (which text does not need).
         """
         for name, variable in results.data_vars.items():
             needed = ("long_name",) if variable.dtype.kind in "OSU" else ("units", "long_name")
@@ -186,7 +186,7 @@ class Report:
 
     @property
     def unmet(self) -> list[Figure]:
-        """Figures that miss what the specification expects."""
+        """Figures that do not meet the specification."""
         return [f for f in self.figures if f.met is False]
 
     @property
@@ -195,7 +195,7 @@ class Report:
         return [f for f in self.figures if f.agrees_with_paper is False]
 
     def counts(self) -> str:
-        """Both counts in one line, never mixed: against the specification, and against the paper."""
+        """Both counts in one line: against the specification, and against the paper."""
         wanted = [f.met for f in self.figures if f.met is not None]
         compared = [f.agrees_with_paper for f in self.figures if f.agrees_with_paper is not None]
         specification = f"{sum(wanted)} of {len(wanted)} figures meet the specification"
@@ -203,7 +203,7 @@ class Report:
         return f"{specification}; {paper if compared else 'the paper prints none of them'}"
 
     def summary(self) -> str:
-        """The counts, what misses the specification, and where the paper is contradicted and why."""
+        """The counts, the figures that miss the specification, and those that contradict the paper, with reasons."""
         missed = [
             f"- **{f.what}**: expected: {_wanted(f)}; measured: {_quantity(f, f.measured)}. {f.note}".rstrip()
             for f in self.unmet
@@ -244,7 +244,7 @@ def machine() -> str:
 
 
 def _alike(measured: Value, wanted: Value, tolerance: float) -> bool:
-    """Numbers within the tolerance (never NaN); anything else must be equal."""
+    """Whether two values agree: numbers within the tolerance (NaN never does), anything else if equal."""
     if not _is_number(wanted):
         return measured == wanted
     return _is_number(measured) and math.isfinite(measured) and abs(measured - wanted) <= tolerance  # type: ignore
@@ -262,7 +262,7 @@ def _decimal(text: str) -> Decimal | None:
 
 
 def _printed(paper: Value) -> Value:
-    """What a paper prints, with a number's text as that number."""
+    """What a paper prints; the text of a number as that number."""
     number = _decimal(paper) if isinstance(paper, str) else None
     return paper if number is None else float(number)
 
@@ -277,7 +277,7 @@ def _precision(paper: Value, stated: float | None) -> float:
 
 
 def _plain(id: str, value: Any) -> Value:
-    """The Python number, flag or word in a scalar of NumPy, JAX or xarray, which is all that JSON can hold."""
+    """A scalar of NumPy, JAX or xarray as a Python number, flag or string, which JSON can hold."""
     if value is None or (isinstance(value, float | int | str | bool) and not isinstance(value, np.generic)):
         return value
     array = np.asarray(value)

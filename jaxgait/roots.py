@@ -3,21 +3,22 @@
 One rule improves an iterate (`improved`: value and exact Jacobian in one pass; a step that does not reduce the residual
 is shortened). Two drivers apply it:
 
-- `root`: in a JAX program, by optimistix' loop; statuses, `jax.vmap`, derivatives of the root in both modes;
-- `many`: over the members of an ensemble from outside, for evaluations that are expensive or compiled by themselves
-  (`jaxgait.native`). Members retire when they have converged or failed, so that no member waits for the slowest.
+- `root`: inside a JAX program, by optimistix's loop; statuses, `jax.vmap`, derivatives of the root in both modes;
+- `many`: over the members of an ensemble, outside JAX, for evaluations that are expensive or compiled separately
+  (`jaxgait.native`). Members retire when they have converged or failed, so that none waits for the slowest.
 
-`bisected` is optimistix' bisection. `Bracket` holds safeguarded secants (Illinois), which optimistix lacks: 8 of them
-locate what takes 50 halvings.
+`bisected` is optimistix's bisection. `Bracket` implements safeguarded secants (Illinois), which optimistix lacks: 8 of
+them locate a root as precisely as 50 halvings.
 
 Derivatives are those of the implicit function: one Newton step with a frozen Jacobian at the root,
 
     x - J^-1 f(x, args),
 
-changes the root by rounding only, but has its derivative. optimistix' `ImplicitAdjoint` has it too, and raises an error
-for a whole batch if the Jacobian of one member is singular (https://github.com/patrick-kidger/lineax, `throw`).
+changes the root only by rounding, and differentiates to the root's derivative. optimistix's `ImplicitAdjoint` does the
+same, but raises an error for an entire batch if the Jacobian of one member is singular
+(https://github.com/patrick-kidger/lineax, `throw`).
 
-No failure raises: look at `Root.status`.
+A failure never raises an error: look at `Root.status`.
 """
 
 from __future__ import annotations
@@ -53,29 +54,29 @@ __all__ = [
 
 CONVERGED = int(Outcome.COMPLETED)
 STALLED = int(Outcome.NOT_CONVERGED)
-"""No root was found: the residual no longer falls, or the steps ran out."""
+"""No root was found: the residual stopped falling, or the maximum number of steps was reached."""
 UNDEFINED = int(Outcome.NONFINITE)
 """The function is not finite at the first guess."""
 
 SHRINK, SHORTEST = 0.4, 0.01
-"""A step that does not reduce the residual is shortened by the first factor, down to the second."""
+"""A step that does not reduce the residual is shortened by the first factor; a search ends below the second."""
 HALVINGS = 60
-"""Of `bisected`: down to rounding, also in float64."""
+"""Steps of `bisected`: enough to reach rounding in float64."""
 
 Numbers: TypeAlias = Float[Any, "*members"]  # of NumPy or JAX
 Points: TypeAlias = Float[Any, "*members n"]
 Matrices: TypeAlias = Float[Any, "*members n n"]
 Function: TypeAlias = Callable[[Float[Array, " n"], Any], Float[Array, " n"]]
-"""Maps (point, args) to a residual of as many components; NaN where it is not defined."""
+"""Maps (point, args) to a residual with as many components as the point; NaN where it is not defined."""
 
 
 class Root(NamedTuple):
-    """Where a search ended; under `vmap` and from `many` every field has a leading axis."""
+    """The result of a search; under `vmap` and from `many` every field has a leading axis."""
 
     x: Points
     """The root, one Newton step beyond the point of `residual` and `jacobian`; NaN where none was found."""
     jacobian: Matrices
-    """Exact Jacobian there; without derivatives of its own."""
+    """Exact Jacobian at that point; not differentiable itself."""
     residual: Numbers
     """Largest component of the function at the best point."""
     steps: Int[Any, "*members"]
@@ -93,14 +94,15 @@ class Iterate(NamedTuple):
     x: Points
     """The best point so far."""
     jacobian: Matrices
-    """There."""
+    """Jacobian at `x`."""
     residual: Numbers
-    """There; infinity before the first evaluation and if that is not finite."""
+    """Residual at `x`; infinity before the first evaluation, and as long as none was finite."""
     step: Points
-    """Newton's step from there."""
+    """Newton's step from `x`."""
     fraction: Numbers
-    """How much of it is tried next."""
+    """The fraction of `step` to try next."""
     ended: Any
+    """Whether the search has ended."""
 
 
 class Rule(NamedTuple):
@@ -111,9 +113,9 @@ class Rule(NamedTuple):
     shorten: bool = True
     """Whether steps that do not reduce the residual are shortened; otherwise all steps are full ones."""
     longest: float = float("inf")
-    """A Newton step with a component longer than this ends the search (only if steps are not shortened)."""
+    """A Newton step with a component larger than this ends the search (only if steps are not shortened)."""
     settled: float = 0.0
-    """A Newton step with no component longer than this ends the search as converged."""
+    """A Newton step whose components are all no larger than this ends the search as converged."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
@@ -121,9 +123,9 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
 
     Args:
         it: the search so far.
-        value: the function at the point that was tried.
-        jacobian: there.
-        rule: when it ends.
+        value: value of the function at the point that was tried.
+        jacobian: its Jacobian there.
+        rule: when the search ends.
     """
     xp = it.x.__array_namespace__()
     tried = it.x + it.fraction[..., None] * it.step
@@ -167,7 +169,7 @@ def _begun(x: Points) -> Iterate:
 
 
 def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
-    """What is found, with the last Newton step taken."""
+    """The result of a search, after a last Newton step."""
     xp = it.x.__array_namespace__()
     length = xp.max(xp.abs(it.step), axis=-1)
     found = xp.isfinite(it.residual) & ((it.residual <= rule.tolerance) | (it.ended & (length <= rule.settled)))
@@ -190,7 +192,7 @@ class Newton(optimistix.AbstractRootFinder):
         return _begun(y)
 
     def step(self, fn: Any, y: Array, args: Any, options: Any, state: Iterate, tags: Any) -> tuple[Array, Iterate, Any]:
-        """One evaluation of value and Jacobian, at `y`; the next point to be tried."""
+        """One evaluation of value and Jacobian at `y`, and the next point to try."""
 
         def twice(x: Array) -> tuple[Array, tuple[Array, Any]]:
             value, aux = fn(x, args)
@@ -201,13 +203,13 @@ class Newton(optimistix.AbstractRootFinder):
         return state.x + state.fraction * state.step, state, aux
 
     def terminate(self, fn: Any, y: Array, args: Any, options: Any, state: Iterate, tags: Any) -> tuple[Array, Any]:
-        """Whether it has ended; how is read off the state."""
+        """Whether the search has ended; the state tells how."""
         return state.ended, optimistix.RESULTS.successful
 
     def postprocess(
         self, fn: Any, y: Array, aux: Any, args: Any, options: Any, state: Iterate, tags: Any, result: Any
     ) -> tuple[Array, Any, dict[str, Any]]:
-        """Nothing is left to do."""
+        """Does nothing."""
         return y, aux, {}
 
 
@@ -224,11 +226,11 @@ def root(
     """Solves ``function(x, args) = 0``; jittable, batchable by `jax.vmap`, differentiable in `args` in both modes.
 
     Args:
-        function: all that is differentiated comes in `args`, not by closure.
+        function: of (x, args); values to differentiate by must come in `args`, not by closure.
         x0: first guess.
         args: any pytree.
-        tolerance: largest component of the residual from which one more Newton step leads to the root.
-        max_steps: evaluations of the function and its Jacobian after which it is given up.
+        tolerance: largest component of the residual at which one more Newton step leads to the root.
+        max_steps: evaluations of the function and its Jacobian after which the search is given up.
         shorten: whether steps that do not reduce the residual are shortened.
 
     Examples:
@@ -251,7 +253,7 @@ def root(
 
 @float64_default
 def only_if(condition: Bool[Array, ""], x: Array) -> Array:
-    """The numbers, of any shape, or NaN with derivatives that are NaN too: those of `jnp.where` would be zero."""
+    """`x`, of any shape, or NaN; then its derivatives are NaN too, whereas those of `jnp.where` would be zero."""
     return x * jnp.where(condition, 1.0, jnp.nan)
 
 
@@ -263,7 +265,7 @@ def many(evaluate: Evaluate, x0: Float[np.ndarray, "members n"], rule: Rule, max
     """Solves for the roots of many members, in NumPy arrays; only those that have not ended are evaluated.
 
     Args:
-        evaluate: of any number of members; it may raise no error for bad points, but return NaN.
+        evaluate: values and Jacobians of any number of members; it must return NaN at bad points, not raise an error.
         x0: first guesses.
         rule: when a search ends.
         max_steps: evaluations of a member after which it is given up.
@@ -272,7 +274,7 @@ def many(evaluate: Evaluate, x0: Float[np.ndarray, "members n"], rule: Rule, max
         >>> import numpy as np
         >>> from jaxgait.roots import Rule, many
         >>> squares = np.array([4.0, 9.0])
-        >>> def evaluate(members, x):  # x^2 - square and its Jacobian, of the members that still search
+        >>> def evaluate(members, x):  # x^2 - square and its Jacobian, for the members that have not ended
         ...     return x**2 - squares[members, None], 2.0 * x[:, :, None]
         >>> many(evaluate, np.ones((2, 1)), Rule(1e-9)).x[:, 0].round(6).tolist()
         [2.0, 3.0]
@@ -304,8 +306,8 @@ def bisected(
 
     Args:
         function: of (x, args), negative just above `lower` and positive just below `upper`.
-        lower: an end, at which it is not evaluated.
-        upper: the other one.
+        lower: lower end; the function is not evaluated there.
+        upper: upper end; the function is not evaluated there.
         args: any pytree.
 
     Examples:
@@ -329,13 +331,14 @@ class Bracket(NamedTuple):
 
     left: Any
     f_left: Any
-    """Value there, halved whenever this end stays (Illinois), so that it does not stay indefinitely."""
+    """Value at `left`, halved whenever this end stays (Illinois), so that it does not stay indefinitely."""
     right: Any
     f_right: Any
+    """Value at `right`."""
 
     @property
     def secant(self) -> Any:
-        """Where the straight line through both ends is zero: the next point to be looked at."""
+        """Where the straight line through both ends is zero: the next point to evaluate."""
         difference = self.f_right - self.f_left
         xp = jnp if isinstance(difference, jax.Array) else np
         return self.right - self.f_right * (self.right - self.left) / xp.where(difference == 0.0, 1.0, difference)

@@ -1,4 +1,4 @@
-"""One run as everything that reads it sees it: the model, its trajectory, and when it was looked at."""
+"""One run: the model, its trajectory and its sampling, as measures and pictures see it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLES_PER_RUN = 1000
 
 
 class Extremes(NamedTuple):
-    """Least and largest value of one output over all accepted steps of the solver, start included."""
+    """Least and largest value of one output over all accepted steps of the solver, including the start."""
 
     least: Float[Array, ""]
     largest: Float[Array, ""]
@@ -34,7 +34,7 @@ class Extremes(NamedTuple):
 
 @float64_default
 class Events(eqx.Module):
-    """Events of a trajectory in their order; the leading axis `events` is filled up after the last one.
+    """Events of a trajectory in chronological order; the leading axis `events` is padded after the last one.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -55,14 +55,14 @@ class Events(eqx.Module):
     totals: dict[str, Array] = eqx.field(default_factory=dict)
     """Running totals just before, by name (see `Trajectory.totals`)."""
     amounts: dict[str, Array] = eqx.field(default_factory=dict)
-    """What the event's own step added to them."""
+    """What the step of the event added to the totals."""
     names: tuple[str, ...] = eqx.field(static=True, default=())
-    """See `kind`."""
+    """The names that `kind` counts."""
 
 
 @float64_default
 class Trajectory(NamedTuple):
-    """What every scheme returns; under `vmap` every field gets a leading axis."""
+    """The result of every scheme; under `vmap` every field gets a leading axis."""
 
     ts: Float[Array, " times"]
     """Times in s."""
@@ -73,18 +73,18 @@ class Trajectory(NamedTuple):
     t_end: Float[Array, ""]
     """Last time reached in s."""
     y_end: State
-    """State there."""
+    """State at `t_end`."""
     steps: Int[Array, ""]
     rejected: Int[Array, ""]
     extremes: dict[str, Extremes] = {}  # noqa: RUF012 (never changed)
     """Extremes of the outputs that were watched, by name."""
     events: Events | None = None
-    """What happened during the run, where the scheme detects events."""
+    """Events during the run, if the scheme detects them."""
     totals: dict[str, Array] = {}  # noqa: RUF012
-    """What had added up over the solver's own steps until each of the times, by name; NaN after an early end."""
+    """Running totals over the solver's own steps at each of the times, by name; NaN after an early end."""
 
     def reached(self) -> Bool[Array, " times"]:
-        """Which samples lie before the end; times in s, so that a sample at the very end counts.
+        """Which samples the run reached, including one exactly at its end; times in s.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -100,10 +100,10 @@ class Trajectory(NamedTuple):
 @float64_default
 @dataclass(frozen=True)
 class Sampling:
-    """When a run is looked at: at equally spaced times from 0 to its end, both included.
+    """When a run is sampled: at equally spaced times from 0 to its end, both included.
 
-    Made by `sampling`, which knows the model's defaults. It travels with the run, so that whatever is read off it
-    knows how many strides there are and how densely they are sampled.
+    `Sampling.of` fills in the model's defaults. The run keeps its sampling, so that measures know how many strides
+    there are and how densely they are sampled.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -116,19 +116,19 @@ class Sampling:
     """
 
     strides: int | None
-    """Whole strides that the run spans; None: it is not counted in strides."""
+    """Number of strides that the run spans; None: it is not counted in strides."""
     samples: int
-    """Intervals per stride; in all, if the run is not counted in strides."""
+    """Intervals per stride; in total, if the run is not counted in strides."""
     duration: float | None = None
     """Length in s of a run that is not counted in strides; None: the model's own duration."""
     interval: float | None = None
-    """Time in s between samples, at the model's own parameters; None: not known."""
+    """Longest time in s between samples, at the model's parameters; None: not known."""
     steps: tuple[int, int] | None = None
     """Blocks of steps between samples, and steps per block, for schemes with steps of fixed length; None: not known."""
 
     @property
     def intervals(self) -> int:
-        """Intervals of the whole run."""
+        """Number of intervals in the entire run."""
         return self.samples * (self.strides or 1)
 
     def times(self, model: Model) -> Float[Array, " times"]:
@@ -145,16 +145,16 @@ class Sampling:
 
     @classmethod
     def of(cls, model: Model, strides: int | None, duration: float | None, samples: int | None) -> Sampling:
-        """Checks a request and fills in what the model knows; a periodic model runs whole strides by default.
+        """Checks the arguments and fills in the model's defaults; a periodic model runs whole strides by default.
 
         Args:
             model: a mechanism with concrete leaves.
-            strides: how many strides.
-            duration: seconds, instead of `strides`.
-            samples: per stride (of a run counted in strides) or in all.
+            strides: number of strides.
+            duration: length in s, instead of `strides`.
+            samples: number per stride (of a run counted in strides) or in total.
 
         Raises:
-            ValueError: if the span or the count is impossible.
+            ValueError: if the span or the number of samples is impossible.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -182,7 +182,7 @@ class Sampling:
 
 
 def _natural_strides(model: Model) -> int | None:
-    """Strides in the model's own duration, if they are whole."""
+    """The number of strides in the model's own duration, if it is an integer."""
     if model.period is None:
         return None
     ratio = float(np.mean(np.asarray(model.duration) / np.asarray(model.period)))
@@ -191,12 +191,12 @@ def _natural_strides(model: Model) -> int | None:
 
 @float64_default
 class Run:
-    """One member as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `Run.ts`.
+    """One trajectory as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `Run.ts`.
 
     Args:
         model: the mechanism.
         trajectory: its trajectory.
-        sampling: when it was looked at.
+        sampling: when it was sampled.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -211,7 +211,7 @@ class Run:
         [0. 1. 2.] [ 0. 10. 20.] [-30. -25. -10.]
         >>> print(run.outputs()["height"], run["rope_force"])  # m, N
         [80. 75. 60.] [0. 0. 0.]
-        >>> run.once(lambda run: float(run["v"].max()))  # measures that share a part work it out once
+        >>> run.once(lambda run: float(run["v"].max()))  # measures that share a part compute it once
         20.0
     """
 
@@ -244,10 +244,10 @@ class Run:
 
     @property
     def events(self) -> Events:
-        """What happened during the run.
+        """Events during the run.
 
         Raises:
-            ValueError: if the scheme detects no events.
+            ValueError: if none were recorded.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -292,11 +292,11 @@ class Run:
         return watched[name]
 
     def happened(self, name: str) -> Bool[Array, " events"]:
-        """Which of the run's `events` are those of a name; their sum counts them.
+        """Which of the run's `events` have a name; the sum is their number.
 
         Raises:
             ValueError: for a run whose events were not recorded.
-            KeyError: for an unknown name, with those that there are.
+            KeyError: for an unknown name, listing the known ones.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -315,7 +315,7 @@ class Run:
         return self.events.kind == names.index(name)
 
     def once(self, function: Callable[[Run], T]) -> T:
-        """The value of a function of this run, worked out when it is first asked for: measures share their parts."""
+        """The value of a function of this run, computed on its first call only, so that measures can share it."""
         if function not in self._known:
             self._known[function] = function(self)
         return self._known[function]
@@ -347,9 +347,7 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
 
 
 def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
-    """Real numbers along a leading axis, NaN where they are not to be kept; anything else stays as it is.
-
-    In their own unit.
+    """Real numbers along a leading axis, in their own unit, NaN where `keep` is false; other types do not change.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -366,8 +364,8 @@ def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
 def state_variables(y: State) -> dict[str, Any]:
     """The components of a state by name.
 
-    Fields of a named tuple or module and entries of a dict have their names, members of a tuple or list are `state_0`,
-    `state_1`, ..., and an array by itself is `state`; components of components are joined by an underscore.
+    Fields of a named tuple or module and entries of a dict keep their names, entries of a tuple or list are `state_0`,
+    `state_1`, ..., and a state that is one array is `state`; names of nested components are joined by underscores.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -386,7 +384,7 @@ def state_variables(y: State) -> dict[str, Any]:
 
 @float64_default
 def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
-    """A state with some components replaced, addressed as `state_variables` names them.
+    """A state with some components replaced, by their names in `state_variables`.
 
     Examples:
         >>> from jaxgait import Bungee

@@ -1,8 +1,8 @@
-"""How a mechanism moves: smooth, event-driven, time-stepping, ..., one value each behind the same call.
+"""The interface of integration schemes (smooth, event-driven, time-stepping, ...).
 
-A scheme turns a model, its sampling and a start into a `Trajectory`. What it needs of the model is a protocol of
+A scheme turns a model, its sampling and a start into a `Trajectory`. The model must implement a protocol of
 `jaxgait.kinds`; the schemes themselves are in `jaxgait.solve`. Everything else (drivers, ensembles, measures, stores)
-works for any of them.
+works with any of them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = ["Mode", "Retry", "Scheme", "Settings", "with_numbers"]
 T = TypeVar("T")
 
 Mode = Literal["forward", "reverse"]
-"""Direction in which derivatives go through a solve."""
+"""Direction in which a solve is differentiated."""
 
 
 class Retry(NamedTuple):
-    """A second attempt at a failed member: with what, and in which precision."""
+    """A further attempt at a failed member: its name, its scheme and its precision."""
 
     name: str
     scheme: Scheme
@@ -42,14 +42,17 @@ class Retry(NamedTuple):
 @float64_default
 @dataclasses.dataclass(frozen=True)
 class Scheme(abc.ABC):
-    """How a mechanism moves on. Hashable: a static argument of compiled functions. Its fields are its options."""
+    """How a mechanism's motion is computed; its fields are options.
+
+    Hashable, because it is a static argument of compiled functions.
+    """
 
     kind: ClassVar[type]
-    """Protocol of `jaxgait.kinds` that a model must meet."""
+    """Protocol of `jaxgait.kinds` that a model must implement."""
     needs: ClassVar[str]
-    """What that asks for, in words."""
+    """The methods of that protocol, in words, for messages."""
     no_gradient: ClassVar[str] = ""
-    """Why derivatives do not go through, and what does instead; empty: they do."""
+    """Why it cannot be differentiated, and what to do instead; empty: it can be."""
     free_start: ClassVar[bool] = True
     """Whether a run may start from another state than the model's own."""
 
@@ -66,8 +69,8 @@ class Scheme(abc.ABC):
         """The scheme with options that suit a model.
 
         Args:
-            model: what is to move.
-            differentiated: whether derivatives go through.
+            model: the mechanism.
+            differentiated: whether the run will be differentiated.
             precision: of the run; the one in force if None.
             options: fields of the scheme; None keeps the default.
 
@@ -85,32 +88,32 @@ class Scheme(abc.ABC):
         watch: tuple[str, ...] = (),
         progress: bool = False,
     ) -> Trajectory:
-        """One trajectory. Pure: it may be jitted and vmapped over models and starts; a bad one is a status.
+        """One trajectory. Pure: it may be jitted and vmapped over models and starts; a failure is a status.
 
         Args:
-            model: its leaves may be traced.
-            sampling: when it is looked at.
+            model: the mechanism; its leaves may be traced.
+            sampling: when the run is sampled.
             y0: state at t = 0; the model's own initial state if None.
-            watch: outputs or components of the state whose extremes over all steps are wanted.
-            progress: draw a progress bar (from compiled code; for single runs), where the scheme can.
+            watch: outputs or components of the state whose extremes over all steps are recorded.
+            progress: whether to draw a progress bar (from compiled code; single runs only), if the scheme can.
         """
 
     def settled(self, model: Any, sampling: Sampling) -> Sampling:
-        """The sampling with whatever the scheme works out of the model's own numbers, and of its own, before it runs.
+        """The sampling completed by what the scheme derives from concrete parameters before the run, such as its steps.
 
         Args:
-            model: with concrete leaves.
-            sampling: when it is looked at.
+            model: the mechanism, with concrete leaves.
+            sampling: when the run is sampled.
         """
         del model
         return sampling
 
     def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
-        """Further attempts at a failed member, in their order; none by default.
+        """Further attempts at a failed member, in order; none by default.
 
         Args:
             precision: of the first attempt.
-            reference: the scheme as it is in float64.
+            reference: the same scheme for float64.
         """
         del precision, reference
         return ()
@@ -121,13 +124,13 @@ class Scheme(abc.ABC):
         return ()
 
     def in_mode(self, mode: Mode) -> Scheme:
-        """The same for derivatives in one direction, if that makes a difference."""
+        """The scheme for derivatives in one direction, if that makes a difference."""
         known = {f.name for f in dataclasses.fields(self)}
         return dataclasses.replace(self, mode=mode) if "mode" in known else self
 
     @property
     def copies(self) -> int:
-        """Copies of the state that it holds while it steps, roughly."""
+        """Roughly how many copies of the state it keeps in memory while it steps."""
         return 8
 
     def describe(self) -> dict[str, Any]:
@@ -139,11 +142,11 @@ class Scheme(abc.ABC):
         """Checks whether a run may start where the user asks.
 
         Args:
-            model: what moves.
-            asked: the argument or the name that asks.
+            model: the mechanism.
+            asked: the user's argument or option, for the message.
 
         Raises:
-            ValueError: if its motion says where it starts.
+            ValueError: if the motion prescribes its start.
         """
         if not self.free_start:
             raise ValueError(
@@ -151,31 +154,31 @@ class Scheme(abc.ABC):
             )
 
     def check_gradient(self, model: Model) -> None:
-        """Checks whether derivatives go through.
+        """Checks whether the scheme can be differentiated.
 
         Raises:
-            ValueError: if not, saying what does instead.
+            ValueError: if not, saying what to do instead.
         """
         if self.no_gradient:
             raise ValueError(f"{type(model).__name__} by {type(self).__name__} has no gradient: {self.no_gradient}")
 
 
 class _Number(enum.Enum):
-    """Stands where a number was taken out."""
+    """Placeholder for a number that was taken out."""
 
     TAKEN_OUT = "taken out"
 
 
 class Settings(NamedTuple):
-    """A scheme and a sampling apart from their numbers (tolerances, steps, times), which programs take as arguments.
+    """A scheme and a sampling, with their real numbers (tolerances, steps, times) separated as inputs of programs.
 
-    A program for one structure then does for all numbers. Whole numbers stay: they count something.
+    One compiled program then serves all values of these numbers. Integers stay in place, because they are counts.
     """
 
     scheme: Scheme
     sampling: Sampling
     numbers: tuple[Float[Array, ""], ...]
-    """In the units that they have in the scheme and the sampling."""
+    """In the units of the scheme and the sampling."""
 
     @classmethod
     def of(cls, scheme: Scheme, sampling: Sampling) -> Settings:
@@ -187,12 +190,12 @@ class Settings(NamedTuple):
 
 
 def with_numbers(scheme: Scheme, sampling: Sampling, numbers: Iterable[Any]) -> tuple[Scheme, Sampling]:
-    """Puts numbers back to where `Settings.of` took them out; they may be traced.
+    """Puts numbers back where `Settings.of` took them out; they may be traced.
 
     Args:
-        scheme: of the settings.
-        sampling: of the settings.
-        numbers: of the settings; none for a scheme and a sampling that are whole.
+        scheme: `Settings.scheme`.
+        sampling: `Settings.sampling`.
+        numbers: `Settings.numbers`; empty for a scheme and a sampling whose numbers were not taken out.
     """
     remaining = iter(numbers)
     return _replaced(scheme, _Number, remaining), _replaced(sampling, _Number, remaining)
@@ -203,7 +206,7 @@ def _leaves(settings: Any) -> list[Any]:
 
 
 def _replaced(settings: T, kind: type, by: Iterator[Any]) -> T:
-    """The same settings with other leaves where they are of a kind, unchecked."""
+    """A copy with the leaves of one type replaced, without calling the constructor."""
     found = copy.copy(settings)
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
         held = getattr(settings, field.name)
@@ -212,5 +215,5 @@ def _replaced(settings: T, kind: type, by: Iterator[Any]) -> T:
 
 
 def _plain(value: Any) -> Any:
-    """A value for a record: numbers and text as they are, of anything else the class."""
+    """A value for a record: numbers and text unchanged, anything else as the name of its class."""
     return value if isinstance(value, bool | int | float | str | None) else type(value).__name__

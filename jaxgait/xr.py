@@ -1,7 +1,7 @@
-"""xarray by its usual name, imported when something is first asked of it: `from jaxgait import xr`.
+"""xarray under its usual name, imported on first use: `from jaxgait import xr`.
 
-With pandas it takes a fifth of the time of `from jaxgait import simulate`, and nothing needs it before there are
-results.
+Importing it with pandas takes a fifth of the time of `from jaxgait import simulate`, and nothing needs it before there
+are results.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ __all__ = ["DataArray", "Dataset", "open_zarr", "zeros_like"]
 
 
 def __getattr__(name: str) -> Any:
-    """What xarray has under the name."""
+    """An attribute of xarray."""
     import xarray
 
     return getattr(xarray, name)

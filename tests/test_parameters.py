@@ -72,7 +72,7 @@ def test_lists_become_what_the_parameter_is():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("damper", "Leg.damper is a group of parameters: set damper.k, damper.c by themselves"),
+        ("damper", "Leg.damper is a group of parameters: set damper.k, damper.c one by one"),
         ("law", r"Leg.law is a choice \('linear'\), not a parameter: make it with Leg\(law=...\)"),
         ("spare", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),
         ("spare.k", r"Leg has no spare: make it with Leg\(spare=Damper\(...\)\)"),

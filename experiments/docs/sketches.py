@@ -267,7 +267,7 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
     low, radius = ankle[1] - float(sole.drop), float(sole.radius)
     heel, toe = (ankle[0] - 0.063, low + radius), (bars[0, 1, 0], low + radius)
     ax.add_patch(Polygon(np.stack([ankle, heel, toe]), closed=True, fc=BLUE, ec=BLUE, lw=3, joinstyle="round"))
-    for place in np.asarray(sole.row_places):
+    for place in np.asarray(sole.row_positions):
         ax.add_patch(Wedge((ankle[0] + place, low + radius), radius, 180, 360, color=PURPLE, zorder=4))
     label(ax, toe, "studs", 22, 4, PURPLE, 9)
     joint(ax, *bars[1:, 0], size=5)

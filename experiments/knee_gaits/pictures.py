@@ -30,8 +30,8 @@ def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
             axis.axhspan(-1, 1, color=BLUE, alpha=0.08, lw=0)
             axis.axhline(-1, color=RED, lw=0.9)
             axis.plot(k, largest, ".-", color=BLUE, ms=3.5, lw=0.9)
-            places = [c.parameter / 1e3 for c in found if c.member == i]
-            axis.plot(places, np.full(len(places), -1.0), "o", color=RED, ms=5, mfc="white")
+            points = [c.parameter / 1e3 for c in found if c.member == i]
+            axis.plot(points, np.full(len(points), -1.0), "o", color=RED, ms=5, mfc="white")
             axis.set_title(f"c/k = {ratio:g} s")
         axes[0, 0].set(ylim=(-4, 1.5), xlim=(12, 30))
         axes[0, 2].text(29.6, 0.95, "stable", color=BLUE, ha="right", va="top", fontsize=8)
@@ -57,8 +57,8 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
         fine, smallest = _between(one, found)
         axis.contour(fine / 1e3, RATIOS, smallest.T, levels=[-1.0], colors="black", linestyles="solid")
-        places = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in found])
-        axis.plot(*places.T, "o", color="black", mfc="white", ms=5)
+        points = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in found])
+        axis.plot(*points.T, "o", color="black", mfc="white", ms=5)
         axis.plot([], [], "-", color="black", label="multiplier -1, between the followed gaits")
         axis.plot([], [], "o", color="black", mfc="white", label="period doubling, located")
         axis.legend(loc="upper right", frameon=True)
@@ -79,8 +79,8 @@ def _between(one: Gaits, found: list[Crossing]) -> tuple[np.ndarray, np.ndarray]
     fine = np.unique(np.concatenate([np.linspace(k[0], k[-1], 1001), [c.parameter for c in found]]))
     columns = []
     for i in range(RATIOS.size):
-        places = [c.parameter for c in found if c.member == i]
-        known = np.concatenate([k, places]), np.concatenate([smallest[:, i], np.full(len(places), -1.0)])
+        points = [c.parameter for c in found if c.member == i]
+        known = np.concatenate([k, points]), np.concatenate([smallest[:, i], np.full(len(points), -1.0)])
         order = np.argsort(known[0])
         columns.append(np.interp(fine, known[0][order], known[1][order]))
     return fine, np.stack(columns, axis=1)
@@ -101,8 +101,8 @@ def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> 
             _branch(axis, two.parameter[:, 0], z, np.abs(two.multipliers[:, 0, 0]) < 1.0, born, RED)
         axis.plot([], [], color=BLUE, label="gait of one stride (dashed: unstable)")
         axis.plot([], [], color=RED, label="gait of two strides")
-        places = np.array([(c.parameter / 1e3, np.degrees(c.z[0, 0])) for c in born])
-        axis.plot(*places.T, "o", color="black", ms=5, zorder=5, label="period doubling, located")
+        points = np.array([(c.parameter / 1e3, np.degrees(c.z[0, 0])) for c in born])
+        axis.plot(*points.T, "o", color="black", ms=5, zorder=5, label="period doubling, located")
         title = "Gaits at c/k = 0.05 s"
         axis.set(
             xlabel=axis_label("k", "kN/m"),
@@ -118,12 +118,12 @@ def _branch(
     axis: Axes, k: np.ndarray, angle: np.ndarray, stable: np.ndarray, born: list[Crossing], colour: str
 ) -> None:
     """A branch, solid where stable and dashed where not, meeting at the located bifurcations."""
-    places = np.array([c.parameter for c in born])
+    points = np.array([c.parameter for c in born])
     edges = np.array([c.z[0, 0] for c in born])
     known = np.isfinite(angle)
-    order = np.argsort(np.concatenate([k[known], places]))
-    k, angle = (np.concatenate(pair)[order] for pair in ((k[known], places), (angle[known], edges)))
-    both = np.ones(len(places), dtype=bool)
+    order = np.argsort(np.concatenate([k[known], points]))
+    k, angle = (np.concatenate(pair)[order] for pair in ((k[known], points), (angle[known], edges)))
+    both = np.ones(len(points), dtype=bool)
     for flag, dash in ((True, "-"), (False, "--")):
         part = np.concatenate([stable[known] == flag, both])[order]
         axis.plot(k / 1e3, np.where(part, np.degrees(angle), np.nan), dash, color=colour, lw=1.3)

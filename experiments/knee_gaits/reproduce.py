@@ -118,7 +118,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
     rows = []
     for i, ratio in enumerate(RATIOS):
         scanned = gait.critical_value(over.k.values, over.order.sel(ratio=ratio).values)[0]
-        places = sorted(c.parameter for c in found if c.member == i)
+        values = sorted(c.parameter for c in found if c.member == i)
         if float(ratio) in CRITICAL:
             report.compare(
                 f"knee_gaits.critical.{ratio:g}",
@@ -130,7 +130,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
             )
         lost = one.parameter[~np.isfinite(one.residual[:, i]) | ~np.isfinite(one.z[:, i, 0, 0]), i]
         ends = f"{lost.max():g}" if lost.size else ""
-        rows.append(f"| {ratio:g} | {', '.join(f'{p:.0f}' for p in places)} | {scanned:g} | {ends} |")
+        rows.append(f"| {ratio:g} | {', '.join(f'{p:.0f}' for p in values)} | {scanned:g} | {ends} |")
     report.section(
         "Changes of stability",
         "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found at k |\n|---|---|---|---|\n"

@@ -1,1 +1,1 @@
-"""What is read off a trajectory: correlation, spectra, subharmonic order, Floquet multipliers, continuation."""
+"""Analysis of trajectories and gaits: correlation, spectra, subharmonic order, Floquet multipliers, continuation."""

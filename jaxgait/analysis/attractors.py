@@ -1,4 +1,4 @@
-"""What ensembles of strides show: bifurcation diagrams and basins of attraction of periodic gaits.
+"""Bifurcation diagrams and basins of attraction of periodic gaits, from ensembles of strides.
 
 Both iterate a return map (see `jaxgait.solve.periodic`) for many models or many starts in one compiled call.
 """
@@ -21,11 +21,11 @@ from jaxgait.solve.periodic import Point, ReturnMap, orbit
 __all__ = ["FELL", "OTHER", "REACHED", "Basin", "basin", "bifurcation_diagram"]
 
 FELL = 0
-"""The motion stopped returning: the walker fell."""
+"""The motion did not return to the section: the walker fell."""
 REACHED = 1
 """The gait was reached."""
 OTHER = 2
-"""Still going after all strides, but not on the gait."""
+"""The motion continued for all strides without reaching the gait."""
 
 CHUNK = 4096
 """Members that run side by side: large enough to fill the vector units, small enough for the caches."""
@@ -54,8 +54,8 @@ def bifurcation_diagram(
         name: the parameter, by dotted name.
         values: its values, in its own unit.
         z0: where every walk starts, in the units of the section; one point, or one per value.
-        discard: strides before that.
-        keep: strides that are returned.
+        discard: number of first strides to discard.
+        keep: number of strides to return.
 
     Examples:
         >>> import equinox as eqx

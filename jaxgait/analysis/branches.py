@@ -1,10 +1,10 @@
-"""Predictor and corrector for branches of solutions, one or many side by side.
+"""Predictor and corrector for branches of solutions, one or many in parallel.
 
 A branch is a curve on which ``f(x) = 0``, with one equation less than unknowns. From one of its points the predictor
 goes along the tangent; the corrector solves by Newton's method (`jaxgait.roots.many`) for the point of the branch in
-the plane through the prediction with a chosen normal. That is the tangent where the branch may turn back
-(pseudo-arclength), or the axis of the last unknown, the parameter, where points are wanted at given values of it.
-Where no point is found, the step is halved.
+the plane through the prediction with a chosen normal. The normal is the tangent if the branch may turn back
+(pseudo-arclength), or the axis of the last unknown, the parameter, for points at prescribed values of it. If no point
+is found, the step is halved.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 """
@@ -28,9 +28,9 @@ they are not defined."""
 STRAIGHT = 0.9
 """Cosine of the angle between the tangents of two points along an arc, below which the step is halved."""
 GROWTH = 1.4
-"""Of the step, from point to point."""
+"""Growth factor of the step from point to point."""
 SMALLEST = 1e-6
-"""Step, as a part of the longest one, at which a branch is given up."""
+"""Step, as a fraction of the longest one, at which a branch is given up."""
 
 
 class Points(NamedTuple):
@@ -44,11 +44,11 @@ class Points(NamedTuple):
 
 
 class Corrector(NamedTuple):
-    """How a point of a branch is solved for."""
+    """Settings of the corrector."""
 
     rule: Rule
     most: int
-    """Evaluations."""
+    """Largest number of evaluations."""
 
 
 def parameter_axis(x: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
@@ -73,9 +73,9 @@ def corrected(
 
     Args:
         system: the equations.
-        who: the numbers of the branches, as the system knows them.
+        who: the numbers of the branches in the system.
         guess: a prediction for each.
-        normal: of the planes.
+        normal: normals of the planes.
         corrector: when a point is found or given up.
     """
 
@@ -108,7 +108,7 @@ def advanced(
         who: the numbers of the branches.
         x: their last points.
         along: tangents there.
-        step: how far to go, in units of `along`.
+        step: length of the step, in units of `along`.
         smallest: step at which a branch is given up.
         corrector: when a point is found.
         normal: of the planes in which the points lie; the tangents if None.
@@ -122,8 +122,8 @@ def advanced(
         new = corrected(system, who[pending], guess, planes[pending], corrector)
         missed = ~(np.isfinite(new.x).all(axis=1) & (_cosines(new.linear, along[pending]) >= straight))
         new.x[missed], new.linear[missed] = np.nan, np.nan
-        for whole, part in zip(found, new, strict=True):
-            whole[pending] = part
+        for stored, part in zip(found, new, strict=True):
+            stored[pending] = part
         pending = pending[missed]
         step[pending] *= 0.5
         pending = pending[(np.abs(step[pending]) >= smallest[pending]) & (step[pending] != 0.0)]

@@ -31,17 +31,17 @@ from jaxgait.solve.periodic import Point, ReturnMap, iterated, linearised
 __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "locate", "period_doubled"]
 
 TOLERANCE = 1e-10
-"""Residual (scaled) at which a point is found but for one last Newton step."""
+"""Scaled residual below which one last Newton step completes a point."""
 CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0), most=8)
-"""If its evaluations do not suffice, or a step is as long as all that is known, the step along the branch is halved."""
+"""If it does not converge, or a Newton step is longer than the typical size, the step along the branch is halved."""
 LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0, settled=TOLERANCE), most=16)
-"""Of bifurcations: test functions have scales of their own, so that a step of no length will do as well."""
+"""Corrector for bifurcations: test functions are not scaled, so a negligible step counts as convergence too."""
 NUDGE = 1e-6
 """Scaled step of the central differences of the test functions, whose exact Jacobian is already a derivative."""
 
 
 class BifurcationPoint(NamedTuple):
-    """Where the character of a gait changes."""
+    """A bifurcation: a point where the stability of a gait changes."""
 
     kind: Bifurcation
     parameter: float

@@ -1,8 +1,8 @@
 """Families of periodic gaits: many branches at once, for return maps that are expensive to evaluate.
 
-`continuation` walks one branch, point by point. Where one stride costs tens of thousands of stiff steps (the knee), it
-pays to follow many branches side by side: the members of a family (say, dampers of different c/k) share one compiled
-evaluation of the return map with its exact derivatives, always of the same number of lanes.
+`continuation` follows one branch, point by point. If one stride costs tens of thousands of stiff steps (the knee), it
+pays to follow many branches in parallel: the members of a family (say, dampers of different c/k) share one compiled
+evaluation of the return map with its exact derivatives, always with the same number of lanes.
 
 - `gaits` solves for the orbits of any members by Newton's method (multiple shooting: an orbit of m strides is m points,
   each of which is mapped to the next, so that no evaluation is longer than one stride);
@@ -44,9 +44,9 @@ from jaxgait.solve.periodic import Closing, FixedPoint, ReturnMap, checked_searc
 __all__ = ["Crossing", "Family", "Gaits", "crossings", "fixed_points", "follow", "gaits", "strides"]
 
 HALVINGS = 3
-"""How often `follow` halves a step before it gives a branch up."""
+"""Number of times that `follow` halves a step before it gives up a branch."""
 SECANTS = 10
-"""Most steps of `crossings`."""
+"""Largest number of steps of `crossings`."""
 
 
 class Family(eqx.Module):
@@ -67,17 +67,17 @@ class Family(eqx.Module):
     return_map: Any = eqx.field(static=True)
     """A `jaxgait.solve.periodic.ReturnMap`."""
     model: Any
-    """What the members share."""
+    """The model that the members share."""
     vary: Callable[[Any, Any, Scalar], Any] = eqx.field(static=True)
     """The model of one member at one value of the parameter, from (model, member, value)."""
     members: Any
-    """What distinguishes them: a pytree whose leaves have a leading axis."""
+    """The data of the members: a pytree whose leaves have a leading axis."""
     tolerance: float = eqx.field(static=True, default=1e-9)
     """Residual at which a gait is found but for one last step of Newton's method, in the units of the point."""
     corrections: int = eqx.field(static=True, default=8)
-    """Most Newton steps."""
+    """Largest number of Newton steps."""
     lanes: int = eqx.field(static=True, default=16)
-    """How many evaluations run side by side; one program of this width is compiled."""
+    """Number of evaluations in parallel; one program of this width is compiled."""
 
 
 @float64_default
@@ -110,17 +110,17 @@ class Gaits(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where a branch gains or loses stability."""
+    """A point where a branch gains or loses stability."""
 
     kind: Bifurcation
     member: int
     parameter: float
     width: float
-    """Distance to the nearest gait on the other side; the place is known better than that where nothing jumps."""
+    """Distance to the nearest gait on the other side: a bound of the error, which is smaller unless something jumps."""
     z: Float[np.ndarray, "order n"]
     multipliers: np.ndarray
     distance: float
-    """From the multiplier that crosses to the unit circle: not small if it jumps across (a grazing contact)."""
+    """Distance of the crossing multiplier from the unit circle; large if it jumps across (a grazing contact)."""
 
 
 @eqx.filter_jit
@@ -162,14 +162,14 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
     count, order, n = z.shape
     who, p = np.repeat(who, order), np.repeat(p, order)
     members = jax.tree.map(lambda leaf: np.asarray(leaf)[who], family.members)
-    whole = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
-    return tuple(a.reshape(count, order, *a.shape[1:]) for a in whole)
+    flat = _in_batches(functools.partial(_lanes, family), family.lanes, (members, p, z.reshape(count * order, n)))
+    return tuple(a.reshape(count, order, *a.shape[1:]) for a in flat)
 
 
 @eqx.filter_jit
 @native
 def _side_by_side(closing: Closing, model: Any, values: dict[str, Array], z: Array) -> tuple[Array, Array]:
-    """What orbits of some members leave open, and its exact Jacobian."""
+    """The closure errors of orbits of some members, and their exact Jacobians."""
     one = lambda values, z: linearised(lambda m, x: closing(x, m), with_parameters(model, values), z)
     return jax.vmap(one)(values, z)
 
@@ -188,8 +188,8 @@ def fixed_points(
 ) -> FixedPoint:
     """Periodic orbits of thousands of members, each as `jaxgait.solve.periodic.fixed_point` finds it.
 
-    Under `jax.vmap`, a search goes on for all members until the last one has ended, and every stride takes as many
-    steps as the slowest one. Here only members that still search are evaluated, so many at a time. For derivatives,
+    Under `jax.vmap`, the search continues for all members until the last one has ended, and every stride takes as many
+    steps as the slowest one. Here only members that have not ended are evaluated, `lanes` at a time. For derivatives,
     `jax.vmap` `fixed_point` from these points: it then needs one iteration.
 
     Args:
@@ -200,7 +200,7 @@ def fixed_points(
         order: the orbits repeat after this many applications of the map.
         tolerance: largest component of the residual at which an orbit is found, in the units of the point.
         max_iterations: evaluations of the map and its Jacobian after which a member is given up.
-        lanes: members evaluated side by side; one program of this width is compiled.
+        lanes: number of members evaluated in parallel; one program of this width is compiled.
 
     Returns:
         NumPy arrays with a leading axis; NaN where `status` is not `CONVERGED`.
@@ -241,7 +241,7 @@ def fixed_points(
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:
-    """A compiled function of so many rows at a time; the last row fills up the last batch."""
+    """Applies a compiled function to batches of `width` rows; the last batch is padded with its last row."""
     count, parts = len(jax.tree.leaves(rows)[0]), []
     for start in range(0, count, width):
         lane = np.minimum(np.arange(start, start + width), count - 1)
@@ -278,7 +278,7 @@ def gaits(
 
 
 def _system(family: Family, order: int) -> System:
-    """What orbits leave open: mapped points less next points, in unknowns (points, parameter)."""
+    """The closure errors of orbits, mapped points minus next points, with the unknowns (points, parameter)."""
 
     def system(who: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         z = x[:, :-1].reshape(len(x), order, -1)
@@ -300,7 +300,7 @@ def _gaits(p: np.ndarray, order: int, points: Points) -> Gaits:
     z = points.x[:, :-1].reshape(shape)
     slope = points.linear[:, :, :-1].reshape(count, order, z.shape[2], order, z.shape[2])
     slope = np.stack([slope[:, i, :, i] for i in range(order)], axis=1)
-    slope = slope + np.eye(z.shape[2]) if order == 1 else slope  # there a point is mapped on itself
+    slope = slope + np.eye(z.shape[2]) if order == 1 else slope  # for order 1, a point is mapped to itself
     return Gaits(p, z, _round(slope), rate, points.residual)
 
 
@@ -336,10 +336,10 @@ def follow(
     Args:
         family: return map and members.
         who: the members.
-        values: where gaits are wanted, in the parameter's own unit and in the order in which they are gone through; the
-            same for all, or one column per member.
+        values: values of the parameter in its own unit, in the order in which to follow them; the same for all
+            members, or one column per member.
         z0: first guesses at the first value.
-        progress: show a progress bar.
+        progress: whether to show a progress bar.
 
     Returns:
         The gaits, with leading axes (points, b).
@@ -371,13 +371,13 @@ def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> G
     after = Points(np.full_like(x, np.nan), np.full((len(x), n - 1, n), np.nan), np.full(len(x), np.nan))
     going = np.flatnonzero(np.isfinite(x).all(axis=1))
     while going.size:
-        whole = row[going] - x[going, -1]
-        here = (who[going], x[going], along[going], whole, smallest[going])
+        remaining = row[going] - x[going, -1]
+        here = (who[going], x[going], along[going], remaining, smallest[going])
         new, step = advanced(_system(family, order), *here, _corrector(family), normal=axis[going])
         for all_branches, some in zip(after, new, strict=True):
             all_branches[going] = some
         x[going], along[going] = new.x, tangents(new.linear, axis[going])
-        going = going[np.isfinite(new.x).all(axis=1) & (step != whole)]
+        going = going[np.isfinite(new.x).all(axis=1) & (step != remaining)]
     return _gaits(row.astype(float), order, after)
 
 
@@ -391,8 +391,8 @@ def crossings(
         family: return map and members.
         who: the members, as given to `follow`.
         branches: result of `follow`.
-        width: distance in the parameter, in its own unit, at which a bifurcation is located well enough.
-        progress: show a progress bar.
+        width: tolerance of a bifurcation's location, in the parameter's own unit.
+        progress: whether to show a progress bar.
 
     Examples:
         >>> import numpy as np
@@ -441,11 +441,11 @@ class _Bracket:
         return float(test_values(one.multipliers)[self.kind])
 
     def between(self, middle: bool) -> float:
-        """Where to look next: the secant's zero, or the middle, so that a jump is located as well."""
+        """The next point to evaluate: the secant's zero, or the middle, which locates a jump too."""
         return 0.5 * (self.ends.left + self.ends.right) if middle else float(self.ends.secant)
 
     def guess(self, p: float) -> np.ndarray:
-        """The gait there, roughly."""
+        """A guess of the gait at `p`."""
         a, b = self.left.parameter, self.right.parameter
         return self.left.z + (p - a) / (b - a) * (self.right.z - self.left.z)
 

@@ -1,4 +1,4 @@
-"""Stability of periodic gaits: Floquet multipliers, what is lost at a bifurcation, Lyapunov exponents.
+"""Stability of periodic gaits: Floquet multipliers, types of bifurcations, Lyapunov exponents.
 
 A perturbation of a periodic gait is multiplied by the Jacobian of the return map once per stride. The gait is stable
 while all eigenvalues of that Jacobian (multipliers) lie inside the unit circle. One leaves it through +1 (fold: the
@@ -77,9 +77,7 @@ def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) ->
 
 @float64_default
 def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
-    """Which bifurcation the largest multiplier stands for when it reaches the unit circle.
-
-    Multipliers have no dimension.
+    """The bifurcation at which the largest multiplier reaches the unit circle; multipliers have no dimension.
 
     Examples:
         >>> import numpy as np
@@ -121,9 +119,7 @@ def test_functions(jacobian: Float[Array, "n n"]) -> Float[Array, 3]:
 
 @float64_default
 def test_values(multipliers: Inexact[np.ndarray, "... n"]) -> Float[np.ndarray, "... 3"]:
-    """The same functions from the multipliers themselves: products of their distances, of one gait or of a batch.
-
-    No dimension.
+    """`test_functions` from the multipliers (no dimension): products of their distances, for one gait or a batch.
 
     Examples:
         >>> import numpy as np
@@ -150,8 +146,8 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
         z0: where to start, shape (n,), in the units of the section.
-        strides: over how many applications the growth is averaged.
-        discard: applications before that, so that the attractor is reached.
+        strides: number of applications over which the growth is averaged.
+        discard: number of applications before that, to reach the attractor.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""What is read off a knee curve: correlation with a measured one, peak flexion, subharmonic order, critical stiffness.
+"""Analysis of a knee curve: correlation with a measured one, peak flexion, subharmonic order, critical stiffness.
 
-All functions but `critical_value` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`, `peak_flexion`)
-differentiated. A *stride table* is a curve cut into strides: shape (strides, samples per stride).
+All functions except `critical_value` are plain `jax.numpy` and may be vmapped, jitted and (`correlation`,
+`peak_flexion`) differentiated. A *stride table* is a curve cut into strides: shape (strides, samples per stride).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jaxgait.precision import float64_default
 REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
 MAX_ORDER = 4
 PERIODICITY_TOLERANCE = np.radians(0.5)
-"""How much two strides may differ in rad at any phase and still count as equal (knee specification, section 7)."""
+"""Largest difference in rad of two strides, at any phase, that count as equal (knee specification, section 7)."""
 
 
 @float64_default
@@ -93,7 +93,7 @@ def stride_difference(table: Float[Array, "strides phases"], order: int) -> Floa
 def subharmonic_order(
     table: Float[Array, "strides phases"], tolerance: float = float(PERIODICITY_TOLERANCE)
 ) -> Int[Array, ""]:
-    """After how many strides the motion repeats: 1 (period of the drive), 2, 3, 4, or 0 for none of these (irregular).
+    """The number of strides after which the motion repeats: 1 (period of the drive), 2, 3, 4, or 0 (irregular).
 
     Args:
         table: the last strides of a run: more than `MAX_ORDER`, better twice as many.
@@ -125,7 +125,7 @@ def spectrum(
 
     Args:
         curve: equally spaced samples; the end point (equal to the next stride's first) left out.
-        strides: how many strides they span.
+        strides: number of strides that they span.
 
     Returns:
         Frequencies in multiples of the stride frequency, and amplitudes in the unit of the curve.
@@ -167,18 +167,18 @@ def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float)
 
 @float64_default
 def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, list[tuple[float, float]]]:
-    """Where subharmonics end for good when a parameter rises, and the other ranges where they live.
+    """The value of a parameter above which subharmonics end for good, and the other ranges in which they occur.
 
     Args:
         parameter: increasing values, for example the damper's k in N/m at one c/k.
-        order: subharmonic order at each (1: period of the drive; NaN: not known, as of a member that folded; anything
-            else: not). Where it is not known, no range of either kind continues, and none is left behind.
+        order: subharmonic order at each (1: period of the drive; NaN: unknown, e.g. of a member that folded; anything
+            else: subharmonic or irregular). Unknown values interrupt ranges of either kind.
 
     Returns:
-        The lower end of the widest contiguous range of period-one responses (NaN if no subharmonics lie directly below
-        it: none were left behind, or it is not known), and the other ranges (first, last value) without period one:
-        those above the critical value, and those below the islands of period one that lie below it. Taking the widest
-        range, not the first, keeps a single period-one value inside the subharmonic range from passing for its end.
+        The lower end of the widest contiguous range of period-one responses (NaN if no subharmonics, or only unknown
+        orders, lie directly below it), and the other ranges (first, last value) without period one: those above the
+        critical value, and those below the islands of period one that lie below it. The widest range is taken, not the
+        first, so that a single period-one value inside the subharmonic range does not count as its end.
 
     Examples:
         >>> import numpy as np
@@ -202,10 +202,12 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
 
 
 def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
-    """Where something holds for good as a parameter rises, and the islands below: friction at which a walker walks.
+    """The value of a parameter above which a condition holds throughout, and the islands below it.
+
+    For example, the friction at which a walker walks.
 
     Args:
-        holds: whether it holds, by the value of the parameter, in its own unit.
+        holds: whether the condition holds, by the value of the parameter, in its own unit.
 
     Returns:
         The smallest value of the range that is connected with the largest one (NaN if it does not hold there), and

@@ -1,9 +1,9 @@
-"""Which parameters a measure depends on over a whole box: variance-based indices from one ensemble, slopes beside them.
+"""Global sensitivity of measures to parameters in a box: variance-based indices from one ensemble, and local slopes.
 
 Each parameter is uniform over its range and independent of the others. The first-order index of a parameter is the
 share of a measure's variance that fixing the parameter alone would remove; the total index is the share that remains
-while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). What the two have apart is
-interaction. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
+while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference is due to
+interactions. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
 Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over
 rows. (`scipy.stats.sobol_indices` has the same estimators, but neither leaves out rows nor repeats its bootstrap.)
 
@@ -31,7 +31,7 @@ from jaxgait.parameters import parameter_info
 __all__ = ["indices", "sensitivity"]
 
 LEAST = 16
-"""Rows below which an index is not worth its name."""
+"""Least number of rows for an index to be meaningful."""
 
 
 def sensitivity(
@@ -55,21 +55,21 @@ def sensitivity(
         over: range (low, high) by dotted parameter name, in the parameter's unit.
         observe: measures or their names, each one number of a run.
         rows: of the sample (best a power of two); the ensemble has rows times (2 + parameters) members.
-        seed: of the sample and of the bootstrap; the same seed gives the same result.
-        confidence: of the intervals.
-        resamples: of the bootstrap.
+        seed: seed of the sample and of the bootstrap; the same seed gives the same result.
+        confidence: confidence level of the intervals.
+        resamples: number of resamples of the bootstrap.
         local: whether to differentiate the measures at the centre of the box too.
-        run: what `jaxgait.ensemble` takes: strides, duration, rtol, ...
+        run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
 
     Returns:
         Over `measure` and `parameter`: `first`, `total` (no dimension), their intervals `first_interval` and
         `total_interval` along `bound`; with `local`, `slope` (the measure's unit per unit of the parameter) at the
         centre and `linear`, the shares of the variance if the measure were linear with these slopes (no dimension).
-        Over `measure`: `mean` and `deviation` in its unit, and the `rows` that were left.
+        Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` that were used.
 
     Raises:
         jaxgait.parameters.ParameterError: for unknown parameters and impossible ranges.
-        jaxgait.measure.MeasureError: for a measure that the model does not bring.
+        jaxgait.measure.MeasureError: for a measure that the model does not define.
         TypeError: for anything but a model, and for a function instead of a measure.
         ValueError: for impossible counts, and for a measure that is not one number.
         jaxgait.outcome.NoResult: if too few rows succeeded.
@@ -190,8 +190,8 @@ def _local(
     found = ensemble(model, one, observe=list(measures), gradient=list(centre), **run)
     slopes = np.array([found[f"{m.name}_gradient"].sel(parameter=list(centre)).values.ravel() for m in measures])
     spread = (slopes * width) ** 2
-    whole = spread.sum(axis=1, keepdims=True)
-    linear = np.divide(spread, whole, out=np.zeros_like(spread), where=whole != 0.0)
+    total = spread.sum(axis=1, keepdims=True)
+    linear = np.divide(spread, total, out=np.zeros_like(spread), where=total != 0.0)
     across = ("measure", "parameter")
     text = "slope at the centre, in the measure's unit per unit of the parameter"
     share = {"units": "1", "long_name": "share of the variance if the measure were linear"}

@@ -1,4 +1,4 @@
-"""Along which values of the parameter the gaits of a family are unstable, from its located changes of stability."""
+"""Ranges of the parameter in which the gaits of a family are unstable, from its located changes of stability."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Range = tuple[float, float]
 def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
     """Ranges of the parameter, in its unit, along which a member's gait is unstable, between its located crossings.
 
-    An end is infinite where the gait is unstable as far as it was followed. Stability decides which crossing begins and
-    which ends a range, so that nothing needs to be known of where they should lie.
+    An end is infinite if the gait is unstable as far as it was followed. The stability of the gaits decides which
+    crossing starts a range and which one ends it.
 
     Args:
         branch: followed gaits, shape (values, members).
@@ -48,7 +48,7 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
 
 
 def end_of_first(ranges: Sequence[Range]) -> float:
-    """Where the parameter, rising, leaves the first unstable range, in its unit; NaN if it leaves none.
+    """The upper end of the first unstable range, in the unit of the parameter; NaN if there is none.
 
     Examples:
         >>> from jaxgait.analysis.stability import end_of_first

@@ -1,4 +1,4 @@
-"""Calibration: parameters fitted to measured curves, with their uncertainty and what the data leave open."""
+"""Calibration: parameters fitted to measured curves, with their uncertainty and the directions left undetermined."""
 
 from jaxgait.calibration.fitted import Fit as Fit
 from jaxgait.calibration.fitting import fit as fit

@@ -1,4 +1,4 @@
-"""What a run shows of a measured curve: one of its outputs at its samples, and the way from there to the data."""
+"""The simulated counterpart of a measured curve: an output of a run at its samples, interpolated to the data."""
 
 from __future__ import annotations
 
@@ -64,27 +64,27 @@ class Curve(Goal):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of what is observed."""
+        """Names of the observables."""
         return ("curve",)
 
     @property
     def strides(self) -> int:
-        """Whole strides that it needs."""
+        """Number of strides that it needs."""
         return int(self.stride)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """From the samples of a run to the points of the data; linear, in the unit of the measured curve."""
+    """The linear map from the samples of a run to the points of the data, in the unit of the measured curve."""
 
     matrix: Float[np.ndarray, "points samples"]
-    """A cubic spline through the samples, read at the points, and the factor between the units."""
+    """A cubic spline through the samples, evaluated at the points, times the factor between the units."""
     coarse: Float[np.ndarray, "points samples"]
-    """The same through every other sample: what it differs by is several times the error of interpolation."""
+    """The same through every other sample: the difference is several times the error of interpolation."""
 
 
 def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
-    """The curve to simulate, and by what it is multiplied to have the unit of the measured one (no dimension).
+    """The curve to simulate, and the factor (no dimension) that converts it to the unit of the measured one.
 
     Args:
         model: the mechanism.
@@ -118,17 +118,17 @@ def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Cur
 
 
 def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float) -> Reading:
-    """How the samples of a run are read at the points of the data.
+    """The interpolation from the samples of a run to the points of the data.
 
     Args:
         model: the mechanism.
-        space: parameters that vary: what they do to the times of the samples is checked.
-        sampling: of the runs; of one stride for a curve over the phase.
+        space: parameters that vary; it is an error if the sampling times depend on them.
+        sampling: sampling of the runs; of one stride for a curve over the phase.
         measured: the data.
-        scale: what the simulated curve is multiplied by, without dimension.
+        scale: factor of the simulated curve, without dimension.
 
     Raises:
-        ValueError: for a stride where there is none, times beyond the run, and times that move with the parameters.
+        ValueError: for phases of a run without strides, times beyond the run, and times that depend on the parameters.
 
     Examples:
         >>> import numpy as np

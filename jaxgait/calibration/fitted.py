@@ -1,4 +1,4 @@
-"""What a fit found, and how firm it is: parameters with standard errors, what stays open, the curve and its band."""
+"""The result of a fit: parameters with standard errors, undetermined directions, the fitted curve and its band."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from jaxgait.report import labels
 __all__ = ["Fit", "check_points", "summed_up"]
 
 ON_A_BOUND = 1e-3
-"""Distance from a wall of the unit box below which a parameter lies on it: the search only comes near."""
+"""Distance from a wall of the unit box below which a parameter counts as on it: the search only comes near."""
 TOO_FAR = 1e-3
-"""Chance of so large a chi-square below which the model is said not to reach the data."""
+"""Probability of the chi-square below which the model is reported not to fit the data."""
 UNFINISHED = 0.1
-"""Fall of chi-square ahead from which on a fit is no minimum: at 1, it is a standard error away."""
+"""Predicted further fall of chi-square above which a fit is no minimum; at 1, it is a standard error away."""
 ALIKE = 0.5
-"""Correlation of neighbouring residuals above which they are said not to be noise."""
+"""Correlation of neighbouring residuals above which they are reported not to be noise."""
 INTERPOLATION = 0.1
-"""Error of interpolation, in standard deviations of the noise, from which on more samples are asked for."""
+"""Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
 BESIDE = 1 << 20
-"""The number by which a run beside the searches is known to what remembers their gaits."""
+"""Search number of a run outside the searches, for the memory of their gaits."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit found.
+    """The result of a fit.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -53,7 +53,7 @@ class Fit:
         1.0 0.0
         >>> found.minimum, found.determined
         (True, True)
-        >>> found.before().shape  # the curve of the model as it was
+        >>> found.before().shape  # the curve of the model before the fit
         (101,)
         >>> found.to_json("fit.json")
         >>> found.as_dict()["units"]
@@ -73,13 +73,13 @@ class Fit:
     noise: Float[np.ndarray, " points"]
     """Standard deviation of each measured value, in the unit of the curve."""
     noise_estimated: bool
-    """Whether it was estimated from the residual: then no chi-square tells whether the model is right."""
+    """Whether it was estimated from the residual: then chi-square cannot tell whether the model is right."""
     chi_square: float
     """Sum of the squared residuals over the squared noise."""
     degrees: int
     """Degrees of freedom: points less parameters that are free."""
     fall: float
-    """By how much chi-square would still fall at the bottom of the parabola: zero at a minimum. No dimension."""
+    """Predicted further fall of chi-square to the bottom of the parabola (no dimension): zero at a minimum."""
     curve: xr.Dataset
     """`measured`, `fitted`, `residual` and `band` (half the width of the 95 % band of the fitted curve)."""
     singular_values: Float[np.ndarray, " n"]
@@ -87,21 +87,21 @@ class Fit:
     directions: Float[np.ndarray, "n n"]
     """Their directions in the unit box, as rows, the best determined first."""
     undetermined: tuple[str, ...]
-    """The directions that the data leave open, one sentence each; empty if there are none."""
+    """The directions that the data do not determine, a sentence for each; empty if there are none."""
     remarks: tuple[str, ...]
-    """What else stands against the result, one sentence each."""
+    """Other doubts about the result, a sentence for each."""
     active: tuple[str, ...]
     """Bounds on which it lies."""
     why_stopped: list[str]
     """One sentence per start."""
     ends: xr.Dataset
-    """Over `start`: where each ended, its chi-square, and the evaluations that it took."""
+    """Over `start`: where each search ended, its chi-square, and its number of evaluations."""
     gradient: str
     """Which derivatives were used, in words."""
     problem: Problem = field(repr=False, compare=False)
     """What was fitted, for `profile` and `sample`."""
     memory: Any = field(default=None, repr=False, compare=False)
-    """The gait that was found, to go on from."""
+    """The gait that was found, as a guess for further searches."""
 
     @property
     def condition(self) -> float:
@@ -121,11 +121,11 @@ class Fit:
 
     @property
     def determined(self) -> bool:
-        """Whether it is a minimum and the data leave no direction open: then the standard errors mean something."""
+        """Whether it is a minimum and the data determine all directions, so that the standard errors are meaningful."""
         return self.minimum and not self.undetermined
 
     def before(self) -> Float[np.ndarray, " points"]:
-        """The curve of the model as it was, at the points of the data and in their unit; NaN if that run failed."""
+        """The curve of the model before the fit, at the points of the data, in their unit; NaN if that run failed."""
         problem, space = self.problem, self.problem.space
         own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
         return problem([BESIDE], (own[None] - space.low) / space.width).simulated[0]
@@ -135,7 +135,7 @@ class Fit:
 
         Args:
             name: the parameter.
-            level: the chance of an interval to hold the true value.
+            level: probability that the interval contains the true value.
 
         Raises:
             KeyError: for a parameter that was not fitted.
@@ -147,11 +147,11 @@ class Fit:
         return self.best[name] - reach, self.best[name] + reach
 
     def to_json(self, path: pathlib.Path | str) -> None:
-        """Writes what `as_dict` returns to a file."""
+        """Writes the result of `as_dict` to a file."""
         pathlib.Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it for JSON; None stands where there is no finite number."""
+        """The entire result for JSON, with None for numbers that are not finite."""
         words = ("best", "units", "noise_estimated", "chi_square", "degrees", "fall", "minimum", "determined")
         words += ("why_stopped", "gradient")
         record: dict[str, Any] = {name: getattr(self, name) for name in words}
@@ -176,7 +176,7 @@ class Fit:
 
 
 def quantile(found: Fit, level: float) -> float:
-    """Standard errors (no dimension) to either side of an interval that holds the truth with a chance of `level`.
+    """Half width, in standard errors (no dimension), of an interval that contains the true value with chance `level`.
 
     Raises:
         ValueError: for anything but a number between 0 and 1.
@@ -188,14 +188,14 @@ def quantile(found: Fit, level: float) -> float:
 
 
 def check_points(points: int, parameters: int) -> None:
-    """Finds out whether there are points enough to estimate the noise as well.
+    """Checks that there are enough points to estimate the noise too.
 
     Args:
-        points: how many are measured.
-        parameters: how many are fitted.
+        points: number of measured points.
+        parameters: number of fitted parameters.
 
     Raises:
-        ValueError: if not.
+        ValueError: if there are too few.
     """
     if points <= parameters:
         raise ValueError(
@@ -209,7 +209,7 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
 
     Args:
         problem: model and data; its noise is 1 in the unit of the curve if it is to be estimated.
-        x: where the searches began.
+        x: starts of the searches.
         ended: how they ended.
         estimated: whether the noise is to be estimated from the residual.
 
@@ -260,7 +260,7 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
 
 
 def _estimated(problem: Problem, found: Residuals, degrees: int) -> tuple[Problem, Residuals]:
-    """The same with the noise that the residual shows."""
+    """The problem and its residuals with the noise estimated from the residuals."""
     rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
     size = max(float(np.sqrt(found.squares / degrees)), float(rounding))
     scaled = found._replace(values=found.values / size, slopes=found.slopes / size)
@@ -285,14 +285,14 @@ def _curves(problem: Problem, found: Residuals, local: Laplace, estimated_from: 
 
 
 def _fall(found: Residuals, free: Bool[np.ndarray, " n"]) -> float:
-    """By how much chi-square would fall at the bottom of the parabola: zero at a minimum. No dimension."""
+    """Predicted fall of chi-square to the bottom of the parabola (no dimension): zero at a minimum."""
     slopes = found.slopes[:, free]
     step = np.linalg.lstsq(slopes, -found.values, rcond=RANK)[0]
     return float(np.sum((slopes @ step) ** 2))
 
 
 def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, estimated: bool) -> tuple[str, ...]:
-    """What stands against the result."""
+    """Doubts about the result."""
     r = found.values
     together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
     apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0

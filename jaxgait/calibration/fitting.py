@@ -1,4 +1,4 @@
-"""Fitting unknown parameters of a mechanism to a measured curve, with what the data say of them."""
+"""Fitting unknown parameters of a mechanism to a measured curve, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -46,31 +46,31 @@ def fit(
 
         fit(knee, "rajagopal_1.26ms", over={"damper.k": (1e4, 3e4)}, output="knee_angle")
 
-    A curve over the phase of a stride is compared with the periodic gait where there is one, else with the last stride
-    of a run; a curve over time with the run. A failed run is a step to be rejected.
+    A curve over the phase of a stride is compared with the periodic gait if the model has one, otherwise with the last
+    stride of a run; a curve over time is compared with the run. Steps to points where the run fails are rejected.
 
     Args:
         model: the mechanism; its other parameters stay as they are.
         measured: see `over_phase`, `over_time` and `measured_curve`.
         over: bounds (low, high) by dotted parameter name, in the parameters' units.
-        output: what was measured: an output or component of the state by name, whose unit must fit, or a function of a
-            run with one number per sample (JAX code), in the unit of the measured curve.
+        output: the measured quantity: an output or component of the state by name, whose unit must fit, or a function
+            of a run with one number per sample (JAX code), in the unit of the measured curve.
         noise: standard deviation of the measured values in the unit of the curve, one number or (points,); None: it is
-            estimated from the residual, as if the model were right. It counts as independent from point to point.
-        gradient: "gait", "run" or "differences", as of `jaxgait.optimize`; "auto": of the gait if there is one.
+            estimated from the residual, assuming that the model is right. Noise is assumed independent between points.
+        gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one.
         initial: components of the initial state that differ from the model's own, by name.
-        starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
-        iterations: evaluations of each start, at most.
+        starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
+        iterations: largest number of evaluations of each start.
         tolerance: relative change of the sum of squares and of the parameters at which a start stops.
-        stability: modulus of the largest Floquet multiplier from which on a gait counts as failed, since no walk stays
-            on it; infinity takes all gaits.
-        seed: of the Sobol points.
-        progress: show a progress bar; None: only on a terminal.
-        run: what `jaxgait.ensemble` takes: strides, duration, samples, rtol, ...; more `samples` make the
-            interpolation between them finer.
+        stability: modulus of the largest Floquet multiplier at which a gait counts as failed, because no walk stays on
+            it; infinity accepts all gaits.
+        seed: seed of the Sobol points.
+        progress: whether to show a progress bar; None: only on a terminal.
+        run: further arguments of `jaxgait.ensemble`: strides, duration, samples, rtol, ...; with more `samples` the
+            interpolation between them is more accurate.
 
     Returns:
-        The best parameters with standard errors, correlations, and what the data leave open.
+        The best parameters with standard errors, correlations, and the directions that the data do not determine.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -111,14 +111,14 @@ def solved(
     estimated: bool,
     progress: bool | None = False,
 ) -> Fit:
-    """Searches from some points of the unit box (no dimension), side by side, and what came of it.
+    """Searches from some points of the unit box (no dimension) in parallel, and returns the result.
 
     Args:
         problem: model and data.
-        x: where the searches begin.
+        x: starts of the searches.
         settings: when they stop.
         estimated: whether the noise is to be estimated from the residual.
-        progress: show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
@@ -132,10 +132,10 @@ def solved(
 
 
 def _way(gradient: str, measured: MeasuredCurve) -> str:
-    """The way to derivatives: over time only through the run.
+    """The method of differentiation; a curve over time only allows that through the run.
 
     Raises:
-        ValueError: for the gait's, where the data lie over time.
+        ValueError: for derivatives of the gait with data over time.
     """
     if measured.axis == "phase":
         return gradient
@@ -145,7 +145,7 @@ def _way(gradient: str, measured: MeasuredCurve) -> str:
 
 
 def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: Mapping[str, Any]) -> Sampling:
-    """When what the data are compared with is looked at.
+    """The sampling of the runs that are compared with the data.
 
     Raises:
         ValueError: for phases of a run that is not counted in strides.
@@ -159,7 +159,7 @@ def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: M
 
 
 def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
-    """One standard deviation per point, in the unit of the curve; 1 where it is to be estimated."""
+    """One standard deviation per point, in the unit of the curve; 1 if it is to be estimated."""
     size = len(measured.values)
     given = np.asarray(1.0 if noise is None else noise)
     fine = given.dtype.kind in "iuf" and given.shape in ((), (size,)) and bool((np.isfinite(given) & (given > 0)).all())

@@ -1,9 +1,9 @@
-"""What the data determine around a best fit: covariance (Laplace), singular values, and directions left open.
+"""Uncertainty around a best fit: covariance (Laplace), singular values, and undetermined directions.
 
 Near the best fit the sum of squares is a parabola, ``r^2 + (J dx)^2``, with the Jacobian J of the weighted residuals
-by the unit box. Its singular values s say how well each direction is determined: the standard error along it is 1/s
-of the box. With independent normal noise the covariance of the parameters is the inverse of J^T J; it is the whole
-answer where the curve is nearly linear in the parameters over their standard errors (`profile` shows whether it is).
+by the unit box. Its singular values s tell how well each direction is determined: the standard error along it is 1/s
+of the box. With independent normal noise the covariance of the parameters is the inverse of J^T J. It describes the
+uncertainty completely if the curve is nearly linear in the parameters over their standard errors (see `profile`).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from jaxtyping import Bool, Float
 __all__ = ["Laplace", "laplace", "open_directions"]
 
 RANK = 1e-6
-"""Singular values below this share of the largest are zero: derivatives are no more exact than the solver."""
+"""Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
 TAKES_PART = 1e-3
-"""Component from which on a parameter takes part in a direction."""
+"""Least component of a parameter that takes part in a direction."""
 NAMED = 0.1
-"""Component from which on it is named."""
+"""Least component of a parameter that is named in the description of a direction."""
 
 
 class Laplace(NamedTuple):
     """The parabola around a best fit, in units of the box (no dimension)."""
 
     singular_values: Float[np.ndarray, " n"]
-    """Of the Jacobian, the best determined direction first."""
+    """Singular values of the Jacobian, the best determined direction first."""
     directions: Float[np.ndarray, "n n"]
     """Their directions in the unit box, as rows."""
     covariance: Float[np.ndarray, "n n"]
-    """Infinite on the diagonal of parameters that no data determine; NaN in rows of those that are held."""
+    """Covariance; infinite on the diagonal of undetermined parameters, NaN in rows of those that are held."""
     leverage: Float[np.ndarray, " points"]
     """Variance of the fitted curve, in squares of the noise."""
 
@@ -66,16 +66,16 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
 
 
 def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
-    """The directions that the data leave open, in words: the box is tighter than they are, or they say nothing.
+    """The undetermined directions in words: those along which the standard error exceeds the box.
 
     Args:
         found: the parabola.
-        names: of the parameters.
+        names: names of the parameters.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.calibration.laplace import laplace, open_directions
-        >>> slopes = np.array([[30.0, 30.0], [40.0, 40.0]])  # the curve only knows the sum of the two
+        >>> slopes = np.array([[30.0, 30.0], [40.0, 40.0]])  # the curve depends only on the sum of the two
         >>> (sentence,) = open_directions(laplace(slopes, np.array([True, True])), ["k", "c"])
         >>> print(sentence.partition(":")[0])
         the data do not determine the direction (+0.71 k, -0.71 c)
@@ -86,7 +86,7 @@ def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
 
 
 def _decomposed(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Singular values, zeros included where there are fewer points than parameters, and directions as rows."""
+    """Singular values, padded with zeros if there are fewer points than parameters, and directions as rows."""
     _, values, directions = np.linalg.svd(slopes, full_matrices=True)
     return np.append(values, np.zeros(slopes.shape[1] - len(values))), directions
 

@@ -3,8 +3,8 @@
     over_phase(np.arange(100) / 100, knee_deg, unit="deg")     # 0: heel strike, 1: the next one
     over_time(t, height, unit="m")                             # seconds from the start of the run
 
-The caller says what the numbers mean; nothing is assumed. A drive (`jaxgait.motion.drive.GaitDrive`) brings its own
-knee curve.
+The caller states what the numbers mean; nothing is assumed. A drive (`jaxgait.motion.drive.GaitDrive`) has its own knee
+curve.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jaxgait.motion.stride import Series, sampled
 __all__ = ["Given", "MeasuredCurve", "factor", "measured_curve", "over_phase", "over_time"]
 
 PHASES = 100
-"""Even phases at which the knee curve of a drive is read: twelve samples per period of its eighth harmonic."""
+"""Number of phases at which the knee curve of a drive is sampled: twelve per period of its eighth harmonic."""
 SIZES = {
     "rad": ("angle", 1.0),
     "deg": ("angle", np.pi / 180.0),
@@ -34,7 +34,7 @@ SIZES = {
     "N": ("force", 1.0),
     "kN": ("force", 1e3),
 }
-"""Units between which curves are converted, by what they measure, in SI units."""
+"""Units between which curves are converted, by quantity, with their size in SI units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class MeasuredCurve:
     """
 
     values: Float[np.ndarray, " points"]
-    """In `unit`."""
+    """The values, in `unit`."""
     unit: str
     at: Float[np.ndarray, " points"]
     """Phase of the stride (no dimension), or time in s."""
@@ -65,7 +65,7 @@ class MeasuredCurve:
 
 
 Given: TypeAlias = "MeasuredCurve | xr.DataArray | GaitDrive | str | pathlib.Path"
-"""What can be fitted to: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
+"""Accepted data: a curve, a labelled array, a drive, the name of an embedded gait, a CSV file of a stride."""
 
 
 def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
@@ -114,14 +114,14 @@ def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
 
 
 def measured_curve(given: Any) -> MeasuredCurve:
-    """The curve that was handed over, or the knee curve of a drive (rad, over the phase).
+    """Converts any accepted data to a curve; of a drive, its knee curve (rad, over the phase).
 
     Args:
         given: a curve; an `xarray.DataArray` over `time` (in s) or `phase` with the attribute `units`; a drive; the
             name of an embedded gait; the path of a CSV file as `jaxgait.motion.drive.read_drive` reads it.
 
     Raises:
-        ValueError: for a labelled array that does not say what it is.
+        ValueError: for a labelled array without the necessary labels.
         TypeError: for anything else.
         FileNotFoundError: if there is no such file.
 
@@ -148,16 +148,16 @@ def measured_curve(given: Any) -> MeasuredCurve:
 
 
 def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve") -> float:
-    """By what values in one unit are multiplied to have them in another, without dimension.
+    """The factor (no dimension) that converts values from one unit to another.
 
     Args:
         given: unit of the values.
-        wanted: unit to have them in.
-        what: whose unit that is, for the message.
-        of: whose unit the first one is.
+        wanted: unit to convert to.
+        what: the quantity in the unit `wanted`, for the message.
+        of: the quantity in the unit `given`, for the message.
 
     Raises:
-        ValueError: if they do not measure the same, or one of them is not known.
+        ValueError: if the units are of different quantities, or one of them is unknown.
 
     Examples:
         >>> from jaxgait.calibration.measured import factor

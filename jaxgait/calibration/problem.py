@@ -1,8 +1,8 @@
-"""Least squares between a simulated and a measured curve, in the unit box of the parameters, by a library's search.
+"""Least squares between a simulated and a measured curve, in the unit box of the parameters, by SciPy.
 
-Residuals are (simulated - measured) / noise, their Jacobian is exact (of the periodic gait, or through the run). The
-search is SciPy's `least_squares`: Gauss-Newton steps in a trust region that keeps the bounds. A run that fails is a
-step to be rejected. Several searches ask side by side and are answered as one ensemble.
+Residuals are (simulated - measured) / noise, and their Jacobian is exact (of the periodic gait, or through the run).
+The search is SciPy's `least_squares`: Gauss-Newton steps in a trust region within the bounds. A step to a point where
+the run fails is rejected. Several searches run in parallel, and their points are evaluated as one ensemble.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from jaxgait.optimization.together import Ask, together
 __all__ = ["Ended", "Problem", "Residuals", "Settings", "search"]
 
 INSIDE = 1e-3
-"""Distance from the walls at which a search begins, since the library keeps inside and leaves them slowly."""
+"""Least distance of a start from the walls, because the library's search stays inside and leaves walls slowly."""
 _WHY = {
     0: "as many evaluations as `iterations` allows",
     1: "the slope of the sum of squares vanished",
@@ -36,7 +36,7 @@ _WHY = {
     3: "the parameters changed by less than the tolerance",
     4: "sum of squares and parameters changed by less than the tolerance",
 }
-"""What SciPy's codes mean."""
+"""Meaning of SciPy's codes."""
 
 
 class Residuals(NamedTuple):
@@ -64,11 +64,11 @@ class Residuals(NamedTuple):
     multiplier: Float[Any, "*b"]
     """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
     memory: Any = None
-    """At one point: the gait that was found, from which the next ones are guessed; None where there is none."""
+    """At one point: the gait that was found, as a guess for the next one; None if there is none."""
 
     @property
     def fine(self) -> Bool[Any, "*b"]:
-        """Where a search may step to."""
+        """Whether a search may step to the points."""
         return np.isfinite(self.values).all(axis=-1) & np.isfinite(self.slopes).all(axis=(-2, -1))
 
     @property
@@ -79,7 +79,7 @@ class Residuals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A model, data, and the way from parameters to residuals."""
+    """A model, data, and the map from parameters to residuals."""
 
     model: Model
     """The mechanism before the fit."""
@@ -90,10 +90,10 @@ class Problem:
     noise: Float[np.ndarray, " points"]
     """Standard deviation of each measured value, in the unit of the curve."""
     stability: float = np.inf
-    """Modulus of the largest Floquet multiplier from which on a gait counts as failed."""
+    """Modulus of the largest Floquet multiplier at which a gait counts as failed."""
 
     def __call__(self, who: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
-        """Residuals at points of the unit box (no dimension), asked for by the searches `who`."""
+        """Residuals at points of the unit box (no dimension), requested by the searches `who`."""
         found = self.evaluate(np.asarray(who), x)
         lost = np.greater_equal(found.multiplier, self.stability)  # False where there is no gait
         simulated = np.where(lost[:, None], np.nan, found.values @ self.reading.matrix.T)
@@ -114,15 +114,15 @@ class Problem:
     def together(
         self, searches: Sequence[Callable[[AskFrom], Any]], title: str = "", progress: bool | None = False
     ) -> list[Any]:
-        """Runs searches side by side; each asks for one point at a time and says from which gait to guess its own.
+        """Runs searches in parallel; each requests one point at a time, with the gait from which to guess its own.
 
-        Of several gaits at the same parameters the one nearest to that guess is found: a step that was rejected must
-        not leave its gait behind.
+        Of several gaits at the same parameters the one nearest to that guess is found, so the gait of a rejected step
+        must not be used as a guess.
 
         Args:
-            searches: each takes a function to ask.
-            title: what they do, for the progress bar.
-            progress: show one; None: only on a terminal.
+            searches: functions of the function that evaluates a point.
+            title: description for the progress bar.
+            progress: whether to show a progress bar; None: only on a terminal.
         """
         guesses: dict[int, Any] = {}
 
@@ -156,7 +156,7 @@ class Problem:
         return None if memory is None else memory(who)
 
     def with_noise(self, noise: Float[np.ndarray, " points"]) -> Problem:
-        """The same with another standard deviation of the data, in the unit of the curve."""
+        """The problem with another standard deviation of the data, in the unit of the curve."""
         return replace(self, noise=noise)
 
 
@@ -185,7 +185,7 @@ class Ended(NamedTuple):
     x: Float[np.ndarray, " n"]
     """The best point, in the unit box."""
     found: Residuals
-    """What was found there."""
+    """The residuals there."""
     why: str
     evaluations: int
     failed: int
@@ -198,7 +198,7 @@ class Ended(NamedTuple):
 
 
 class _Asked:
-    """What a library's search asks for: values, then slopes at the same point."""
+    """Evaluates what a library's search requests: values, then slopes at the same point."""
 
     def __init__(self, ask: AskFrom, x: np.ndarray, free: np.ndarray, memory: Any):
         self._ask, self._x, self._free, self._memory = ask, x.copy(), free, memory
@@ -220,7 +220,7 @@ class _Asked:
         return self._last[1]
 
     def values(self, part: np.ndarray) -> np.ndarray:
-        """NaN, which the library rejects, where values or slopes are not known."""
+        """The residuals; NaN, which the library rejects, if values or slopes are unknown."""
         found = self.found(part)
         return found.values if found.fine else np.full(found.values.shape, np.nan)
 
@@ -257,7 +257,7 @@ def search(
         x: where it begins.
         free: coordinates that may move.
         settings: when it stops.
-        model: for what is said of a run that failed.
+        model: the model, for messages about failed runs.
         memory: the gait to guess from at first.
     """
     asked = _Asked(ask, x, free, memory)

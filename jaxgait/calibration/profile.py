@@ -1,8 +1,8 @@
-"""The profile of one parameter: the least chi-square at each of its values, all others fitted anew.
+"""The profile of one parameter: the least chi-square at each of its values, with all other parameters refitted.
 
-Where the curve bends in the parameters, the interval in which chi-square rises by no more than its quantile is right to
-higher order than that of the standard error, and it is open where the data set no limit. Both sides are followed
-outwards together, from one fit to the next.
+If the curve is nonlinear in the parameters, the interval in which chi-square rises by at most its quantile is more
+accurate than that from the standard error; it is open where the data set no limit. Both sides are followed outwards in
+parallel, from one fit to the next.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ FIRST = 0.5
 WIDEST = 0.1
 """Longest first step, in widths of the box."""
 SLOW = 0.2
-"""Steps grow where the root of chi-square rises by less than this share of what ends the walk."""
+"""Steps grow if the root of chi-square rises by less than this fraction of the threshold's root."""
 CLOSE = 1e-3
-"""Distance from the threshold at which a limit is found, as a share of its root."""
+"""Distance from the threshold at which a limit counts as found, as a fraction of the threshold's root."""
 HALVINGS = 12
-"""Most halvings of the step in which a limit lies: where another parameter meets its bound, chi-square can leap."""
+"""Largest number of halvings to find a limit: chi-square can jump where another parameter reaches its bound."""
 BETTER = 1e-3
-"""Fall of chi-square below the fit that is reported."""
+"""Fall of chi-square below that of the fit that counts as a better fit."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How chi-square rises away from the best fit along one parameter.
+    """The rise of chi-square away from the best fit along one parameter.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -45,14 +45,14 @@ class Profile:
         >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
         >>> drawn = profile(found, "stiffness", steps=4)
-        >>> print(drawn.parameter, drawn.unit, drawn.better)  # no better fit was met on the way
+        >>> print(drawn.parameter, drawn.unit, drawn.better)  # no better fit was found
         stiffness N/m False
     """
 
     parameter: str
     unit: str
     level: float
-    """Chance of such an interval to hold the true value."""
+    """Probability that the interval contains the true value."""
     threshold: float
     """Rise of chi-square at the ends of the interval."""
     interval: tuple[float, float]
@@ -60,11 +60,11 @@ class Profile:
     laplace: tuple[float, float]
     """The interval from the standard error."""
     curve: xr.Dataset
-    """Over the parameter: `rise` of chi-square, and the other parameters as they follow."""
+    """Over the parameter: `rise` of chi-square, and the refitted other parameters."""
     why: tuple[str, str]
     """Why the walk ended below and above."""
     better: bool
-    """Whether a better fit than the best was met on the way: then fit again with more starts."""
+    """Whether a better fit was found: then fit again with more starts."""
 
 
 class _Point(NamedTuple):
@@ -76,7 +76,7 @@ class _Point(NamedTuple):
 
 
 class _Walk:
-    """Outwards from the best fit to one side."""
+    """One side of the profile, followed outwards from the best fit."""
 
     def __init__(self, ask: AskFrom, found: Fit, start: np.ndarray, along: int, settings: Settings):
         self._ask, self._problem, self._settings = ask, found.problem, settings
@@ -85,9 +85,9 @@ class _Walk:
         self.points = [_Point(start, 0.0, found.memory)]
 
     def fitted(self, at: float, threshold: float) -> _Point | None:
-        """The fit with the parameter held at a value; None where no run completed.
+        """The fit with the parameter held at a value; None if no run completed.
 
-        What rises above the threshold is fitted again from another guess: it may be a search that got stuck.
+        A fit above the threshold is repeated from another guess, in case the search got stuck.
         """
         last, ends = self.points[-1], []
         for guess in (self._guess(at), last.x):
@@ -100,7 +100,7 @@ class _Walk:
         return _Point(best.x, best.squares - self._squares, best.found.memory) if np.isfinite(best.squares) else None
 
     def _guess(self, at: float) -> np.ndarray:
-        """On the line through the last two points."""
+        """A guess on the line through the last two points."""
         if len(self.points) < 2:
             return self.points[-1].x
         a, b = self.points[-2].x, self.points[-1].x
@@ -125,7 +125,7 @@ class _Walk:
         return sign * np.inf, "chi-square did not reach its threshold in so many steps"
 
     def _between(self, inside: _Point, outside: _Point, threshold: float) -> float:
-        """The limit between two points: false position in the root of the rise, and halving, by turns."""
+        """The limit between two points, by false position in the root of the rise and halving in turn."""
         at, wanted = float(outside.x[self._i]), np.sqrt(threshold)
         for turn in range(2 * HALVINGS):
             low, high = _root(inside.rise), _root(outside.rise)
@@ -159,10 +159,10 @@ def profile(
     Args:
         found: the fit.
         name: the parameter.
-        level: chance of such an interval to hold the true value (for noise that is independent and normal).
-        steps: to each side, at most.
-        iterations: evaluations of each fit, at most.
-        progress: show a progress bar; None: only on a terminal.
+        level: probability that the interval contains the true value (for noise that is independent and normal).
+        steps: largest number of steps to each side.
+        iterations: largest number of evaluations of each fit.
+        progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
         KeyError: for a parameter that was not fitted.

@@ -1,8 +1,8 @@
 """Samples of the parameters given the data, by the No-U-Turn sampler of blackjax: uncertainty without a parabola.
 
 The prior is uniform in the box of the fit, the noise independent and normal with the standard deviations of the fit
-(if they were estimated, as if they were known). Chains move in the logits of the unit box, through whole runs, whose
-derivatives go forward with the solve.
+(estimated ones are treated as known). Chains move in the logits of the unit box; each evaluation is an entire run with
+forward-mode derivatives.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from jaxgait.report import labels
 __all__ = ["sample"]
 
 WIDEST = 4.0
-"""Chains begin within so many logits of the middle of the box."""
+"""Largest distance in logits of a chain's start from the middle of the box."""
 LOWEST = -1e30
-"""Logarithm of the density where a run fails: not infinite, whose differences are not numbers."""
+"""Logarithm of the density where a run fails; not infinite, because differences of infinities are NaN."""
 
 
 def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, seed: int = 0) -> xr.Dataset:
@@ -34,10 +34,10 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
 
     Args:
         found: a fit through the whole run (`gradient="run"`).
-        draws: of each chain.
-        warmup: steps before, in which step length and scales are tuned.
-        chains: how many; they begin around the best fit, scattered by its standard errors.
-        seed: of starts and chains.
+        draws: number of draws of each chain.
+        warmup: number of steps before, in which step length and scales are tuned.
+        chains: number of chains; they start around the best fit, scattered by its standard errors.
+        seed: seed of starts and chains.
 
     Returns:
         The parameters over (`chain`, `draw`) in their units; over `parameter` `rhat` (1 where the chains agree) and
@@ -85,10 +85,10 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
 
 
 def _blackjax() -> Any:
-    """The library.
+    """Imports the library.
 
     Raises:
-        ModuleNotFoundError: saying how to get it.
+        ModuleNotFoundError: if it is missing, saying how to install it.
     """
     try:
         import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
@@ -107,10 +107,10 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
         x = jax.nn.sigmoid(u)
         values, slopes = evaluate.traced(x)
         residual = (matrix @ values - data) / noise
-        whole = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
+        log_density = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
         slope = -(residual / noise) @ matrix @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
-        fine = jnp.isfinite(whole) & jnp.isfinite(slope).all()
-        return jnp.where(fine, whole, LOWEST), jnp.where(fine, slope, 0.0)
+        fine = jnp.isfinite(log_density) & jnp.isfinite(slope).all()
+        return jnp.where(fine, log_density, LOWEST), jnp.where(fine, slope, 0.0)
 
     density = jax.custom_vjp(lambda u: both(u)[0])
     density.defvjp(both, lambda slope, weight: (weight * slope,))

@@ -18,24 +18,24 @@ _OWN = "each in the unit of its parameter"
 
 
 def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
-    """Curves, parameters with their errors, what stays open, and profiles, all with units.
+    """Curves, parameters with their errors, undetermined directions, and profiles, all with units.
 
     Args:
         found: result of `jaxgait.fit`.
         profiles: of some of its parameters.
 
     Returns:
-        Over `time` or `phase` the curves `measured`, `before` (of the model as it was), `fitted`, with `residual`,
+        Over `time` or `phase` the curves `measured`, `before` (of the model before the fit), `fitted`, with `residual`,
         `band` and `noise`; over `parameter` `before_fit`, `best`, `standard_error`, the bounds `low` and `high`, and
         `unit`; `covariance` and `correlation`; over `direction` the singular values and directions; of each profile
-        `rise[NAME]` over `value[NAME]`. Attributes say what was fitted and how it went.
+        `rise[NAME]` over `value[NAME]`. Attributes record the settings and the outcome of the fit.
     """
     parts = [_curves(found), _parameters(found), _directions(found), *map(_profile, profiles)]
     return xr.merge([part.drop_attrs(deep=False) for part in parts]).assign_attrs(_facts(found))
 
 
 def _facts(found: Fit) -> dict[str, str | float]:
-    """How it went; flags are 0 or 1."""
+    """The outcome of the fit; flags are 0 or 1."""
     words = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
     facts: dict[str, str | float] = {name: float(getattr(found, name)) for name in words}
     lines = {name: "\n".join(getattr(found, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}

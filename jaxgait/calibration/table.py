@@ -1,4 +1,4 @@
-"""A measured curve from a text file, whose header says what each column is and in which unit.
+"""A measured curve from a text file, whose header names the quantity and the unit of each column.
 
     time (s),height (m),sd (m)
     0,80.1,0.2
@@ -6,7 +6,7 @@
 
 One column of times ("time (s)", "time (ms)") or phases of the stride ("stride (%)", "phase (1)"), one of values, named
 as an output of the model, and if known one of their standard deviations ("sd (m)"). "height_m" and "height [m]" are
-the same as "height (m)". No unit is assumed. What the file may look like otherwise, `jaxgait.motion.table` says.
+the same as "height (m)". No unit is assumed. For other properties of the file see `jaxgait.motion.table`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["CurveTable", "read_curve"]
 
 _EXAMPLE = "time (s),height (m)"
 _AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")
-"""What columns of times and of phases are called."""
+"""Names of columns of times and of phases."""
 _STEPS = {"time": {"s": 1.0, "ms": 1e-3}, "phase": {"1": 1.0, "%": 0.01, "percent": 0.01}}
 """Their units, in s and in strides."""
 _NOISE = re.compile(r"(?:^|[ _])(?:sd|std|standard deviation)$", re.IGNORECASE)
@@ -37,7 +37,7 @@ _IN_BRACKETS = re.compile(r"(.+?)\s*(?:\(([^()]*)\)|\[([^][]*)\])")
 
 
 class CurveTable(NamedTuple):
-    """A measured curve with where it comes from: what `jaxgait.fit` takes, and what it needs to know beside it."""
+    """A measured curve and its origin, with the other arguments of `jaxgait.fit` that a file contains."""
 
     curve: MeasuredCurve
     output: str
@@ -48,15 +48,15 @@ class CurveTable(NamedTuple):
     lines: Int[np.ndarray, " points"]
     """Line of the file of every point, counted from 1."""
     columns: tuple[str, ...]
-    """Those that were read: times or phases, values, standard deviations."""
+    """Columns that were used: times or phases, values, standard deviations."""
     unused: tuple[str, ...]
-    """Those that were not."""
+    """Columns that were ignored."""
 
     def check_end(self, end: float) -> None:
-        """Finds out whether a run reaches the last time.
+        """Checks that a run reaches the last time.
 
         Args:
-            end: of the run, in s.
+            end: end of the run in s.
 
         Raises:
             MotionFormatError: naming the first line that lies beyond.
@@ -75,7 +75,7 @@ class _Column(NamedTuple):
     text: str
     quantity: str
     unit: str | None
-    """None if it does not say."""
+    """None if the header has none."""
     position: int
 
 
@@ -99,13 +99,13 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
         fit(Bungee(), read.curve, over=box, output=read.output, noise=read.noise)
 
     Args:
-        path: the file; see the module for what it holds.
-        model: the mechanism, which knows what its outputs are called and what their units are.
-        output: the output that was measured, if the column of values is named otherwise, or if there are several.
+        path: the file; see the module for its contents.
+        model: the mechanism, which defines the names and units of its outputs.
+        output: the output that was measured, if the column of values has another name, or if there are several.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and what would be right.
+        MotionFormatError: with file, line, column, what is wrong and what would be valid.
         ValueError: for an unknown output.
 
     Examples:
@@ -129,7 +129,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
 
 
 def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
-    """The curve of a table, whose rows are looked at first."""
+    """The curve of a table, after checks of its rows."""
     axis, unit = _AXES[roles.at.quantity.lower()], str(roles.values.unit)
     at = table.columns[roles.at.text] * _STEPS[axis][str(roles.at.unit)]
     _check_order(table, roles.at, axis, at)
@@ -140,7 +140,7 @@ def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
 
 
 def _check_order(table: Table, column: _Column, axis: str, at: np.ndarray) -> None:
-    """Finds out whether times or phases increase, from where they may begin to where they may end."""
+    """Checks that times or phases increase and lie in their range."""
     written = table.columns[column.text]
     steps = np.flatnonzero(np.diff(at) <= 0.0)
     if steps.size:
@@ -174,7 +174,7 @@ def _fault(table: Table, row: int, column: _Column, what: str, advice: str) -> N
 
 
 def _roles(header: Header, kind: str, known: Mapping[str, Variable], output: str | None) -> _Roles:
-    """Which column is what.
+    """The role of each column.
 
     Raises:
         MotionFormatError: if that is not clear, or a unit is missing or does not fit.
@@ -200,8 +200,8 @@ def _column(text: str, position: int, units: set[str]) -> _Column:
     if found:
         return _Column(text, found[1], (found[2] or found[3] or "").strip() or None, position)
     quantity, _, unit = text.rpartition("_")
-    said = bool(quantity) and unit in units
-    return _Column(text, quantity if said else text, unit if said else None, position)
+    has_unit = bool(quantity) and unit in units
+    return _Column(text, quantity if has_unit else text, unit if has_unit else None, position)
 
 
 def _axis(header: Header, found: list[_Column]) -> _Column:
@@ -254,7 +254,7 @@ def _check_single(header: Header, found: list[_Column], what: str) -> None:
 
 
 def _scale(header: Header, column: _Column, wanted: str, what: str) -> float:
-    """By what a column is multiplied to be in another unit, without dimension."""
+    """The factor (no dimension) that converts a column to another unit."""
     if column.unit is None:
         advice = f"name it '{column.quantity} ({wanted})' if that is its unit"
         raise header.error("the column says no unit", advice, column.text)

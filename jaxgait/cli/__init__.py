@@ -1,4 +1,4 @@
-"""The command line: thin functions over Python's, whose lists come from the registry."""
+"""The command line: thin wrappers of Python functions; the registry provides the lists of names."""
 
 from jaxgait.cli.program import main
 

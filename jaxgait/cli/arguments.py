@@ -1,4 +1,4 @@
-"""What users type on the command line, as values: `name=value`, axes, boxes, and files to write."""
+"""Values from texts typed on the command line: `name=value`, axes, boxes, and files to write."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def choices(model: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def alternatives(kind: type, name: str) -> tuple[Any, ...]:
-    """What a static choice of a class may be, where its type says so (`Literal`)."""
+    """The alternatives of a static choice of a class, if its type lists them (`Literal`)."""
     try:
         hint = typing.get_type_hints(kind).get(name)
     except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
@@ -144,7 +144,7 @@ def number(text: str, label: str) -> float:
 
 
 def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
-    """Checks before the work starts whether its result can be written to a file; makes the folder for it.
+    """Checks, before the work starts, that its result can be written to a file, and makes the folder.
 
     Args:
         path: the file; None: nothing is to be written.
@@ -181,7 +181,7 @@ def json_to_write(path: pathlib.Path | None) -> None:
 
 
 def folder_to_write(folder: pathlib.Path) -> None:
-    """Checks before the work starts whether results can be written to a folder, and makes it.
+    """Checks, before the work starts, that results can be written to a folder, and makes it.
 
     Raises:
         OSError: if not, saying why.

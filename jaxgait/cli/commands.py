@@ -1,6 +1,6 @@
-"""The commands as they are typed: their options, each with its help. What they do is in the modules beside this one.
+"""The commands with their options and help; the other modules of this folder implement them.
 
-What a command imports, it imports when it runs: `jaxgait --help` needs no JAX.
+Commands import what they need when they run, so that `jaxgait --help` does not load JAX.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Run(Found, Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scan(Found, Steps, Span, Mechanism):
-    """Run the full grid of some parameters and save it; an existing store is continued where it stopped.
+    """Run the full grid of some parameters and save it; an interrupted store is continued.
 
     Several motions are an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee of either.
 
@@ -55,9 +55,9 @@ class Scan(Found, Steps, Span, Mechanism):
     """
 
     motion: tuple[str, ...] = ()
-    """Measured motion, as for `jaxgait run`; several give the result the dimension `subject`."""
+    """Measured motion, as for `jaxgait run`; several motions become the dimension `subject` of the result."""
     each_stride: bool = False
-    """Every kept stride of the one motion is a member of its own: dimension `stride`."""
+    """Make every kept stride of the motion a member: dimension `stride`."""
     over: tuple[str, ...] = ()
     """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
@@ -67,23 +67,23 @@ class Scan(Found, Steps, Span, Mechanism):
     observe: tuple[str, ...] = ()
     """Measures by name, as `jaxgait run MODEL --list` shows them: rho,order. All that the sampling allows if none."""
     trajectories: bool = False
-    """Keep whole time histories."""
+    """Keep the full time histories."""
     gradient: tuple[str, ...] = ()
     """Parameters by which the measures are differentiated, by name."""
     retry: bool = True
-    """Run members whose computation failed again, more carefully."""
+    """Run members whose computation failed again, with tighter settings."""
     batch: int | None = None
-    """Members that run together; what pays off and fits in memory if not given."""
+    """Members that run together; by default as many as pay off and fit in memory."""
     workers: int | None = None
-    """Batches at once; one for each core if not given."""
+    """Batches that run at once; by default one for each core."""
     devices: int = 1
     """Local devices that share every batch."""
     dry_run: bool = False
-    """Only run a small sample, to tell members, memory, disk and the time that the scan would take."""
+    """Only run a small sample, to estimate members, memory, disk and time of the scan."""
     cluster: str | None = None
     """Address of a Dask scheduler, tcp://host:port."""
     repair: bool = False
-    """Run blocks of the store again whose files were damaged."""
+    """Run blocks of the store with damaged files again."""
 
     def __call__(self) -> int:
         """Runs it."""
@@ -105,27 +105,27 @@ class Scan(Found, Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimize(Further, Found, Steps, Span, Mechanism):
-    """Tune parameters by gradient, so that a measure becomes largest or smallest, within limits.
+    """Tune parameters by gradients to maximise or minimise a measure, within limits.
 
-    What is not given is what the model brings for such a search, if it brings one.
+    Options that are left out have the model's own defaults for a search, if it has any.
 
     Example: `jaxgait optimize knee --over damper.k=1.2e4:3e4 damper.c=400:2000 --maximize rho --json best.json`
     """
 
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
-    """Which mechanism; without it, the one that brings a search of its own."""
+    """Which mechanism; by default the one that defines a search of its own."""
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high."""
     maximize: str | None = None
-    """Measure to make as large as possible, as `jaxgait run MODEL --list` shows them."""
+    """Measure to maximise; `jaxgait run MODEL --list` shows all measures."""
     minimize: str | None = None
-    """Measure to make as small as possible."""
+    """Measure to minimise."""
     subject_to: tuple[str, ...] = ()
-    """Limits that are met, as "measure>=value" or "measure<=value", in the measure's unit."""
+    """Limits to meet, as "measure>=value" or "measure<=value", in the measure's unit."""
     across: tuple[str, ...] = ()
-    """Scenarios in which each design is judged, as name=a,b,c or name=low:high:count; limits hold in all of them."""
+    """Scenarios in which each design is evaluated, as name=a,b,c or name=low:high:count; limits apply to all."""
     robust: Literal["mean", "worst"] | None = None
-    """What the objective is over the scenarios: their mean (unless said otherwise), or the worst of them."""
+    """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
     """SLSQP if auto; L-BFGS-B and trust-constr as well for smooth objectives, adam for noisy ones, COBYQA, Nelder-Mead
     and CMA-ES (needs the package cma) without gradient."""
@@ -134,7 +134,7 @@ class Optimize(Further, Found, Steps, Span, Mechanism):
     starts: int = 4
     """Points to start from: the model's own values, then points spread over the box."""
     iterations: int = 25
-    """Steps of the search at most."""
+    """Largest number of steps of the search."""
     checkpoint: pathlib.Path | None = None
     """File to which every evaluation is added; the same command continues from there."""
 
@@ -157,13 +157,13 @@ class Optimize(Further, Found, Steps, Span, Mechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fit(Found, Steps, Span, Mechanism):
-    """Fit parameters to a measured curve by least squares, with their uncertainty and what the curve leaves open.
+    """Fit parameters to a measured curve by least squares, with their uncertainty and undetermined directions.
 
     The curve is a CSV file whose header names the columns with their units: times as "time (s)" or "time (ms)", or
     phases as "stride (%)" or "phase (1)"; values, named as an output of the model, as "height (m)"; if they are
     known, standard deviations as "sd (m)". Units are converted where they measure the same, and never assumed.
 
-    The exit code is 1 if the fit is no minimum, or if the curve leaves a direction of the parameters open.
+    The exit code is 1 if the fit is not a minimum, or if the curve does not determine all directions.
 
     Example: `jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit`
     """
@@ -174,7 +174,7 @@ class Fit(Found, Steps, Span, Mechanism):
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high, or name=low:high:unit where the numbers are in another unit than the parameter's."""
     output: str | None = None
-    """Output that was measured, as `jaxgait run MODEL --list` shows them; without it, what the column is named."""
+    """Output that was measured (`jaxgait run MODEL --list` shows all); by default the name of the column."""
     noise: float | None = None
     """Standard deviation of the measured values, in their unit, if the file has none. Estimated from the residual if
     neither says it, as if the model were right."""
@@ -184,9 +184,9 @@ class Fit(Found, Steps, Span, Mechanism):
     starts: int = 4
     """Points to start from: the model's own values, then points spread over the box."""
     iterations: int = 50
-    """Evaluations of each start at most."""
+    """Largest number of evaluations of each start."""
     profile: bool = False
-    """Profile likelihood of every parameter as well: intervals that need no parabola, for some dozen fits each."""
+    """Also compute the profile likelihood of every parameter: better intervals, for some dozen fits each."""
     report: pathlib.Path | None = None
     """Folder for a report: pictures (PNG, and PDF for print), and one page (report.html) that holds them all."""
     out: pathlib.Path | None = None
@@ -224,15 +224,15 @@ class Motion(Found):
     cutoff: float = 8.0
     """Cut-off in Hz of the zero-lag low-pass; 0 for none."""
     gap: float = 0.2
-    """Longest gap of a marker in s that is filled."""
+    """Longest gap of a marker, in s, to fill."""
     mass: float | None = None
-    """Mass of the person in kg, if the file does not say it."""
+    """Mass of the person in kg, if it is not in the file."""
     speed: float | None = None
-    """Walking speed in m/s, if the file does not say it."""
+    """Walking speed in m/s, if it is not in the file."""
     harmonics: int | None = None
-    """Harmonics of the Fourier series; by default as many as are worth it."""
+    """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
-    """File to write: .json (the drive, and beside it a page and a picture), .html, or a picture (PNG, PDF)."""
+    """File to write: .json (the drive, with a page and a picture next to it), .html, or a picture (PNG, PDF)."""
 
     def __call__(self) -> None:
         """Shows it."""
@@ -257,7 +257,7 @@ class Reproduce(Found):
     name: Positional[ExperimentName]
     """Which experiment."""
     out: pathlib.Path | None = None
-    """Folder for the results, out/NAME if not given; for all of them the folder that holds theirs, out."""
+    """Folder for the results, by default out/NAME; for all experiments the parent of their folders, by default out."""
 
     def __call__(self) -> int:
         """Runs it."""
@@ -280,7 +280,7 @@ class Bench(Found):
     """
 
     page: pathlib.Path | None = None
-    """Markdown page of the results; a picture is put beside it."""
+    """Markdown page of the results, with a picture next to it."""
     quick: bool = False
     """Small sizes: a minute instead of half an hour."""
 
@@ -301,9 +301,9 @@ class Bench(Found):
 class View(Found):
     """Show a saved result: its variables, how its trajectories ended, a page to explore, a picture or a film.
 
-    A scan becomes a page (SCAN.html beside it): map and parallel coordinates of its members, motions of chosen ones
-    that play, and for each the lines that reproduce it. A run is drawn over time, as a film of the mechanism, or as a
-    page. Pictures of a scan are maps or curves of measures, without the members that did not complete.
+    A scan becomes a page (SCAN.html next to it): map and parallel coordinates of its members, the motions of chosen
+    ones, and for each the lines that reproduce it. A run is drawn over time, as a film of the mechanism, or as a page.
+    Pictures of a scan are maps or curves of measures, without the members that did not complete.
     """
 
     file: Positional[pathlib.Path]

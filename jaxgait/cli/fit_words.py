@@ -76,7 +76,7 @@ def _loose(error: float) -> str:
 
 
 def quality(found: Fit) -> str:
-    """How far the curve is from the data, in words, with units.
+    """The distance of the curve from the data, in words, with units.
 
     Args:
         found: the fit.
@@ -115,7 +115,7 @@ def verdict(found: Fit) -> str:
 
 
 def against(found: Fit) -> list[str]:
-    """What stands against a result, one sentence each.
+    """Doubts about a result, a sentence for each.
 
     Args:
         found: the fit.

@@ -1,4 +1,4 @@
-"""What `jaxgait fit` does: a measured curve is read, parameters are fitted to it, the result is said and written."""
+"""The implementation of `jaxgait fit`: reads a measured curve, fits parameters to it, prints and writes the result."""
 
 from __future__ import annotations
 

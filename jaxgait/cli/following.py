@@ -1,4 +1,4 @@
-"""What follows a search on the command line: sensitivities at the optimum, and a front with a second objective."""
+"""Further results after a search on the command line: sensitivities at the optimum, and a front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `jaxgait run MODEL --list` shows: everything that a model has, one a line, with units."""
+"""The output of `jaxgait run MODEL --list`: everything that a model has, one item per line, with units."""
 
 from __future__ import annotations
 

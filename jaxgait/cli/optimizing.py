@@ -1,6 +1,6 @@
-"""What `jaxgait optimize` does: a search from what is given and what the model brings, its result as text and files.
+"""The implementation of `jaxgait optimize`: a search by options and the model's defaults, its result as text and files.
 
-A front and sensitivities follow the search, if they are asked for; what they need is looked at before it.
+A front and sensitivities follow the search, if requested; their arguments are checked before it.
 """
 
 from __future__ import annotations

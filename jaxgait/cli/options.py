@@ -46,14 +46,14 @@ class Mechanism:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Span:
-    """How long, and how often it is looked at."""
+    """Length and sampling of a run."""
 
     strides: int | None = None
     """Strides to run (models with a period)."""
     duration: float | None = None
     """Seconds to run."""
     samples: int | None = None
-    """Samples per stride (100) of a run counted in strides, or in all (1000)."""
+    """Samples per stride (by default 100) of a run counted in strides, or in total (1000)."""
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Steps:
     """How it moves. An option of a scheme is a field here, under the name that `simulate` and `ensemble` know it by."""
 
     scheme: str | None = None
-    """How it moves, if the model can move in more than one way (`jaxgait run MODEL --list` shows them)."""
+    """Integration scheme, if several suit the model (`jaxgait run MODEL --list` shows them)."""
     dt: float | None = None
     """Length in s of the steps of schemes with fixed steps."""
     solver: str | None = None
@@ -78,9 +78,9 @@ class Steps:
     max_step: float | None = None
     """Longest step in s."""
     max_steps: int | None = None
-    """Steps after which a trajectory is given up."""
+    """Number of steps after which a trajectory is given up."""
     max_events: int | None = None
-    """Events after which a trajectory with events is given up."""
+    """Number of events after which a trajectory with events is given up."""
     precision: Precision = "float64"
     """Floating-point precision of the computation."""
 
@@ -101,7 +101,7 @@ class Further:
     """For the report, the best compromises of the objective with a second one: maximize MEASURE, or minimize MEASURE;
     the folder then holds front.nc too."""
     points: int | None = None
-    """Points along the front, both ends included; 7 if not given."""
+    """Points along the front, including both ends; 7 by default."""
     sensitivities: tuple[str, ...] | None = None
-    """What 1 % of each parameter changes at the optimum: of the parameters named here, or of all; in the report, and in
-    sensitivities.nc beside it."""
+    """The effect of 1 % of each parameter at the optimum: of the parameters named here, or of all; in the report, and
+    in sensitivities.nc next to it."""

@@ -1,4 +1,4 @@
-"""What the commands found, for `--json`: names, units and numbers, without the time histories that files hold."""
+"""The results of commands for `--json`: names, units and numbers, without the time histories that are in files."""
 
 from __future__ import annotations
 

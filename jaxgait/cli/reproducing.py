@@ -1,4 +1,4 @@
-"""What `jaxgait reproduce` does: experiments, each announced, written into a folder of its own, and summed up."""
+"""The implementation of `jaxgait reproduce`: announces each experiment, writes it to its folder, and summarises it."""
 
 from __future__ import annotations
 

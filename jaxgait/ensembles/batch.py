@@ -27,7 +27,7 @@ from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.smooth import ASSURED
 
 FORWARD_UP_TO = 20
-"""Parameters up to which gradients go forward: batched tangents share the primal solve (10-40x cheaper on CPU)."""
+"""Largest number of parameters for forward mode, whose batched tangents share the primal solve (10-40x on CPUs)."""
 
 _PROGRAMS = 16
 """Compiled programs kept in memory."""
@@ -35,7 +35,7 @@ _PROGRAMS = 16
 
 @dataclass(frozen=True)
 class Job:
-    """What is done with each member. Hashable: with the model's structure it names a compiled program."""
+    """What to do with each member. Hashable: together with the model's structure it identifies a compiled program."""
 
     scheme: Scheme
     sampling: Sampling
@@ -48,7 +48,7 @@ class Job:
 
     @property
     def forward(self) -> bool:
-        """Whether derivatives go forward."""
+        """Whether gradients are computed in forward mode."""
         return getattr(self.scheme, "mode", "forward") == "forward"
 
 
@@ -73,12 +73,12 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     gradient, results = differentiate(observables, has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
     completed = results["outcome"]["status"] == Outcome.COMPLETED
-    # The time of an early end is that of a step, which has no derivative: not even measures of early ends are kept.
+    # The time of an early end is that of a step, which has no derivative, so gradients of early ends are blanked too.
     return {**results, "gradient": mask(stacked, completed)}
 
 
 def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """Values of one member, whose model is complete but for `values`."""
+    """The results of one member; `values` are the parameters that vary."""
     model, y0 = member_of(model, values)
     trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
@@ -95,7 +95,7 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict
 
 
 def _events(trajectory: Trajectory, job: Job) -> dict[str, Array]:
-    """Times and kinds of the events, if trajectories are kept."""
+    """Times and kinds of the events; empty unless trajectories are kept."""
     if trajectory.events is None or not job.trajectories:
         return {}
     return {"event_time": trajectory.events.t, "event_kind": trajectory.events.kind}
@@ -133,7 +133,7 @@ def starting(model: Model, values: Mapping[str, Any]) -> State:
     """The initial state of a model with some components replaced: an `initial_state` for `simulate`.
 
     Args:
-        model: whose initial state it is.
+        model: the model whose initial state is changed.
         values: numbers or arrays by the component's name, as `jaxgait run MODEL --list` shows them, each in its unit.
 
     Raises:
@@ -159,9 +159,9 @@ def _own_value(model: Model, name: str) -> Array:
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
-    """Shapes and dtypes of one member's results, without running anything; finds faults in `observe` too.
+    """Shapes and dtypes of one member's results, without running anything; finds errors in `observe` too.
 
-    They are those of the program that runs as many members: it is traced once.
+    They come from tracing the program that runs this number of members, which is then not traced again.
     """
     program, _, _ = _program_of(model, values, job)
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), program.results)
@@ -182,17 +182,17 @@ def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[s
 
 
 def lanes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> Lanes:
-    """How members that run together share lanes; arguments as of `run_batch`, whose program it is."""
+    """How members that run together share lanes, in the program of `run_batch`; for the arguments see there."""
     return _program_of(model, values, job)[0].lanes
 
 
 def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> None:
-    """Compiles what `run_batch` would run, or finds it on disk.
+    """Compiles the program of `run_batch`, or loads it from disk.
 
     Args:
-        model: see `run_batch`, as for the others.
-        values: likewise.
-        job: likewise.
+        model: see `run_batch`.
+        values: see `run_batch`; each with a leading axis over members.
+        job: see `run_batch`.
     """
     _program_of(model, values, job)[0].compile()
 
@@ -200,7 +200,7 @@ def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> No
 def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tuple[Program, Any, tuple[Any, Any]]:
     """The program of a batch, the model's arrays, and its other arguments: members and the numbers of the settings.
 
-    Where the code of a model or of an observable decides by the value of a setting, there are no such numbers.
+    If the code of a model or of an observable branches on the value of a setting, there are no such numbers.
     """
     arrays = {name: jnp.asarray(x) for name, x in values.items()}
     job = replace(job, sampling=job.scheme.settled(model, job.sampling))
@@ -220,7 +220,7 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
 
 
 class _Recent:
-    """What was made for the last few keys. Batches run on several threads: one of them makes it, the others wait."""
+    """A cache of the last few keys. Batches run on several threads: one thread computes a value, the others wait."""
 
     def __init__(self, size: int):
         self._made: OrderedDict[Any, Any] = OrderedDict()
@@ -239,17 +239,17 @@ class _Recent:
             return self._made[key]
 
 
-_programs = _Recent(_PROGRAMS)  # they take seconds of tracing
+_programs = _Recent(_PROGRAMS)  # tracing a program takes seconds
 
 
 def _key(model: Model, values: dict[str, Array], job: Job) -> Any:
-    """What a program depends on: everything but the numbers."""
+    """What a program depends on: everything except the numbers."""
     leaves, structure = jax.tree.flatten((model, values))
     return structure, tuple(map(_signature, leaves)), job, jax.default_backend()
 
 
 def _for_all_numbers(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program | None:
-    """The program that takes the numbers of the settings as arguments; None if there can be none."""
+    """The program that takes the numbers of the settings as arguments; None if this is impossible."""
     if job.devices == 1:
         return general(_function(static, job), *given, assured=ASSURED)
     try:
@@ -259,20 +259,20 @@ def _for_all_numbers(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Prog
 
 
 def _program(static: Any, job: Job, given: tuple[Any, Any, Any]) -> Program:
-    """The program for the numbers that the job has."""
+    """The program for the job's own numbers."""
     if job.devices == 1:
         return program_of(_function(static, job), *given, assured=ASSURED)
     return _sharded(static, job, given)
 
 
 def _function(static: Any, job: Job) -> Callable[[Any, dict[str, Array], Any], Any]:
-    """What runs a batch, a function of the model's arrays, the members and the numbers of the settings."""
+    """The function that runs a batch, of the model's arrays, the members and the numbers of the settings."""
 
     def run(dynamic: Any, values: dict[str, Array], numbers: Any) -> Any:
         model = eqx.combine(dynamic, static)
         scheme, sampling = with_numbers(job.scheme, job.sampling, numbers)
-        whole = replace(job, scheme=scheme, sampling=sampling)
-        return jax.vmap(looped(lambda v: run_member(model, v, whole), assured=ASSURED))(values)
+        complete = replace(job, scheme=scheme, sampling=sampling)
+        return jax.vmap(looped(lambda v: run_member(model, v, complete), assured=ASSURED))(values)
 
     return run
 

@@ -1,4 +1,4 @@
-"""What single precision costs: the same ensemble twice."""
+"""The error of single precision: the same ensemble in float32 and in float64."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
     Args:
         model: the mechanism.
         members: as in `ensemble`.
-        request: the other arguments of `ensemble`, `precision` excepted; each precision has its own default tolerances.
+        request: the other arguments of `ensemble` except `precision`; each precision has its own default tolerances.
 
     Returns:
-        For every real result its float32 minus its float64 value (NaN for members that float32 could not do), and
-        `status` for members that ended differently in float32 (-1 where both ended alike).
+        For every real result its float32 minus its float64 value (NaN for members that failed in float32), and the
+        float32 `status` of members that ended differently (-1 for all others).
 
     Examples:
         >>> from jaxgait import Bungee

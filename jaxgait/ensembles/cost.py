@@ -1,4 +1,4 @@
-"""What a scan would take: members, blocks, memory, disk and time, from a small sample of it."""
+"""An estimate of what a scan needs: members, blocks, memory, disk and time, from a small sample of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jaxgait.model import Model
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a scan would take on this machine."""
+    """What a scan needs on this machine."""
 
     members: int
     shape: tuple[int, ...]
@@ -34,28 +34,28 @@ class Estimate:
     block: int
     """Members in a full block."""
     done: int
-    """Blocks that the store holds already."""
+    """Blocks that are already in the store."""
     workers: int
     """Blocks that run at once."""
     result_bytes: int
-    """Of all results: in memory, or on disk before they are compressed."""
+    """Size of all results: in memory, or on disk before compression."""
     working_bytes: int
-    """Rough need of the blocks that run at once."""
+    """Rough memory of the blocks that run at once."""
     free_memory: int
     """Bytes."""
     free_disk: int | None
-    """Bytes where the store is to be; None without a store."""
+    """Bytes free on the disk of the store; None without a store."""
     sample: int
-    """Members that were run."""
+    """Number of members that were run as a sample."""
     sample_seconds: float
-    """That they took."""
+    """Time in s that the sample took."""
     compile_seconds: float
-    """That their program took before: about nothing if it was found on disk."""
+    """Time in s to compile their program: nearly zero if it was found on disk."""
     seconds: float
-    """Expected for the members that are not done, without compilation."""
+    """Expected time in s for the remaining members, without compilation."""
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """The estimate as lines of text."""
         box = f"{' x '.join(map(str, self.shape))} = " if len(self.shape) > 1 else ""
         yield f"members: {box}{self.members}, in {self.blocks} blocks of up to {self.block}, {self.workers} at a time"
         if self.done:
@@ -71,9 +71,9 @@ class Estimate:
 
 
 def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
-    """Runs a few blocks of members spread over a scan, and says what all of it would take. Nothing is kept.
+    """Runs a few blocks of members spread over a scan, and estimates the entire scan. Their results are discarded.
 
-    Members differ in what they cost, and so do other programs' claims on the machine: the time is a rough one.
+    Members differ in cost, and other programs may use the machine, so the time is only a rough estimate.
 
     Args:
         model: as `jaxgait.ensemble` takes it.
@@ -136,7 +136,7 @@ def _sampled(plan: Plan, blocks: int) -> Plan:
 
 
 def _free_disk(store: str | os.PathLike[str]) -> int:
-    """Bytes free where a store is, or is to be."""
+    """Bytes free on the disk of a store, which need not exist yet."""
     place = pathlib.Path(store).absolute()
     while not place.exists():
         place = place.parent
@@ -152,10 +152,10 @@ def _size(count: float | int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that people would take.
+    """A time as text, in a convenient unit.
 
     Args:
-        seconds: s.
+        seconds: the time in s.
 
     Examples:
         >>> from jaxgait.ensembles.cost import duration

@@ -1,4 +1,4 @@
-"""The driver for many trajectories: a model and its members in, labelled results out."""
+"""Simulation of many trajectories: from a model and its members to labelled results."""
 
 from __future__ import annotations
 
@@ -75,62 +75,61 @@ def ensemble(
         ensemble(Bungee(), sobol({"mass": (40, 100)}, 256), observe=lambda run: {"lowest": run["x"].max()})
 
     Args:
-        model: the mechanism; its parameters hold for every member that `members` does not change.
+        model: the mechanism; its parameters apply to all members unless `members` changes them.
         members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
             `jaxgait.ensembles.members`); a dict of arrays by dotted name means their full grid.
-        strides: how many strides (periods) to run, for models that have a period.
-        duration: how long to run in s, instead of `strides`. If both are None: the whole strides of the model's own
-            duration, each member's as long as its own period; the duration of each member for models without a period.
-        samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
-        observe: what is read off each run: names of the model's measures, measures (`jaxgait.measure.Measure`), or a
-            function from a `Run` to a dict of arrays; compiled, and run on the device next to the solve. A member that
-            did not complete gets NaN (-1 for integers) in all of it, unless a measure is defined for early ends.
-        variables: unit and long name of what a function `observe` returns; measures bring their own.
-        trajectories: keep the full time histories of states and outputs.
+        strides: number of strides (periods) to run, for models that have a period.
+        duration: length of the runs in s, instead of `strides`. If both are None, each member runs for the strides of
+            the model's own duration with its own period, or, without a period, for its own duration.
+        samples: samples per stride (100 by default) of a run counted in strides, or in total (1000 by default).
+        observe: what to compute from each run: names of the model's measures, measures (`jaxgait.measure.Measure`), or
+            a function from a `Run` to a dict of arrays; compiled, and run on the device together with the solve.
+            Results of members that did not complete are NaN (-1 for integers), unless a measure is defined for early
+            ends.
+        variables: unit and long name of the results of a function `observe`; measures have their own.
+        trajectories: whether to keep the full time histories of states and outputs.
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
-        retry: run failed members again with tighter tolerances, then with a stiff solver, then in float64.
+        retry: whether to run failed members again with tighter tolerances, then with a stiff solver, then in float64.
         precision: "float64" (reference) or "float32".
-        scheme: how the model moves, if several schemes suit it (see `jaxgait.simulate`).
-        solver: any diffrax solver, or one of ours by name (`jaxgait.solve.solvers`); the default suits the model.
+        scheme: the integration scheme, if several suit the model (see `jaxgait.simulate`).
+        solver: any diffrax solver, or the name of one of ours (`jaxgait.solve.solvers`); the default suits the model.
         rtol: relative tolerance; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.
-        max_steps: steps after which a trajectory is given up.
-        dt: length in s of the steps of schemes with fixed steps.
-        max_events: events after which a trajectory with events is given up.
-        batch: members that run together; by default what pays off and fits in the free memory.
-        workers: batches in flight at once; by default one per core on CPUs and one on other devices.
-        devices: local devices that share every batch.
-        store: directory of a Zarr store to which results go block by block; the same call on an existing store
-            continues it. The result is then read from there, lazily.
-        repair: run the blocks of a store again whose files were damaged.
+        max_steps: number of steps after which a trajectory is given up.
+        dt: length in s of the steps, for schemes with fixed steps.
+        max_events: number of events after which a trajectory with events is given up.
+        batch: number of members that run together; by default as many as pay off and fit in the free memory.
+        workers: number of batches that run at once; by default one per core on CPUs and one on other devices.
+        devices: number of local devices that share every batch.
+        store: directory of a Zarr store to which results are written block by block; the same call on an existing
+            store continues it. The result is then read from there, lazily.
+        repair: whether to run the blocks of a store again whose files were damaged.
         cluster: address of a Dask scheduler ("tcp://...") or a `dask.distributed.Client`: its workers run the blocks.
-        progress: show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: only on a terminal.
 
     Returns:
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
-        `rejected_steps`, `first_status` and `retries` (how often it was run again), what `observe` returned, and with
+        `rejected_steps`, `first_status` and `retries` (how often it was run again), the results of `observe`, and with
         `trajectories` the time histories along `time` (along `sample`, if the members' times differ) and the events.
-        Where float32 failed for some members, `promoted` marks those computed in float64, and the attribute
-        `precision` says how many there are. The attribute `efficiency` is the share of the processor's lanes that did
-        a member's work (1 if none waited): members are computed several at once, in the lanes of vectors or by the
-        threads of a GPU, and a lane is idle while it waits for a longer member, or holds a copy that fills up a batch.
-        It is the steps that members took, over those for which there was room; of a store, in the blocks that this
-        call ran.
+        If some members failed in float32, `promoted` marks those computed in float64, and the attribute `precision`
+        counts them. The attribute `efficiency` is the fraction of the processor's lanes that did useful work (1 if none
+        waited): members run several at once, in the lanes of vectors or by the threads of a GPU, and a lane is idle
+        while it waits for a longer member, or holds a copy that fills a batch. It is the number of steps that members
+        took, divided by the number that the lanes could have taken; for a store, in the blocks that this call ran.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.
-        UserWarning: if members of a scan in float32 had to be done in float64.
+        UserWarning: if members of a scan in float32 had to be computed in float64.
 
     Raises:
         TypeError: for anything but a model.
-        jaxgait.parameters.ParameterError: for impossible names, shapes and values; nothing has run then.
+        jaxgait.parameters.ParameterError: for impossible names, shapes and values, before anything runs.
         jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
-        ValueError: for impossible options, options that the scheme does not have, and derivatives that do not go
-            through it.
-        MemoryError: for members or results that do not fit in memory; nothing has run then.
+        ValueError: for impossible options, options that the scheme does not have, and gradients that it cannot compute.
+        MemoryError: for members or results that do not fit in memory, before anything runs.
         ConnectionError: if no scheduler answers at the address of a cluster.
         jaxgait.ensembles.store.StoreError: if creating, continuing or writing the store fails.
         jaxgait.outcome.NoResult: if a block cannot run at all; the blocks before it are kept in the store.
@@ -162,7 +161,7 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
     """Checks a request and decides how to run it.
 
     Args:
-        request: all arguments of `ensemble` by name, of which those that only say where the work is done may lack.
+        request: arguments of `ensemble` by name; those that only say where the work is done may be left out.
 
     Raises:
         jaxgait.parameters.ParameterError: for impossible names, shapes and values.
@@ -179,7 +178,7 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
 
 
 def _warn_of_failures(data: xr.Dataset) -> None:
-    """One warning for all members whose computation failed; early ends that the model foresees are results."""
+    """Warns once of all members whose computation failed; the model's own terminations are results, not failures."""
     ended = summary(data)
     completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
     failed_members = int(failures(data["status"].to_numpy()).sum())
@@ -197,15 +196,15 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
         for block, found in run_blocks(plan, range(plan.size), workers, cluster):
             work += found[EFFICIENCY]
             region = plan.region(block)
-            for name, whole in results.items():
-                part = whole[region]
+            for name, array in results.items():
+                part = array[region]
                 part[...] = found[name].reshape(part.shape)
             meter.add(found["status"])
     return _with_efficiency(dataset(plan, results), work)
 
 
 def _with_efficiency(data: xr.Dataset, work: np.ndarray) -> xr.Dataset:
-    """Says how much of the lanes did a member's work, if there was any."""
+    """Adds the attribute `efficiency`, if any members were run."""
     return data.assign_attrs(efficiency=round(float(work[0] / work[1]), 4)) if work[1] else data
 
 
@@ -233,7 +232,7 @@ def _into_store(
 
 
 def _check_memory(plan: Plan) -> None:
-    """Checks before the work starts whether its results fit in the free memory."""
+    """Checks that the results will fit in the free memory."""
     checks.fits_in_memory(
         f"{plan.members.size} members with their results",
         plan.members.size * plan.result_bytes,
@@ -303,7 +302,7 @@ def make_plan(
 
 
 def _check_names(plan: Plan) -> None:
-    """Checks before the work starts whether a dimension or label of the members has the name of a result."""
+    """Checks that no dimension or label of the members has the name of a result."""
     labels = {*plan.members.dims, *plan.members.labels}
     for name, described in descriptions(plan).items():
         for clash in labels & {name, *described.dims}:
@@ -312,7 +311,7 @@ def _check_names(plan: Plan) -> None:
 
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:
-    """Several names; a single string is nearly always meant as one of them, and iterates by letters."""
+    """A tuple of names; rejects a single string, which would be iterated letter by letter."""
     several = isinstance(given, Iterable) and not isinstance(given, str)
     if not several or not all(isinstance(name, str) for name in given):
         raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
@@ -324,9 +323,9 @@ def _names(argument: str, given: Any) -> tuple[str, ...]:
 
 def _check_job(model: Model, job: Job) -> None:
     if job.gradient and job.observe is None:
-        raise ValueError("gradient needs observe: say what is to be differentiated")
+        raise ValueError("gradient needs observe: name the measures to differentiate")
     if checks.count("devices", job.devices) > jax.local_device_count():
         raise ValueError(f"devices must be between 1 and {jax.local_device_count()}, got {job.devices}")
     for name in job.gradient:
         if shape_of(model, name) != ():
-            raise ParameterError(f"gradients go by single numbers: {name!r} has the shape {shape_of(model, name)}")
+            raise ParameterError(f"gradient takes single numbers only: {name!r} has the shape {shape_of(model, name)}")

@@ -1,4 +1,4 @@
-"""Libraries that only some users need."""
+"""Optional libraries, imported on demand."""
 
 from __future__ import annotations
 

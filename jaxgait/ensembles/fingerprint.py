@@ -1,4 +1,4 @@
-"""What a scan is, as a dict of plain values: two scans with the same fingerprint have the same results."""
+"""The fingerprint of a scan, a dict of plain values: two scans with the same fingerprint have the same results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from jaxgait.measure import Measures
 from jaxgait.model import Model
 
 RUNS_A_MEMBER = "jaxgait.ensembles.batch"
-"""The module that turns a member into its results; all that decides them is imported from there."""
+"""The module that computes a member's results; everything that affects them is imported from there."""
 
 _SOURCE = "source of "
 _NOTHING = "(nothing)"
 
 
 def fingerprint(plan: Plan) -> dict[str, Any]:
-    """Everything that decides the results of a plan, each under a name that people understand.
+    """Everything that affects the results of a plan, under readable names.
 
-    The versions of JAX and other libraries are not among it: `sessions.jsonl` of a store holds them.
+    It does not contain the versions of JAX and other libraries, which are in a store's `sessions.jsonl`.
     """
     sources = Sources()
     sources.add_module(RUNS_A_MEMBER)
@@ -48,7 +48,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
 
 
 def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """What differs between two fingerprints, one sentence for each.
+    """The differences between two fingerprints, a sentence for each.
 
     Examples:
         >>> from jaxgait.ensembles.fingerprint import differences
@@ -63,7 +63,7 @@ def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 
 
 def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether a difference follows from others: other members in another order, another class with other source."""
+    """Whether a difference follows from others, such as other source from another class."""
     one_sided = name.startswith(_SOURCE) and not (name in stored and name in wanted)
     return one_sided or name in ("order of the members", "results", "retries")
 
@@ -96,7 +96,7 @@ def _members(members: Members) -> dict[str, Any]:
 
 
 def _model(model: Model, sources: Sources) -> dict[str, Any]:
-    """The model's class, its parameters, and whatever else it holds."""
+    """The model's class, its parameters, and the values of its other fields."""
     sources.add(type(model), "model")
     return {"model": name_of(type(model)), **_fields(model, "", sources)}
 
@@ -116,14 +116,14 @@ def _fields(module: Any, prefix: str, sources: Sources) -> dict[str, Any]:
 
 
 def _scheme(scheme: Any, sources: Sources) -> dict[str, Any]:
-    """How a trajectory is stepped, by the names of the settings."""
+    """The scheme's settings, by name."""
     sources.add(type(scheme), "scheme")
     settings = {field.name: _setting(getattr(scheme, field.name), sources) for field in dataclasses.fields(scheme)}
     return {"scheme": name_of(type(scheme)), **settings}
 
 
 def _setting(setting: Any, sources: Sources) -> Any:
-    """A setting as plain data; a solver as the call that makes it, without what is default."""
+    """A setting as plain data; a solver as the call that makes it, without default arguments."""
     if not isinstance(setting, eqx.Module):
         return setting if isinstance(setting, bool | int | float | str | None) else value(setting)
     sources.add(type(setting), "solver")
@@ -133,7 +133,7 @@ def _setting(setting: Any, sources: Sources) -> Any:
 
 
 def _is_default(module: Any, name: str, given: Any) -> bool:
-    """Whether a field has its default: those that a new version of a library adds do not show."""
+    """Whether a field has its default, so that fields added by a new version of a library do not appear."""
     field = module.__dataclass_fields__[name]
     made = field.default_factory
     default = field.default if made is dataclasses.MISSING else made()
@@ -141,7 +141,7 @@ def _is_default(module: Any, name: str, given: Any) -> bool:
 
 
 def _observed(observe: Any, sources: Sources) -> dict[str, Any]:
-    """What is read off each run: measures by name, or the function."""
+    """What is observed of each run: measures by name, or the function."""
     if observe is None:
         return {"observe": None}
     early, watched = sorted(getattr(observe, "early", ())), list(getattr(observe, "watch", ()))
@@ -155,7 +155,7 @@ def _observed(observe: Any, sources: Sources) -> dict[str, Any]:
 
 
 def _range(x: np.ndarray) -> str:
-    """The values in words, whatever their order: those of one axis are the same when another axis changes."""
+    """The distinct values in words, sorted, so that those of one axis do not change with another axis."""
     values = np.unique(x)
     if values.dtype.kind not in "fiu":
         return f"{', '.join(map(str, values[:8]))} ({digest(repr(values.tolist()).encode())})"

@@ -30,7 +30,7 @@ _FIXED = {
     "time": Variable("s", "time"),
     "event_time": Variable("s", "time of the event"),
 }
-"""What every ensemble has."""
+"""Results of every ensemble."""
 
 _MOTION = {
     "drive.period": {"units": "s", "long_name": "stride time of the motion"},
@@ -44,11 +44,11 @@ _DERIVED = (
     ("_gradient", "{} per unit of the parameter", "gradient of {}"),
     ("_end", "{}", "{}, at the end"),
 )
-"""Endings of names, with what they make of unit and long name."""
+"""Suffixes of names of derived results, with formats of their unit and long name."""
 
 
 class Description(NamedTuple):
-    """One result of a plan: its dimensions beyond those of the box of members, and its attributes."""
+    """One result of a plan: its dimensions beyond those of the members, and its attributes."""
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
@@ -99,7 +99,7 @@ def dataset(plan: Plan, results: dict[str, np.ndarray]) -> xr.Dataset:
 
 
 def attributes(plan: Plan) -> dict[str, Any]:
-    """Where the result comes from, with the legends of its codes."""
+    """The provenance of the result, and the legends of its codes."""
     attempts = ["first attempt", *(retry.name for retry in plan.retries)]
     return {
         **provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling),
@@ -126,7 +126,7 @@ def shared_times(plan: Plan) -> np.ndarray | None:
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
-    """How many trajectories ended how: sentence to count, most frequent first.
+    """Number of trajectories by how they ended, the most frequent first.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -141,7 +141,7 @@ def summary(data: xr.Dataset) -> dict[str, int]:
 
 
 def with_promotions(data: xr.Dataset) -> xr.Dataset:
-    """A scan in float32 marks the members whose final result was computed in float64; other scans are unchanged."""
+    """Marks the members of a float32 scan whose final result was computed in float64; other scans are unchanged."""
     legend = json.loads(data.attrs["retries_legend"])
     numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RETRY]
     promoted = data["retries"].isin(numbers)
@@ -153,9 +153,9 @@ def with_promotions(data: xr.Dataset) -> xr.Dataset:
 
 
 def failed(data: xr.Dataset) -> xr.Dataset:
-    """The members whose computation failed, one after the other along `member`, each with a sentence saying how.
+    """The members whose computation failed, along `member`, each with a sentence that says how.
 
-    Early ends that the model foresees (a fall, a folded knee) are results, not failures.
+    The model's own terminations (a fall, a folded knee) are results, not failures.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -174,7 +174,7 @@ def failed(data: xr.Dataset) -> xr.Dataset:
 
 
 def _attributes(plan: Plan, name: str) -> dict[str, Any]:
-    """Unit and long name of a result: its own, or derived from those of what it was made of."""
+    """Unit and long name of a result: its own, or derived from those of another result."""
     known = {**_FIXED, **_known(plan)}
     if name == "event_kind":
         names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
@@ -189,7 +189,7 @@ def _attributes(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def _known(plan: Plan) -> dict[str, Variable]:
-    """Units and long names of whatever a member may return."""
+    """Units and long names of everything that a member may return."""
     return {**plan.model.variables, **plan.variables}
 
 

@@ -1,4 +1,4 @@
-"""Who is in an ensemble: grids, zipped lists, samples and clouds of parameters, addressed by dotted names.
+"""The members of an ensemble: grids, zipped lists, samples and clouds of parameters, addressed by dotted names.
 
     grid({"damper.k": k, "damper.c": c})                     # every pair; dimensions damper.k and damper.c
     zipped({"damper.k": k, "damper.c": 0.05 * k})            # one member per entry; dimension member
@@ -7,7 +7,7 @@
     grid({"initial.x": x, "initial.v": v})                   # components of the initial state, by the name of the state
     product(grid({"damper.k": k}), cloud(model, {"theta_b": 0.01}, 20))
 
-Making a set needs no model; `check_members` holds it against one, before anything is compiled.
+Making a set needs no model; `check_members` checks it against one, before anything is compiled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""
 
 DRIVE = "drive."
-"""Prefix that addresses a number of the measured motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
+"""Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
 
 Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
@@ -90,7 +90,7 @@ def grid(axes: Axes) -> Members:
 
 
 def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
-    """Values given member by member, for parameters that vary together.
+    """Values listed member by member, for parameters that vary together.
 
     Args:
         values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`.
@@ -242,10 +242,10 @@ def product(*sets: Members) -> Members:
 
 
 def constant(members: Members, values: Mapping[str, Any]) -> Members:
-    """The same members, all with the same further values; each is a label without a dimension.
+    """The members with further values that are the same for all; each becomes a label without a dimension.
 
     Args:
-        members: who they are.
+        members: the members.
         values: for each dotted name its value, a number or an array.
 
     Raises:
@@ -268,7 +268,7 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
 
 
 def as_members(given: Members | Mapping[str, Any]) -> Members:
-    """A dict of arrays means their full grid.
+    """Members unchanged; a dict of arrays as their full grid.
 
     Raises:
         ParameterError: for anything else.
@@ -282,10 +282,10 @@ def as_members(given: Members | Mapping[str, Any]) -> Members:
 
 
 def check_members(model: Model, members: Members) -> None:
-    """Holds a set against a model: names, shapes and values must be possible for it.
+    """Checks that names, shapes and values of members are possible for a model.
 
     Raises:
-        ParameterError: naming what is wrong, and the nearest valid name for an unknown one.
+        ParameterError: naming what is wrong, with the nearest valid names for an unknown one.
 
     Warns:
         jaxgait.parameters.ImplausibleValue: for values out of their plausible range, once per parameter.
@@ -293,7 +293,7 @@ def check_members(model: Model, members: Members) -> None:
     Examples:
         >>> from jaxgait import Bungee, grid
         >>> from jaxgait.ensembles.members import check_members
-        >>> check_members(Bungee(), grid({"mass": [60.0, 80.0]}))  # nothing to say
+        >>> check_members(Bungee(), grid({"mass": [60.0, 80.0]}))  # valid: no error
         >>> check_members(Bungee(), grid({"mas": [60.0, 80.0]}))
         Traceback (most recent call last):
         ParameterError: Bungee has no parameter 'mas': did you mean 'mass'?
@@ -311,7 +311,7 @@ def check_members(model: Model, members: Members) -> None:
         else:
             _check_finite(name, values)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)  # said above, or when the model itself was checked
+        warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
         with_parameters(model, varied).validate()
 
 
@@ -321,7 +321,7 @@ def _check_finite(name: str, values: np.ndarray) -> None:
 
 
 def drive_number(model: Model, name: str) -> Any:
-    """The number or array of a driven model's motion under a name such as "drive.thigh.a", in the unit it has there.
+    """The number or array of a driven model's motion under a name such as "drive.thigh.a", in its own unit.
 
     Raises:
         ParameterError: if the model is not driven, or its motion has no such number.
@@ -344,7 +344,7 @@ def drive_number(model: Model, name: str) -> Any:
 
 
 def reached(model: Any, name: str) -> Any:
-    """What is under a dotted name in a tree of modules and tuples, whatever it is and in its own unit."""
+    """The value at a dotted name in a tree of modules and tuples, of any type and in its own unit."""
     return functools.reduce(_inside, name.split("."), model)
 
 
@@ -451,7 +451,7 @@ def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> 
     Args:
         shape: members along each dimension.
         entries: numbers per member of each parameter.
-        made: how often all the values exist at the same time while they are made.
+        made: number of copies of all values that exist at the same time while they are made.
     """
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
@@ -460,7 +460,7 @@ def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> 
 
 
 def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
-    """A coordinate may carry its dimension's name only if it is one-dimensional."""
+    """The name of a coordinate: only a one-dimensional one may have the name of its dimension."""
     return f"{name}_values" if values.ndim > 1 and name in dims else name
 
 
@@ -470,7 +470,7 @@ def _along(dims: tuple[str, ...], shape: tuple[int, ...], values: dict[str, np.n
 
 
 def _agree(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
-    """A dimension named after a parameter must carry that parameter's values."""
+    """Checks that a dimension named after a parameter has that parameter's values."""
     if name in columns:
         along = np.moveaxis(columns[name], axis, 0)
         if not np.array_equal(along, np.broadcast_to(marks[name].reshape(-1, *(1,) * (along.ndim - 1)), along.shape)):

@@ -1,6 +1,6 @@
 """Progress of a scan: blocks done, trajectories per second, failures so far, time left.
 
-A bar on a terminal. In a log a line now and then, of a scan that takes more than a minute.
+On a terminal it is a bar. In a log it is an occasional line, if the scan takes more than a minute.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from jaxgait.ensembles.plan import Plan, failures
 
 _FORMAT = "{percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left, {rate_fmt}{postfix}]"
 FIRST_LINE, BETWEEN_LINES = 60.0, 300.0
-"""Seconds to the first line in a log, and from line to line."""
+"""Seconds until the first line in a log, and between further lines."""
 
 
 class Meter:
     """A progress bar over the members of a plan.
 
     Args:
-        plan: what is run.
-        done: blocks that were there before.
-        show: True or False; None shows it on a terminal, and elsewhere a line now and then.
+        plan: the scan.
+        done: number of blocks that were done before.
+        show: whether to show it; None: a bar on a terminal, otherwise an occasional line.
     """
 
     def __init__(self, plan: Plan, done: int = 0, show: bool | None = None) -> None:
@@ -41,7 +41,7 @@ class Meter:
             disable=None if show is None else not show,
             bar_format=_FORMAT,
         )
-        self._tell()
+        self._update()
 
     def __enter__(self) -> Meter:
         return self
@@ -54,7 +54,7 @@ class Meter:
         self._blocks += 1
         self._failures += int(failures(status).sum())
         self._bar.update(status.size)
-        self._tell()
+        self._update()
         if self._lines and time.monotonic() >= self._due and self._blocks < self._plan.size:
             self._due = time.monotonic() + BETWEEN_LINES
             print(f"jaxgait: {self._line()}", file=sys.stderr, flush=True)
@@ -67,5 +67,5 @@ class Meter:
             f"about {max(left / 60, 1):.0f} min left"
         )
 
-    def _tell(self) -> None:
+    def _update(self) -> None:
         self._bar.set_postfix_str(f"{self._blocks}/{self._plan.size} blocks, {self._failures} failed")

@@ -1,11 +1,11 @@
-"""What a scan does, decided before it starts: members, settings, retries, and the blocks it is cut into.
+"""The plan of a scan, decided before it starts: members, settings, retries, and the division into blocks.
 
 A block is a rectangle of the box of members; its results are a pure function of its `Task`, on any machine.
 
-Members are not sorted by cost: on CPUs a member that is done leaves its lane to the next one (`jaxgait.native`). In the
-order in which they come that is as fast as vectors of members sorted by their true cost, which is not known beforehand:
-0.97 to 1.36 times as fast, and 1.07 to 1.40 times as fast as vectors in that order (bungee 256, creeper 128, knee 64,
-knee's k and c 128 members, one process, interleaved).
+Members are not sorted by cost, because on CPUs a member that is done leaves its lane to the next one
+(`jaxgait.native`). In their given order, this is 0.97 to 1.36 times as fast as fixed vectors of members sorted by their
+true cost (which is not known beforehand), and 1.07 to 1.40 times as fast as fixed vectors in the given order (bungee
+256, creeper 128, knee 64, knee over k and c 128 members, one process, interleaved).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
 
 LARGEST_BATCH = {"cpu": 256}
-"""Members per batch beyond which nothing is gained; other devices take as many as fit."""
+"""Largest useful batch by platform; other devices take as many members as fit."""
 
 _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
 _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
 _BLOCK_OUTCOME = ("first_status", "retries")
 EFFICIENCY = "steps taken, and room for steps"
-"""Of a block's results: how much of its lanes did a member's work. No observable has such a name."""
+"""Name of the efficiency among a block's results, which no observable can have."""
 
 
 class Shape(NamedTuple):
@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A scan: each block of it can be run by anyone who holds the plan."""
+    """A scan; the plan alone suffices to run any of its blocks."""
 
     model: Model
     members: Members
@@ -62,7 +62,7 @@ class Plan:
     block_shape: tuple[int, ...]
     """Members per block along each dimension; blocks at the far edges may be smaller."""
     results: Mapping[str, Shape]
-    """What comes out, by name (see `result_shapes`)."""
+    """Shapes of the results, by name (see `result_shapes`)."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Unit and long name of the observables."""
 
@@ -92,7 +92,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One block by itself: all that is needed to run it, wherever that is."""
+    """Everything that is needed to run one block, on any machine."""
 
     model: Model
     job: Job
@@ -101,7 +101,7 @@ class Task:
     values: dict[str, np.ndarray]
     """Values of the block's members, by name."""
     length: int
-    """Members in a full batch; a smaller block is filled up, so that all blocks share one program."""
+    """Members in a full batch; a smaller block is padded, so that all blocks share one program."""
 
 
 def task_of(plan: Plan, block: int) -> Task:
@@ -113,16 +113,16 @@ def task_of(plan: Plan, block: int) -> Task:
 
 
 def _block_length(members: Members, shape: tuple[int, ...], job: Job) -> int:
-    """Members in a full block of a shape, filled up."""
+    """Members in a full block of a shape, including padding."""
     return _padded(min(math.prod(shape), members.size), job.devices)
 
 
 def run_task(task: Task) -> dict[str, np.ndarray]:
-    """Runs the members of a block, then those that failed again, by one retry after the other.
+    """Runs the members of a block, and those that failed again with each of the retries in turn.
 
     Returns:
         Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under
-        `EFFICIENCY` the steps that they took (in their first attempt), and those that their lanes had room for.
+        `EFFICIENCY` the number of steps that they took in their first attempt, and that their lanes could have taken.
     """
     members = np.arange(len(next(iter(task.values.values()))))
     results, lanes = _run(task, task.job, task.precision, members, task.length)
@@ -134,7 +134,8 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
         if not len(failed):
             break
         job = replace(task.job, scheme=retry.scheme)
-        length = 1 << (_padded(len(failed), task.job.devices) - 1).bit_length()  # few sizes: few programs
+        # A power of two, so that there are few programs.
+        length = 1 << (_padded(len(failed), task.job.devices) - 1).bit_length()
         for name, values in _run(task, job, retry.precision, failed, length)[0].items():
             results[name][failed] = values
         results["retries"][failed] = number
@@ -142,14 +143,14 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
 
 
 def compile_blocks(plan: Plan) -> None:
-    """Compiles the program of a plan's blocks, or finds it on disk; the blocks then only run."""
+    """Compiles the program of a plan's blocks, or loads it from disk, so that blocks need no compilation."""
     task = task_of(plan, 0)
     with precisions.use(task.precision):
         compile_batch(*_batch(task, task.precision, np.zeros(1, dtype=int), task.length), task.job)
 
 
 def failures(codes: np.ndarray) -> np.ndarray:
-    """Which status codes mean that the computation failed, not an end that the model foresees; of any shape (...,).
+    """Which status codes (...,) mean that the computation failed; the model's own terminations do not.
 
     Examples:
         >>> import numpy as np
@@ -164,14 +165,14 @@ def failures(codes: np.ndarray) -> np.ndarray:
 def result_shapes(
     model: Model, members: Members, job: Job, precision: precisions.Precision, batch: int
 ) -> dict[str, Shape]:
-    """All results of one member by name, without running anything; finds faults in `observe`.
+    """All results of one member by name, without running anything; finds errors in `observe`.
 
     Args:
         model: the mechanism.
-        members: of the scan.
-        job: what is done with each of them.
-        precision: of the results.
-        batch: members that run together, presumably: their program is traced.
+        members: the members of the scan.
+        job: what to do with each of them.
+        precision: precision of the results.
+        batch: expected number of members that run together, whose program is traced.
 
     Raises:
         ValueError: if `observe` uses the name of another result, or of a label of the members.
@@ -198,14 +199,14 @@ def _run(
 
 
 def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:
-    """Steps of the members of a block, and steps for which there was room in their lanes; each device has its part."""
+    """Steps that the members of a block took, and that their lanes could have taken; each device has its part."""
     steps = results["steps"].astype(np.int64) + results["rejected_steps"]
     room = sum(lanes.room(part.tolist()) for part in np.split(np.resize(steps, length), devices))
     return np.array([steps.sum(), room])
 
 
 def _batch(task: Task, precision: precisions.Precision, members: np.ndarray, length: int) -> tuple[Model, Any]:
-    """The model and the values of some members of a task, filled up to a length."""
+    """The model and the values of some members of a task, padded to a length."""
     padded = np.resize(members, length)
     with precisions.use(precision):
         return precisions.cast((task.model, {n: x[padded] for n, x in task.values.items()}))
@@ -232,7 +233,7 @@ def _padded(members: int, devices: int) -> int:
 
 
 def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
-    """Cuts a box into even rectangles: whole in the last dimensions, cut in one, of length one in those before it."""
+    """The shape of blocks of a box: full in the last dimensions, divided in one, of length one in those before it."""
     result: list[int] = []
     room = max(1, members)
     for n in reversed(shape):
@@ -244,14 +245,14 @@ def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
 
 
 def largest_batch(members: Members, job: Job, workers: int) -> int:
-    """Members per block: no more than pays off, and work for every worker."""
+    """Members per block: at most as many as pay off, and few enough that every worker has work."""
     largest = LARGEST_BATCH.get(jax.default_backend(), _LARGEST_ELSEWHERE) * job.devices
     share = -(-members.size // workers)
     return _padded(min(largest, share), job.devices)
 
 
 def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> int:
-    """Members per block: what fits in the free memory, see also `largest_batch`.
+    """Members per block: at most as many as fit in the free memory, see also `largest_batch`.
 
     Raises:
         MemoryError: if not even one member fits.
@@ -264,7 +265,7 @@ def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> i
 
 
 def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, results: Mapping[str, Shape]) -> int:
-    """Rough need of one member on its device: its samples, its results, and the solver's own copies of the state."""
+    """Rough memory of one member on its device: its samples, its results, and the solver's copies of the state."""
     with precisions.use(precision):
         y0 = jax.eval_shape(precisions.cast(model).initial_state)
     state = sum(map(_bytes, jax.tree.leaves(y0)))
@@ -287,6 +288,6 @@ def _free_bytes(platform: str, devices: int) -> int:
 
 
 def default_workers(devices: int) -> int:
-    """Blocks in flight at once: one per core where the cores are the device, one otherwise."""
+    """Blocks that run at once: one per core on CPUs, one on other devices."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // devices) if jax.default_backend() == "cpu" else 1

@@ -1,12 +1,13 @@
-"""The source of whatever decides a result, as digests under names that people understand.
+"""Digests of the source code that affects a result, under readable names.
 
-Code of jaxgait goes by files: those that hold what was asked about, and all that these import within jaxgait, but for
-rooms that decide no number. Code of a user's own goes by definitions, so that a script may grow around them: the source
-of each function and class, what it refers to by name, and what its closure holds; bytecode and constants where there is
-no source. Libraries (JAX, NumPy, ...) go by the name of what is used, whatever their version.
+Code of jaxgait is included by file: the files that define what is used, and everything that these import within
+jaxgait, except for packages that cannot affect numbers. A user's own code is included by definition, so that other
+parts of a script may change: the source of each function and class, what it refers to by name, and the contents of its
+closure; bytecode and constants if there is no source. Of libraries (JAX, NumPy, ...) only the name of what is used is
+included, not the version.
 
-A digest is one of the syntax tree: comments, docstrings, formatting, annotations of arguments, the texts of errors and
-the words that describe a parameter may change.
+A digest is that of the syntax tree: comments, docstrings, formatting, annotations of arguments, the texts of errors and
+the descriptions of parameters may change.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import defined_there
 
 NO_NUMBERS = frozenset({"native", "checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
-"""Rooms of jaxgait that decide no number of a trajectory (of `ensembles`, `batch` does: it is asked about by name)."""
+"""Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""
 
 _LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})
 _ROOT = pathlib.Path(jaxgait.__file__).parent
 _SHOWN = 40
-"""Characters up to which a value is shown as it is."""
+"""Largest number of characters of a value that is shown in full."""
 
 
 def name_of(thing: Any) -> str:
-    """A class or function as people call it; with its module if it belongs to jaxgait, with its package if a library's.
+    """The readable name of a class or function: with its module if it is jaxgait's, with its package if a library's.
 
-    Code of a user's own goes without its module: a script that is imported, or renamed, holds the same.
+    Names of a user's own code have no module, so that importing or renaming a script does not change them.
     """
     thing = _bare(thing)
     name = getattr(thing, "__qualname__", type(thing).__name__).rpartition("<locals>.")[2]
@@ -54,7 +55,7 @@ def name_of(thing: Any) -> str:
 
 
 class Sources:
-    """What decides a result, gathered piece by piece."""
+    """Collects everything that affects a result."""
 
     def __init__(self) -> None:
         self._modules: set[str] = set()
@@ -63,9 +64,9 @@ class Sources:
         self._seen: dict[int, Any] = {}
 
     def add(self, thing: Any, name: str) -> None:
-        """Adds a class, a function, or a value under its name, with all that it refers to.
+        """Adds a class, a function, or a value under its name, with everything that it refers to.
 
-        The package that it comes from counts as the user's own, even if it is an installed one.
+        The package that it comes from counts as the user's own, even if it is installed.
         """
         top = _module(_bare(thing)).partition(".")[0]
         if top not in _LIBRARIES | {""} | sys.stdlib_module_names:
@@ -73,11 +74,11 @@ class Sources:
         self._visit(thing, name)
 
     def add_module(self, module: str) -> None:
-        """Adds a module of jaxgait, with all that it imports within jaxgait."""
+        """Adds a module of jaxgait, with everything that it imports within jaxgait."""
         self._modules.add(module)
 
     def digests(self) -> dict[str, Any]:
-        """All that was found: values and definitions by name, and for each folder of jaxgait its files."""
+        """The digests of values and definitions by name, and for each folder of jaxgait those of its files."""
         folders: dict[str, dict[str, str]] = {}
         for module in sorted(_closure(frozenset(self._modules))):
             path = _file(module)
@@ -106,7 +107,7 @@ class Sources:
             self._note(name, value(x))
 
     def _each(self, parts: Mapping[Any, Any], name: str) -> None:
-        """The parts of a value; plain ones together."""
+        """Visits the parts of a value, plain ones together."""
         if parts and all(map(_is_plain, parts.values())):
             numbered = list(parts) == list(range(len(parts)))
             self._note(name, value([*parts.values()] if numbered else [x for item in parts.items() for x in item]))
@@ -122,7 +123,7 @@ class Sources:
             self._note(name, name_of(x))
         if library or id(x) in self._seen:
             return
-        self._seen[id(x)] = x  # kept alive: an address that is free again may be another thing's
+        self._seen[id(x)] = x  # keeps the object alive, so that its id is not reused
         if isinstance(x, type):
             self._class(x)
         elif top == "jaxgait":
@@ -170,7 +171,7 @@ class Sources:
                 self._visit(content, f"value of {name}")
 
     def _note(self, name: str, text: Any) -> None:
-        """Things that share a name are numbered."""
+        """Adds a digest; duplicate names are numbered."""
         number, free = 1, name
         while self._found.get(free, text) != text:
             number += 1
@@ -182,7 +183,7 @@ _NOTHING = object()
 
 
 def value(x: Any) -> str:
-    """A value as text: short ones as they are, others by their kind and digest; without memory addresses."""
+    """A value as text: short values in full, others as their type and digest; without memory addresses."""
     if _is_plain(x):
         text = repr(x.item() if isinstance(x, np.generic) else x)
         return text if len(text) <= _SHOWN else f"{type(x).__name__} ({digest(text)})"
@@ -205,21 +206,21 @@ def _array(x: np.ndarray) -> str:
 def _pickled(x: Any) -> str:
     try:
         return f"{name_of(type(x))} ({digest(pickle.dumps(x))})"
-    except Exception:  # what cannot be pickled raises what it likes
+    except Exception:  # pickling may raise anything
         return name_of(type(x))
 
 
 def digest(*parts: str | bytes) -> str:
     """Sixteen hexadecimal digits for some texts."""
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        whole.update(part.encode() if isinstance(part, str) else part)
-        whole.update(b"\0")
-    return whole.hexdigest()[:16]
+        hasher.update(part.encode() if isinstance(part, str) else part)
+        hasher.update(b"\0")
+    return hasher.hexdigest()[:16]
 
 
 def syntax(node: Any) -> str:
-    """A syntax tree as text without what decides nothing (see the module); the same in every version of Python."""
+    """A syntax tree as text without irrelevant parts (see the module); the same in every version of Python."""
     if isinstance(node, list):
         return "[" + ",".join(syntax(x) for x in node if not _is_docstring(x)) + "]"
     if not isinstance(node, ast.AST):
@@ -257,7 +258,7 @@ def _is_plain(x: Any) -> bool:
 
 
 def _bare(x: Any) -> Any:
-    """What stands behind properties, static methods and decorators (`jax.jit`, `functools.cache`, ...)."""
+    """Unwraps properties, static methods and decorators (`jax.jit`, `functools.cache`, ...)."""
     if isinstance(x, property):
         x = x.fget
     if isinstance(x, staticmethod | classmethod):
@@ -310,9 +311,9 @@ def _tree(x: Any) -> ast.AST | None:
 
 
 def _lambda(x: types.FunctionType) -> ast.AST:
-    """The lambda by itself, not the statement around it; of two on one line it is not known which it is."""
-    whole = ast.parse("".join(inspect.findsource(x)[0]))
-    (found,) = (n for n in ast.walk(whole) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
+    """The lambda without the statement around it; of two on one line it is unknown which one it is."""
+    module = ast.parse("".join(inspect.findsource(x)[0]))
+    (found,) = (n for n in ast.walk(module) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
     return found
 
 
@@ -323,7 +324,7 @@ def _digest_of_file(path: pathlib.Path, changed: int) -> str:
 
 @functools.cache
 def _closure(modules: frozenset[str]) -> frozenset[str]:
-    """Modules of jaxgait with all that they import within jaxgait, but for rooms that decide no number."""
+    """Modules of jaxgait with everything that they import within jaxgait, without `NO_NUMBERS`."""
     found: set[str] = set()
     waiting = list(modules)
     while waiting:

@@ -5,7 +5,7 @@
     ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)                # subject and damper.k
     leg, steps = single_strides(Prosthesis(), "anna.json")                            # dimension `stride`
 
-What follows from the motion (a prosthesis is cut to the person who walked) is a parameter that varies with it.
+Parameters that follow from the motion (a prosthesis is fitted to the person who walked) vary with it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def people(
     """The model driven by several people's walks.
 
     Args:
-        model: one that measured motion can drive, with the motion that it goes well with.
-        motions: drives, or what `--motion` takes: embedded gaits, walks, recordings, strides.
-        then: what else is changed of every driven model, such as `lambda leg: with_parameters(leg, {...})`.
+        model: a model that measured motion can drive, with a motion at which it walks well.
+        motions: drives, or names as in `--motion`: embedded gaits, walks, recordings, strides.
+        then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
 
     Returns:
         The model driven by the first of them, and the members along `subject`, whose coordinate is the walks' names.
@@ -66,9 +66,9 @@ def single_strides(
     """The model driven by each kept stride of one person's walk, as if it were repeated indefinitely.
 
     Args:
-        model: one that measured motion can drive.
+        model: a model that measured motion can drive.
         motion: a walk (JSON) or a recording by name, or drives.
-        then: what else is changed of every driven model, such as `lambda leg: with_parameters(leg, {...})`.
+        then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
 
     Returns:
         The model driven by the first stride, and the members along `stride`, counted from 1.
@@ -94,7 +94,7 @@ def single_strides(
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with numbers behind those that came before."""
+    """The names, with numbers appended to repeated ones."""
     found: list[str] = []
     for name in names:
         count = sum(n == name or n.startswith(f"{name} (") for n in found)
@@ -116,7 +116,7 @@ def _members(
 
 
 def _plain(model: Any) -> Any:
-    """A driven model whose motion is its field `drive`, without who walked: it is fitted already."""
+    """A driven model whose motion is its field `drive`, without the person, to whom it is already fitted."""
     if not isinstance(getattr(model, "drive", None), GaitDrive):
         raise ParameterError(f"{type(model).__name__} has no field `drive` with its motion, which members could vary")
     drive = dataclasses.replace(model.drive, person=None, name="several")
@@ -130,7 +130,7 @@ def _drive_names(model: Any) -> list[str]:
 
 
 def _alike(drives: Sequence[GaitDrive]) -> list[GaitDrive]:
-    """The drives with equally many harmonics, and with ground reactions if all have them."""
+    """The drives with the same number of harmonics, and with ground reactions only if all have them."""
     most = max(np.shape(s.a)[-1] for d in drives for s in _series(d))
     loaded = all(d.load is not None for d in drives)
     kept = [d if loaded else dataclasses.replace(d, load=None) for d in drives]
@@ -146,7 +146,7 @@ def _is_series(x: Any) -> bool:
 
 
 def _padded(leaf: Any, harmonics: int) -> Any:
-    """A series with zeros for the harmonics that it lacks; numbers as they are."""
+    """A series padded with zeros for missing harmonics; numbers unchanged."""
     if not _is_series(leaf):
         return leaf
     longer = lambda c: np.pad(np.asarray(c, float), (0, harmonics - np.shape(c)[-1]))

@@ -1,4 +1,4 @@
-"""Who runs the blocks of a plan: threads of this process, or the workers of a Dask cluster."""
+"""Runs the blocks of a plan, on threads of this process or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from jaxgait.outcome import NoResult
 Results: TypeAlias = dict[str, np.ndarray]
 
 _PATIENCE = 10
-"""Seconds that a scheduler has to answer."""
+"""Timeout in s of a scheduler."""
 _AHEAD = 2
-"""Blocks handed to each thread at a time: none idles, and results do not pile up."""
+"""Number of blocks submitted per thread: enough that none idles, few enough that results do not pile up."""
 
 
 def run_blocks(
@@ -33,12 +33,12 @@ def run_blocks(
 
     Args:
         plan: the scan.
-        blocks: which blocks.
-        workers: threads of this process; None: a sensible number.
+        blocks: numbers of the blocks.
+        workers: number of threads of this process; None: see `default_workers`.
         cluster: address of a Dask scheduler or a `dask.distributed.Client`; None: this process.
 
     Raises:
-        jaxgait.outcome.NoResult: if a block cannot run, with its cause; blocks yielded before are good.
+        jaxgait.outcome.NoResult: if a block cannot run, with its cause; blocks yielded before are valid.
         ConnectionError: if no scheduler answers.
     """
     if cluster is None:
@@ -47,7 +47,7 @@ def run_blocks(
 
 
 def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tuple[int, Results]]:
-    """A disk that is slower than the threads holds them up, or results would pile up in memory."""
+    """Submits only a few blocks ahead, so that results do not pile up in memory if the disk is slower."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="jaxgait")
     remaining = iter(blocks)
     submit = lambda block: pool.submit(lambda: run_task(task_of(plan, block)))
@@ -55,7 +55,7 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
         futures = {submit(block): block for block in itertools.islice(remaining, _AHEAD * workers)}
         while futures:
             done = wait(futures, return_when=FIRST_COMPLETED).done
-            # What failed comes last, so that no finished block is lost with it.
+            # Failures come last, so that no finished block is lost.
             for future in sorted(done, key=lambda future: (future.exception() is not None, futures[future])):
                 block = futures.pop(future)
                 futures |= {submit(following): following for following in itertools.islice(remaining, 1)}
@@ -65,7 +65,7 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
 
 
 def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tuple[int, Results]]:
-    """A worker that dies costs the blocks it was running: Dask hands them to another."""
+    """If a worker dies, Dask runs its blocks on another one."""
     cloudpickle = store_library("cloudpickle")
     distributed, client = store_library("distributed"), connected(cluster)
     threads: Any = client.nthreads()
@@ -92,11 +92,11 @@ def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tup
 
 
 def connected(cluster: Any) -> Any:
-    """The client of a cluster, from its scheduler's address or as it is.
+    """The client of a cluster, from its scheduler's address; a client unchanged.
 
     Raises:
-        ConnectionError: if no scheduler answers there.
-        TypeError: for something else.
+        ConnectionError: if no scheduler answers at the address.
+        TypeError: for anything else.
     """
     distributed = store_library("distributed")
     if isinstance(cluster, distributed.Client):
@@ -115,7 +115,7 @@ def connected(cluster: Any) -> Any:
 
 @contextlib.contextmanager
 def _quiet(logger: str) -> Iterator[None]:
-    """Without a library's log of what is said again, shorter, by an exception."""
+    """Silences a library's log of errors that are also raised as exceptions."""
     log = logging.getLogger(logger)
     before, log.disabled = log.disabled, True
     try:
@@ -135,7 +135,7 @@ def _unpacked(common: bytes) -> Task:
 
 
 def _result(plan: Plan, block: int, future: Any) -> Results:
-    """The results of a finished block, or its error and where it is in the box."""
+    """The results of a finished block; its error, with its position in the box, if it failed."""
     try:
         return future.result()
     except Exception as error:

@@ -43,9 +43,9 @@ class Segment(NamedTuple):
     sagittal: Scalar
     """Moment of inertia about the antero-posterior axis through the centre of mass, kg m^2."""
     transverse: Scalar
-    """About the medio-lateral axis."""
+    """Moment of inertia about the medio-lateral axis, likewise."""
     longitudinal: Scalar
-    """Along the segment."""
+    """Moment of inertia about the axis along the segment, likewise."""
 
 
 @float64_default
@@ -68,10 +68,10 @@ def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
 
 @float64_default
 def segment(name: str, mass: Scalar, length: Scalar) -> Segment:
-    """One segment of a man of a mass in kg, if that segment has a length in m.
+    """One segment with a given length in m of a man with a given mass in kg.
 
     Raises:
-        KeyError: for a segment that the table lacks.
+        KeyError: for a segment that is not in the table.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import segment

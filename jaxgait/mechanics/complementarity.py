@@ -6,16 +6,15 @@ the velocities `v` (m/s; after an impact: post + restitution * pre) the problem 
     v = G P + b,     0 <= v_N  complementary to  P_N >= 0,     -P_T in friction * P_N * Sgn(v_T)      for every contact.
 
 `enumerated` tries every combination of modes {separate, stick, slip forward, slip backward}: exact, without branches,
-fit for `jax.vmap`, 4^n small solves (n <= 3). `projected` sweeps through the contacts (Gauss-Seidel with projection):
-any number of contacts. `contact_impulses` picks. Matrices are nested tuples of scalars, as in
-`jaxgait.mechanics.linalg`.
+suitable for `jax.vmap`, 4^n small solves (n <= 3). `projected` sweeps through the contacts (Gauss-Seidel with
+projection): any number of contacts. `contact_impulses` chooses between them. Matrices are nested tuples of scalars, as
+in `jaxgait.mechanics.linalg`.
 
 Where several solutions exist (possible with friction, even for one contact once ``G_NN < friction |G_NT|``,
 Painleve's paradox), the first in the order separate, stick, slip forward, slip backward is taken.
 
-Derivatives are those of the mode that holds. They are exact between changes of mode; at a change the solution has a
-kink (stick to slip) or a jump (an impact), and the derivative is that of the branch taken: it does not see the
-change.
+Derivatives are those of the present mode. They are exact between changes of mode; at a change the solution has a kink
+(stick to slip) or a jump (an impact), and the derivative is that of the branch taken: it ignores the change.
 
 References: Glocker and Studer, Multibody Syst. Dyn. 13 (2005) 447; Jean, Comput. Methods Appl. Mech. Eng. 177 (1999)
 235.
@@ -50,7 +49,7 @@ class ContactSolution(NamedTuple):
     impulses: tuple[Array, ...]
     """(N1, T1, N2, T2, ...) in N s."""
     violation: Float[Array, ""]
-    """Worst violation of the contact law in m/s (impulses weighed by the diagonal of G); 0 for an exact solution."""
+    """Worst violation of the contact law in m/s (impulses weighted by the diagonal of G); 0 for an exact solution."""
     mode: Int[Array, ""]
     """Number of the combination of modes in base 4, first contact first; -1 from `projected`."""
 
@@ -65,7 +64,7 @@ def contact_impulses(
         G: 2n by 2n matrix in 1/kg; it need not be symmetric.
         b: 2n velocities in m/s without any impulse.
         friction: n friction coefficients.
-        closed: n flags; an open contact carries no impulse whatever its velocity.
+        closed: n flags; an open contact carries no impulse, whatever its velocity.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import contact_impulses
@@ -177,7 +176,7 @@ def projected(
         friction: see `contact_impulses`.
         closed: see `contact_impulses`.
         tolerance: change in m/s per sweep at which the iteration ends.
-        max_sweeps: sweeps after which it ends in any case; `violation` tells the last change in m/s.
+        max_sweeps: largest number of sweeps; `violation` is the last change in m/s.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import projected

@@ -1,16 +1,16 @@
-"""Normal contact laws: one point against one surface. Each law is a module with its own parameters.
+"""Normal contact laws of one point against one surface. Each law is a module with its own parameters.
 
     KelvinVoigt(stiffness=1e5, damping=20.0).force(depth, rate)
 
 Everywhere `depth` is the penetration in m (positive inside the other body) and `rate` its time derivative in m/s.
-Normal forces push (>= 0). All laws take scalars or equally shaped arrays, and automatic differentiation can follow
-all of them. Friction laws are in `jaxgait.mechanics.friction`.
+Normal forces push (>= 0). All laws take scalars or equally shaped arrays and are differentiable. Friction laws are in
+`jaxgait.mechanics.friction`.
 
 Switching on at touch-down is smoothed over a depth `1 / steepness` by a *smoothing*:
 
 - ``"tanh"``: ``(1 + tanh s) / 2``, no force in the air beyond a few widths;
 - ``"arctan"``: ``1/2 + arctan(s) / pi``, with a long tail;
-- ``"softplus"``: the depth itself becomes ``softplus(s) / steepness``, the damper is switched by the logistic function.
+- ``"softplus"``: the depth itself becomes ``softplus(s) / steepness``, the logistic function switches the damper.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
 
 @float64_default
 def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> RealArray:
-    """The depth in m that a contact spring feels: smooth, about `depth` inside and about zero outside.
+    """The effective depth in m of a contact spring: smooth, about `depth` inside and about zero outside.
 
     Args:
         depth: penetration in m.
@@ -76,7 +76,7 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
 
 @float64_default
 class NormalLaw(eqx.Module):
-    """What a normal contact law is: a force at a depth and its rate. A law of your own is a subclass.
+    """Base class of normal contact laws: a force as a function of depth and its rate. Subclass it for your own law.
 
     Examples:
         >>> from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
@@ -94,11 +94,11 @@ class NormalLaw(eqx.Module):
 
     @abc.abstractmethod
     def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J that is stored at a penetration in m (the smoothing at touch-down aside)."""
+        """Elastic energy in J that is stored at a penetration in m (ignoring the smoothing at touch-down)."""
 
     @abc.abstractmethod
     def static_depth(self, force: Real) -> RealArray:
-        """Penetration in m at which the law carries a force in N at rest (the smoothing at touch-down aside)."""
+        """Penetration in m at which the law carries a force in N at rest (ignoring the smoothing at touch-down)."""
 
     @abc.abstractmethod
     def engaged(self, depth: Real) -> RealArray:
@@ -125,7 +125,7 @@ class NoContact(NormalLaw):
         return jnp.zeros_like(jnp.asarray(depth))
 
     def static_depth(self, force: Real) -> RealArray:
-        """Infinitely deep, in m: nothing is carried."""
+        """Infinite, in m: no force is carried."""
         return jnp.full_like(jnp.asarray(force), jnp.inf)
 
     def engaged(self, depth: Real) -> RealArray:
@@ -169,9 +169,9 @@ class UnilateralSpring(NormalLaw):
 class LinearSpring(eqx.Module):
     """A linear spring and damper that push and pull: ``k d + c d'``.
 
-    For a contact that exists in one phase of a model only and ends by an event (see `jaxgait.kinds.Transition`): there
-    it is smooth. A law that switches where the event is (``max(k d, 0)``) has no derivative just there, and gradients
-    through the event are off in the third digit. As it pulls, it is not a `NormalLaw`.
+    For a contact that exists in only one phase of a model and ends by an event (see `jaxgait.kinds.Transition`). There
+    it is smooth, whereas a law that switches at the event (``max(k d, 0)``) has no derivative there, and gradients
+    through the event are wrong in the third digit. Because it pulls, it is not a `NormalLaw`.
 
     Examples:
         >>> from jaxgait.mechanics.contact import LinearSpring
@@ -275,8 +275,8 @@ class Hertz(NormalLaw):
 class HuntCrossley(NormalLaw):
     """Hunt and Crossley's law: ``k d^n (1 + a d')``, continuous at touch-down.
 
-    `hunt_crossley_dissipation` gives the dissipation of a restitution. Source: Hunt and Crossley, J. Appl. Mech. 42
-    (1975) 440.
+    `hunt_crossley_dissipation` computes the dissipation for a coefficient of restitution. Source: Hunt and Crossley,
+    J. Appl. Mech. 42 (1975) 440.
 
     Examples:
         >>> from jaxgait.mechanics.contact import HuntCrossley, hunt_crossley_dissipation
@@ -298,7 +298,7 @@ class HuntCrossley(NormalLaw):
     )
     smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
     exponent: float = eqx.field(static=True, default=1.0)
-    """n: 1 for a linear spring, 3/2 for spheres; the stiffness' unit is N/m^n."""
+    """n: 1 for a linear spring, 3/2 for spheres; the unit of the stiffness is N/m^n."""
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Normal force in N at a depth in m and its rate in m/s."""
@@ -325,7 +325,7 @@ class HuntCrossley(NormalLaw):
 class HystereticHertz(NormalLaw):
     """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')`` with a dissipation a that gives a restitution.
 
-    Not smoothed: the force and its first derivative vanish at touch-down by themselves. See `hertz_stiffness` and
+    Not smoothed: the force and its first derivative vanish at touch-down anyway. See `hertz_stiffness` and
     `restitution_dissipation`, from Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
 
     Examples:
@@ -368,15 +368,15 @@ class HystereticHertz(NormalLaw):
 
 @float64_default
 class ImpactHertz(eqx.Module):
-    """`HystereticHertz` whose restitution refers to the speed at which the contact came down: it remembers that speed.
+    """`HystereticHertz` whose restitution refers to the speed at touch-down, which it remembers.
 
     Its state follows the approach speed in the air and is held on the ground. It is not a `NormalLaw`: only models that
-    keep this state (the jumper's sole) can have it. Source: Chen, Yan, Jin 2003.
+    keep this state (the jumper's sole) can use it. Source: Chen, Yan, Jin 2003.
 
     Examples:
         >>> from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
         >>> stud = ImpactHertz(HystereticHertz(stiffness=1e6))
-        >>> speed = stud.at_rest()  # 0.2 m/s, the least that counts
+        >>> speed = stud.at_rest()  # 0.2 m/s, the lowest approach speed
         >>> [float(stud.memory_rate(depth, 2.0, speed)) for depth in (-0.01, 0.01)]  # m/s^2: in the air, on the ground
         [900.0, 0.0]
         >>> depth = stud.static_depth(1000.0)
@@ -385,7 +385,7 @@ class ImpactHertz(eqx.Module):
     """
 
     steady: HystereticHertz = HystereticHertz()
-    """Stiffness and restitution; its approach speed is the least that counts."""
+    """Stiffness and restitution; its approach speed is a lower limit of the remembered speed."""
     tracking_time: Scalar = parameter(
         2e-3, unit="s", doc="time within which the memory follows the speed in the air", bounds="positive"
     )
@@ -395,7 +395,7 @@ class ImpactHertz(eqx.Module):
         return jnp.full(shape, self.steady.approach_speed)
 
     def force(self, depth: Real, rate: Real, approach: Real) -> RealArray:
-        """Normal force in N at a depth in m and its rate in m/s, having come down with a remembered speed in m/s."""
+        """Normal force in N at a depth in m and its rate in m/s, after touch-down at the remembered speed in m/s."""
         steady = self.steady
         dissipation = restitution_dissipation(steady.restitution, jnp.maximum(approach, steady.approach_speed))
         return _hysteretic_hertz(depth, rate, steady.stiffness, dissipation)
@@ -418,8 +418,8 @@ class ImpactHertz(eqx.Module):
 def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     """Dissipation a in s/m with which `HuntCrossley` returns a given restitution e, whatever its k and exponent.
 
-    A free mass that lands at speed v leaves at e v where, with s = a v, ``ln((1 + s) / (1 - e s)) = s (1 + e)``. Weight
-    swallows small rebounds: a body that lands on a spring under its own weight needs less dissipation than this.
+    A free mass that lands at speed v leaves at speed e v if, with s = a v, ``ln((1 + s) / (1 - e s)) = s (1 + e)``.
+    Weight reduces small rebounds: a body that lands on a spring under its own weight needs less dissipation than this.
 
     Args:
         restitution: e, above 0 and below 1.
@@ -432,7 +432,7 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     """
     e, v = jnp.asarray(restitution, dtype=float), jnp.asarray(velocity, dtype=float)
 
-    def excess(x: RealArray, e: RealArray) -> RealArray:  # x = e s, of which only the root between 0 and 1 is wanted
+    def excess(x: RealArray, e: RealArray) -> RealArray:  # x = e s; only its root between 0 and 1 counts
         return jnp.log1p(x / e) - jnp.log1p(-x) - x / e * (1.0 + e)
 
     return jnp.vectorize(lambda e: bisected(excess, 0.0, 1.0, e))(e) / (e * v)
@@ -459,7 +459,7 @@ def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
 def restitution_dissipation(restitution: Real, approach: Real) -> Real:
     """Factor in s/m of hysteresis damping that gives a restitution: ``3 (1 - e^2) / (4 v)``.
 
-    Derived for e near 1: smaller ones come out too large (0.73 for e = 0.5), but the same at all speeds v.
+    Derived for e near 1: smaller restitutions come out too large (0.73 for e = 0.5), but the same at all speeds v.
     Source: Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
 
     Args:

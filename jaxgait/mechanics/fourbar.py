@@ -7,9 +7,9 @@ r"""The planar four-bar linkage of a prosthetic knee: closure in closed form, ra
    |    \               DC: lower bar, at gamma2 to the shank axis
    C=====D
 
-All quantities are in the frame of the thigh: origin A, the thigh pointing down, angles relative to the thigh. The one
-internal coordinate is ``psi``, the angle of BC. (The knee angle itself will not do: it has an extremum where AD and BC
-are parallel, which the knee reaches in hyperextension.) No inverse trigonometric function is needed for the motion.
+All quantities are in the frame of the thigh: origin A, the thigh pointing down, angles relative to the thigh. The only
+internal coordinate is ``psi``, the angle of BC. (The knee angle is unsuitable: it has an extremum where AD and BC are
+parallel, which the knee reaches in hyperextension.) The motion needs no inverse trigonometric functions.
 
 Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, equations (2) and (3), reconstructed.
 """

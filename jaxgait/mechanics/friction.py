@@ -1,16 +1,20 @@
-"""Friction laws: one contact that slides on a surface. Each law is a module with its own parameters.
+"""Friction laws of one contact that slides on a surface. Each law is a module with its own parameters.
 
     Coulomb(coefficient=0.6).force(velocity, normal)[0]
 
-A law takes the relative contact velocity in m/s, the normal force in N (>= 0) and its own memory, and returns the
-friction force in N on the sliding body, which opposes the velocity, and the rate of the memory:
+A law takes the relative contact velocity in m/s, the normal force in N (>= 0) and its own memory. It returns the
+friction force in N on the sliding body, which opposes the velocity, and the rate of the memory.
 
-- `Coulomb` and `Stribeck` have no memory (None); their forces are smooth through zero velocity, over `slip_velocity`,
-  so that they creep under a static load;
-- `Bristle` has one, the deflection in m of elastic bristles that bend before they slip: it holds a static load.
+| law | friction force | memory | use it for |
+|---|---|---|---|
+| `Coulomb` | constant coefficient, smooth through zero velocity | none | sliding contacts; creeps under static load |
+| `Stribeck` | coefficient falls from static to kinetic | none | the same, with breakaway |
+| `Bristle` | elastic bristles that bend before they slip (LuGre) | deflection in m | holding a static load |
+| `Dahl` | bristles of constant stiffness | deflection in m | static loads under a normal force that never vanishes |
+| `Incremental` | spring that is cut back when it slips | deflection in m | models with time steps of their own |
 
-These three are `FrictionLaw`: they work in every contact, those that lift off included. `Dahl` holds a load better but
-needs one that never vanishes; `Incremental` is a rule for time steps and no differential equation.
+The first three are subclasses of `FrictionLaw`: they work in every contact, including those that lift off.
+`Incremental` is a rule for time steps, not a differential equation.
 
 Velocities are components along one tangent, or with ``axes=True`` have the tangential directions as their last axis.
 """
@@ -31,11 +35,11 @@ from jaxgait.precision import float64_default
 
 Regularisation = Literal["arctan", "tanh", "algebraic"]
 _SLOPES: dict[Regularisation, float] = {"arctan": 2.0 / math.pi, "tanh": 1.0, "algebraic": 1.0}
-"""Of `sign` at rest."""
+"""Slope of `sign` at rest."""
 _ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
 """One law serves pads, studs and rigid feet: what is plausible depends on the model."""
 _SMALL = 1e-12
-"""Speed in m/s below which a direction is not asked for."""
+"""Speed in m/s below which the direction of sliding does not matter."""
 
 
 @float64_default
@@ -79,9 +83,9 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
 
 @float64_default
 class FrictionLaw(eqx.Module):
-    """What a friction law for any contact is: a force against the velocity, and a memory if it needs one.
+    """Base class of friction laws for any contact: a force against the velocity, and a memory if the law needs one.
 
-    A law of your own is a subclass. It must give no force without a normal force, and stay finite there.
+    To write your own law, subclass it. The force must vanish with the normal force, and stay finite there.
 
     Examples:
         >>> from jaxgait.mechanics.friction import Bristle, FrictionLaw
@@ -109,7 +113,7 @@ class FrictionLaw(eqx.Module):
         Args:
             velocity: relative contact velocity in m/s.
             normal: normal force in N.
-            memory: the law's own state, as `at_rest` begins it.
+            memory: the law's own state, which starts as `at_rest`.
             engaged: smooth switch between 0 (open contact) and 1 (closed), see `NormalLaw.engaged`.
             axes: whether the last axis of velocity and memory holds the tangential directions.
         """
@@ -196,8 +200,8 @@ class Bristle(FrictionLaw):
 
         w = v - |v| z sigma0 / mu,    z' = G w - (1 - G) z / release_time,    F = -N (sigma0 z + sigma1 G w)
 
-    Because the stiffness is proportional to the load, nothing becomes stiff when the load vanishes; the gate lets the
-    bristle go once the contact has opened. A static load is held without creep.
+    The stiffness is proportional to the load, so the law does not become stiff as the load vanishes; the gate releases
+    the bristle once the contact has opened. A static load is held without creep.
 
     Source: Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419, per unit load.
 
@@ -236,7 +240,7 @@ class Bristle(FrictionLaw):
         axes: bool = False,
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N and the rate in m/s of the deflection `memory` in m. See `FrictionLaw.force`."""
-        velocity, deflection = jnp.asarray(velocity), _kept(memory, type(self))
+        velocity, deflection = jnp.asarray(velocity), _required(memory, type(self))
         speed = _speed(velocity, axes)
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
         gate = _spread(jnp.broadcast_to(jnp.asarray(engaged, velocity.dtype), speed.shape), axes)
@@ -245,21 +249,21 @@ class Bristle(FrictionLaw):
         return force, gate * micro - (1.0 - gate) * deflection / self.release_time
 
     def at_rest(self, *shape: int) -> RealArray | None:
-        """Bristles that are not bent, in m."""
+        """Deflections in m of bristles that are not bent: zero."""
         return jnp.zeros(shape)
 
 
 @float64_default
 class Dahl(eqx.Module):
-    """Bristles of constant stiffness under a limit that may change in time: holds a static load without creep.
+    """Bristles of constant stiffness, with a friction limit that may change in time: a static load does not creep.
 
     With the limit mu N and z_s = mu N / stiffness the deflection z relaxes towards +-z_s while sliding:
 
         w = v - |v| z / z_s,    z' = w - max(0, |z| / z_s - 1) z / release_time,    f = -(stiffness z + damping mu N w)
 
-    When the limit falls (a pad melts), the excess deflection is given back within `release_time`; when it rises (a pad
-    solidifies), no force appears: the bristle starts from what it holds. The limit must not vanish: in contacts that
-    lift off, use `Bristle`.
+    When the limit falls (a pad melts), the excess deflection relaxes within `release_time`; when it rises (a pad
+    solidifies), the force does not jump, because the deflection stays. The limit must not vanish: in contacts that lift
+    off, use `Bristle`.
 
     Source: Dahl, A solid friction model, Aerospace Corporation TOR-0158(3107-18)-1 (1968).
 
@@ -288,7 +292,7 @@ class Dahl(eqx.Module):
             normal: normal force in N, > 0.
             memory: deflection in m.
         """
-        velocity, deflection = jnp.asarray(velocity), _kept(memory, type(self))
+        velocity, deflection = jnp.asarray(velocity), _required(memory, type(self))
         limit = self.coefficient * normal
         slip = self.stiffness * deflection / limit  # z / z_s
         micro = velocity - jnp.abs(velocity) * slip
@@ -297,16 +301,16 @@ class Dahl(eqx.Module):
         return force, micro - excess * deflection / self.release_time
 
     def at_rest(self, *shape: int) -> RealArray:
-        """Bristles that are not bent, in m."""
+        """Deflections in m of bristles that are not bent: zero."""
         return jnp.zeros(shape)
 
 
 @float64_default
 class Incremental(eqx.Module):
-    """Stick and slip by time steps: a spring of constant stiffness that is cut back when it slips.
+    """Stick and slip in time steps: a spring of constant stiffness, whose deflection is cut back when it slips.
 
-    Not an ordinary differential equation (the reset depends on the step taken). While sliding it chatters between the
-    kinetic and the static limit. Source: Chen, Yan, Jin 2003.
+    This is not an ordinary differential equation (the reset depends on the step taken). While sliding, the force
+    chatters between the kinetic and the static limit. Source: Chen, Yan, Jin 2003.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -337,7 +341,7 @@ class Incremental(eqx.Module):
         """Force in N on the sliding body and the deflection in m at the end of a time step.
 
         Args:
-            velocity: relative contact velocity in m/s, axes last.
+            velocity: relative contact velocity in m/s, with the tangential directions as its last axis.
             normal: normal force in N.
             deflection: spring deflection in m at the beginning of the step.
             dt: time step in s.
@@ -372,7 +376,7 @@ def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
 def _along(
     strength: Real, velocity: Real, slip_velocity: Real, regularisation: Regularisation, axes: bool
 ) -> RealArray:
-    """A force in N along the velocity that grows to a strength in N, which may be negative, over the slip velocity."""
+    """A force along the velocity that reaches `strength` in N (it may be negative) beyond the slip velocity."""
     if not axes:
         return strength * sign(velocity, slip_velocity, regularisation)
     velocity, strength = jnp.asarray(velocity), jnp.asarray(strength)
@@ -391,15 +395,15 @@ def _speed(velocity: RealArray, axes: bool) -> RealArray:
 
 
 def _spread(value: Real, axes: bool) -> RealArray:
-    """A number per contact, to be multiplied with vectors."""
+    """A number per contact, shaped to multiply vectors."""
     return jnp.asarray(value)[..., None] if axes else jnp.asarray(value)
 
 
-def _kept(memory: Real | None, law: type) -> RealArray:
-    """The memory of a law that has one.
+def _required(memory: Real | None, law: type) -> RealArray:
+    """The memory, for a law that needs it.
 
     Raises:
-        TypeError: if there is none.
+        TypeError: if it was left out.
     """
     if memory is None:
         raise TypeError(f"{law.__name__} has a memory: give its deflection in m, {law.__name__}().at_rest() at first")

@@ -6,7 +6,7 @@ Choose generalised speeds u_1 ... u_n. For every body write the velocity of its 
     sum_b (m V_i . V_j + I w_i w_j) du_j/dt = sum_b (V_i . (R - m a0) + w_i (T - I e0)) + Q_i
 
 where a0, e0 are the accelerations at du/dt = 0, R and T the applied forces and Q_i generalised forces. All entries are
-scalars; a partial velocity that vanishes is left out (None) and costs nothing.
+scalars; a partial velocity that vanishes is None and costs nothing.
 
 Reference: Kane and Levinson, Dynamics: Theory and Applications (1985), chapter 6.
 """
@@ -23,9 +23,10 @@ from jaxgait.precision import float64_default
 
 
 class Rotation(NamedTuple):
-    """A turning direction fixed in a body."""
+    """A direction fixed in a body, and the body's rotation."""
 
     direction: Vec
+    """Unit vector."""
     rate: Scalar
     """Angular velocity in rad/s."""
     acceleration: Scalar
@@ -142,7 +143,7 @@ def mass_matrix(bodies: Sequence[Body]) -> list[list[Scalar]]:
 def generalised_forces(
     bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
 ) -> list[Scalar]:
-    """The right-hand side: applied and contact forces, weight and inertia forces of the prescribed motion.
+    """The right-hand side: applied and contact forces, weights, and inertia forces of the prescribed motion.
 
     Args:
         bodies: all bodies.

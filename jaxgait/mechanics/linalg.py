@@ -7,7 +7,7 @@ differentiated as such. `A` is a sequence of rows; entries may be Python numbers
 Programs grow with n cubed, and XLA's compile time faster: on a CPU a plain or symmetric solve compiles in 0.4 s at
 n = 8 and 15 s at n = 16, a pivoted one in 2 s at n = 8 and 30 s at n = 10. Use `jnp.linalg` beyond.
 
-A singular matrix gives infinities or NaN, never an exception: in an ensemble that is one member's business.
+A singular matrix gives infinities or NaN, never an exception: in an ensemble, only that member is affected.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def lu(A: Matrix, *, pivoting: bool = True) -> LU:
 
     Args:
         A: n rows of n scalars.
-        pivoting: partial pivoting by compare-and-exchange of whole rows, without branches. Leave it out for
-            diagonally dominant or positive definite matrices: it costs about as much as the elimination.
+        pivoting: whether to pivot partially, by compare-and-exchange of rows without branches. Diagonally dominant and
+            positive definite matrices do not need it, and it costs about as much as the elimination.
 
     Raises:
         ValueError: for a matrix that is not square.
@@ -209,7 +209,7 @@ def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
 
 @float64_default
 def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
-    """Solves two equations, a matrix of 2 by 2, by Cramer's rule: one division, no pivoting needed.
+    """Solves `A x = b` for a 2 by 2 matrix by Cramer's rule, with one division and no pivoting.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import solve2
@@ -248,7 +248,7 @@ def dot(a: Vector, b: Vector) -> Scalar:
 
 @float64_default
 def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
-    """Solves three equations, a matrix of 3 by 3, by Cramer's rule: one division, no pivoting needed.
+    """Solves `A x = b` for a 3 by 3 matrix by Cramer's rule, with one division and no pivoting.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import solve3

@@ -1,8 +1,8 @@
 """Vectors and directions of the plane, as pairs of scalars.
 
 Angles run counter-clockwise from the downward vertical, as in gait analysis: `down(a)` points down for a = 0 and
-forward for a = pi/2. Its derivative with respect to the angle is `turned(down(a))`, the same vector turned by a
-quarter.
+forward for a = pi/2. Its derivative with respect to the angle is `turned(down(a))`, the same vector turned by 90
+degrees.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Vec(NamedTuple):
 
 @float64_default
 def dot(a: Vec, b: Vec) -> Scalar:
-    """Scalar product. In the product of the units of both: any units.
+    """Scalar product, in the product of the units of both vectors.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec, dot
@@ -58,9 +58,9 @@ def dot(a: Vec, b: Vec) -> Scalar:
 
 @float64_default
 def cross(a: Vec, b: Vec) -> Scalar:
-    """The out-of-plane component of the vector product; sin of the angle from a to b for unit vectors.
+    """The out-of-plane component of the vector product, in the product of the units of both vectors.
 
-    In the product of the units of both: any units.
+    For unit vectors it is the sine of the angle from a to b.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec, cross
@@ -72,7 +72,7 @@ def cross(a: Vec, b: Vec) -> Scalar:
 
 @float64_default
 def turned(a: Vec) -> Vec:
-    """The vector, in its own unit, turned counter-clockwise by a quarter turn.
+    """The vector, in its own unit, turned counter-clockwise by 90 degrees.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec, turned
@@ -112,7 +112,7 @@ def forward(angle: Scalar) -> Vec:
 
 @float64_default
 def added(a: Vec, b: Vec) -> Vec:
-    """`down(alpha + beta)` from `down(alpha)` and `down(beta)`, without another sine.
+    """`down(alpha + beta)` from `down(alpha)` and `down(beta)`, without further sines.
 
     Examples:
         >>> from jaxgait.mechanics.planar import added, down

@@ -1,4 +1,4 @@
-"""Names for real numbers in signatures: what they mean at run time, and `Any` for static checkers.
+"""Types of real numbers in signatures: jaxtyping's at run time, `Any` for static checkers.
 
 Static checkers cannot do arithmetic with unions of array types; at run time (in the tests) jaxtyping checks the shapes.
 """

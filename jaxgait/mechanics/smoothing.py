@@ -1,4 +1,4 @@
-"""The smooth positive part, of which contact laws are made."""
+"""The smooth positive part, which contact laws use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["softplus"]
 
 @float64_default
 def softplus(x: Real) -> RealArray:
-    """Smooth positive part ``log(1 + exp(x))``. No dimension.
+    """Smooth positive part ``log(1 + exp(x))`` of a number without dimension.
 
-    It is `jax.nn.softplus` with the logistic function for its derivative: JAX's own rule takes two exponentials.
+    This is `jax.nn.softplus` with the logistic function as its derivative: JAX's own rule computes two exponentials.
 
     Examples:
         >>> from jaxgait.mechanics.smoothing import softplus

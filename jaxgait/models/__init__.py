@@ -1,4 +1,4 @@
-"""The mechanisms, one folder each, with everything about it: parameters, equations, measures, pictures, own searches.
+"""The mechanisms, each in a folder with its parameters, equations, measures, pictures and searches.
 
 `from jaxgait.models import Walker` finds every public model of every folder, imported when first asked for.
 """

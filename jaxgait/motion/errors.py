@@ -1,4 +1,4 @@
-"""What readers and checks of measured motion raise and warn."""
+"""Errors and warnings of readers and checks of measured motion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured motion by the name that a user gives: an embedded gait, a stride, a walk, or what a laboratory recorded."""
+"""Measured motion by name: an embedded gait, a stride, a walk, or a laboratory's recording."""
 
 from __future__ import annotations
 

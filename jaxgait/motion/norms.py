@@ -1,4 +1,4 @@
-"""What level walking looks like in numbers: usual ranges, and ranges outside of which it is not walking.
+"""Norms of level walking: usual ranges, and ranges outside which it is not walking.
 
 Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechanics and Motor Control of Human Gait,
 1991) and Perry and Burnfield (Gait Analysis, 2010), widened to hold the embedded gaits. Possible: chosen here so that

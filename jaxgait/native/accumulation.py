@@ -1,13 +1,13 @@
-"""Derivatives along several directions, with what does not depend on the direction multiplied out once for all of them.
+"""Derivatives along several directions, with the factors that all directions share multiplied only once.
 
-A tangent is a sum of products of other tangents and factors that all directions share. Where a tangent is used by few
-others, it is left out: what it is made of goes into those directly, by products of factors, which are computed once.
-The order is greedy, by what is gained (Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 9 and 10:
-vertex elimination). Where there are more directions than tangents that a block of code begins with, all is computed for
-each of the latter, and the directions are combinations of them: the whole matrix of derivatives.
+A tangent is a sum of products of other tangents and factors that all directions share. A tangent that few others use is
+eliminated: its terms are substituted into those others, by products of factors, which are computed once. The order is
+greedy, by the operations saved (Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 9 and 10: vertex
+elimination). If there are more directions than initial tangents of a block of code, everything is computed for the
+initial tangents, and the directions are combinations of them: the complete matrix of derivatives.
 
-Sums of products are ordered anew, so that derivatives change in their last digits; and a factor that is zero for all
-values is taken for zero, as JAX takes it where it knows.
+Sums of products are reordered, so that derivatives change in their last digits; and a factor that is zero for all
+finite values counts as zero, as in JAX where JAX knows it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Terms = dict[int, Factor]
 
 
 def accumulated(code: Code) -> bool:
-    """Rewrites loops over directions, if all that is done in them is linear in the directions; whether it is.
+    """Rewrites loops over directions, if everything in them is linear in the directions; returns whether it is.
 
     Nothing else than derivatives is: values of a program that are known by their parts alone are left as they are.
     """
@@ -52,7 +52,7 @@ def accumulated(code: Code) -> bool:
 
 
 def zero(code: Code) -> set[int]:
-    """Values that are zero as long as all others are finite."""
+    """Values that are zero if all others are finite."""
     found = {v for v, x in code.constants.items() if code.dtypes[v].kind == "f" and x == 0}
     for s in everything(code.statements):
         if isinstance(s, Operation) and code.dtypes[s.output].kind == "f" and _vanishes(s, found):

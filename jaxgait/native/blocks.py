@@ -32,12 +32,12 @@ class Equation(NamedTuple):
 
 
 class Block:
-    """Straight-line code with numbered values, without calls, equal expressions and what nobody needs.
+    """Straight-line code with numbered values, without calls, duplicate expressions and unused values.
 
     Args:
-        program: what the block computes.
+        program: the JAX program of the block.
         expand: whether functions that processors lack are replaced by arithmetic.
-        assured: messages of checks that are left out, see `jaxgait.native.checks`.
+        assured: messages of checks to remove, see `jaxgait.native.checks`.
     """
 
     def __init__(self, program: ClosedJaxpr, *, expand: bool = True, assured: Sequence[str] = ()) -> None:

@@ -1,7 +1,8 @@
 """Checks that a program makes of its numbers while it runs (`equinox.error_if`), and how to leave some of them out.
 
-A check is a branch that calls Python to raise. XLA cannot keep a program on disk that calls Python, and an ensemble in
-which one member raises loses all. Whoever has made sure of what is checked says so by the check's message.
+A check is a branch that calls Python to raise an error. XLA cannot keep a program on disk that calls Python, and if one
+member of an ensemble raises an error, all are lost. Callers that guarantee a condition can remove its check, by its
+message.
 """
 
 from __future__ import annotations

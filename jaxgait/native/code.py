@@ -34,7 +34,7 @@ class Write(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Goes on, for each member by itself, while a condition holds; afterwards the carried values are the results."""
+    """Runs, for each member separately, while a condition holds; afterwards the carried values are the results."""
 
     carried: tuple[int, ...]
     initial: tuple[int, ...]
@@ -47,7 +47,7 @@ class Loop(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """Does the same for each of several parts, such as directions of derivatives, one after the other."""
+    """The same computation for each of several parts, such as directions of derivatives, in turn."""
 
     parts: int
     inputs: tuple[tuple[int, tuple[int, ...]], ...]

@@ -1,10 +1,9 @@
 """Compiled programs and machine code on disk, so that the next process finds them.
 
-They lie in JAX's own cache folder (`jax_compilation_cache_dir`, or the environment variable JAX_COMPILATION_CACHE_DIR)
-where one is set, otherwise in a folder of the user's; JAXGAIT_CACHE names another folder, or is "off", and
-JAXGAIT_CACHE_GB says how many gigabytes they may take (2). Files are named by their content's origin: what was
-compiled, by which versions, for which processor. A file that is damaged is compiled anew, with a warning; without a
-writable folder nothing is kept.
+They are in JAX's own cache folder (`jax_compilation_cache_dir`, or the environment variable JAX_COMPILATION_CACHE_DIR)
+if one is set, otherwise in the user's cache folder; JAXGAIT_CACHE is another folder, or "off", and JAXGAIT_CACHE_GB the
+number of gigabytes that they may take (2). The name of a file is derived from what was compiled, by which versions, for
+which processor. A damaged file is compiled again, with a warning; without a writable folder nothing is kept.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def load(name: str) -> bytes | None:
 
 
 def store(name: str, data: bytes) -> None:
-    """Stores data under a name, whole or not at all; nothing happens where writing fails."""
+    """Stores data under a name, completely or not at all; errors of writing are ignored."""
     where = folder()
     if where is None:
         return
@@ -118,7 +117,7 @@ def forget(name: str) -> None:
 
 @functools.cache
 def warn(name: str, reason: str) -> None:
-    """Says once of a file that it is of no use."""
+    """Warns once of an unusable file."""
     warnings.warn(
         f"jaxgait compiles again what lay in its cache as {name[:24]}: {reason}", RuntimeWarning, stacklevel=2
     )

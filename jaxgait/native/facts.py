@@ -1,4 +1,4 @@
-"""Facts about code that never change: what it does, and the names that it uses.
+"""Constant facts about code objects: a digest of the code, and the names that it uses.
 
 See `jaxgait.native.identity`.
 """
@@ -37,20 +37,20 @@ class Facts(NamedTuple):
     """Whether it uses names by which it may look elsewhere."""
 
 
-_told: dict[int, Facts] = {}
+_known_facts: dict[int, Facts] = {}
 
 
 @no_type_check
 def facts(code: types.CodeType) -> Facts:
     """The facts about a code object, nested functions included."""
-    if id(code) not in _told:
+    if id(code) not in _known_facts:
         codes = list(_codes(code))
         paths = sorted({path for one in codes for path in _paths(one)})
         imports = tuple(x for one in codes if _IMPORT in one.co_code[::2] for x in _imports(one))
         elsewhere = any(ELSEWHERE.intersection(one.co_names) for one in codes)
         digest = hashlib.sha256(repr([_text(one) for one in codes]).encode(errors="surrogatepass")).hexdigest()
-        _told[id(code)] = Facts(code, digest, tuple(paths), imports, elsewhere)
-    return _told[id(code)]
+        _known_facts[id(code)] = Facts(code, digest, tuple(paths), imports, elsewhere)
+    return _known_facts[id(code)]
 
 
 @no_type_check

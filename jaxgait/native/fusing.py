@@ -1,6 +1,6 @@
 """Products and sums as one operation, rounded once: decided here, so that all widths and processors give the same bits.
 
-Left to LLVM, the choice depends on what else stands in the same block of machine code.
+LLVM's own choice would depend on the other code in the same block of machine code.
 """
 
 from __future__ import annotations

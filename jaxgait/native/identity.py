@@ -1,18 +1,18 @@
-"""What a function is, found without running it: two with the same identity trace to the same program.
+"""Identities of functions, without running them: functions with the same identity trace to the same program.
 
-A program on disk that is to be found without tracing needs a name that holds everything it depends on. That is read off
-the objects in memory, which are what will run, wherever they were defined: bytecode and constants of functions, what
-they refer to by name, closures, defaults, classes with their methods and bases, instances by their state, arrays by
-their bytes. Code of this package counts by its files, too, and its compiler (this folder) as a whole; code of libraries
-by its files' sizes and times of change, by functions of others that were put into it, and by everything that is
-installed; then come JAX's settings and the environment variables that JAX and equinox read.
+To find a program on disk without tracing, its name must depend on everything that affects the program. That is taken
+from the objects in memory, which are what will run, wherever they were defined: bytecode and constants of functions,
+what they refer to by name, closures, defaults, classes with their methods and bases, instances by their state, arrays
+by their bytes. Code of this package is also identified by its files, and its compiler (this folder) as a unit; code of
+libraries by the sizes and modification times of its files, by foreign functions patched into it, and by everything
+that is installed. JAX's settings and the environment variables that JAX and equinox read are included too.
 
-What cannot be found out has no identity: such programs are traced. That is what has a state of its own (a lock, an open
-file, a generator, a traced value, a function with a cache), and in code of a user's own whatever may look elsewhere:
-`eval`, `open`, names worked out at run time, modules that are handed on as a whole, random numbers, the clock, any
-module of Python that is not known to be pure, any library that is not known to be.
+Functions whose behaviour cannot be determined have no identity: their programs are traced. These are functions with
+state (a lock, an open file, a generator, a traced value, a function with a cache), and in a user's own code everything
+that may depend on something else: `eval`, `open`, names computed at run time, modules passed as values, random numbers,
+the clock, and any module of Python or library that is not known to be pure.
 
-Not seen are data of libraries that a user changes from outside, such as a coefficient of one of diffrax's tables.
+Changes to the data of libraries from outside are not detected, such as a changed coefficient in diffrax's tables.
 """
 
 from __future__ import annotations

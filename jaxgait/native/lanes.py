@@ -1,6 +1,6 @@
-"""How the members of a batch share the lanes of a kernel, and how much of the lanes' time does a member's work.
+"""How the members of a batch share the lanes of a kernel, and what fraction of the lanes' time is useful work.
 
-Kernels of loops say it in their names, so that it is known of programs that come from disk, too.
+The names of kernels contain this information, so that it is also known for programs loaded from disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Machine code of functions in LLVM's assembly language, on disk, and in memory for as long as the process runs.
 
-One target machine makes object code, and one linker loads it (an engine for each function would have to have a target
-machine of its own: it releases it). XLA never forgets a registered function, so that none is ever released.
+One target machine makes object code, and one linker loads it (separate engines would each need their own target
+machine, which they release). XLA never forgets a registered function, so none is ever released.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def key(text: str, optimised: bool = False) -> str:
 
 
 def keep(name: str, key: str) -> None:
-    """Sees to it that the object code of a function that is loaded is on disk."""
+    """Ensures that the object code of a loaded function is on disk."""
     if disk.load(key) is None:
         disk.store(key, _codes[name])
 

@@ -42,8 +42,8 @@ WORTHWHILE = 40
 def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
     """The same function of one member, whose loops become kernels over all members once it is batched.
 
-    It must be batched at most once, and not be differentiated any more. Loops that hold what kernels cannot are left
-    as they are.
+    It may be batched at most once, and no longer be differentiated. Loops with operations that kernels do not support
+    are left to XLA.
 
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.

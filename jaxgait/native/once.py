@@ -1,12 +1,12 @@
-"""Keeping XLA's CPU compiler from computing the same thing again and again.
+"""Prevents XLA's CPU compiler from computing the same values repeatedly.
 
 XLA fuses a value into every expression that uses it. For the long straight-line programs of an unrolled solver step
 this repeats whole subexpressions, each of which repeats others: the 1.2 MB program of one Rosenbrock step of the knee
 became 28 MB and took minutes to compile (jaxlib 0.10; `optimization_barrier` has no effect on CPUs). Only operations
 that count as expensive are never repeated, and a division is the cheapest of them.
 
-Solvers use it where they know what is shared, for programs that XLA alone compiles; `native` takes it out again. It
-is a primitive of its own, the identity for every transformation; only what it becomes on a CPU is a division.
+Solvers apply it to values that they know to be shared, for programs that XLA alone compiles; `native` removes it. It is
+a primitive of its own, the identity for every transformation, and becomes a division only on a CPU.
 """
 
 from __future__ import annotations

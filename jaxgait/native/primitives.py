@@ -1,7 +1,7 @@
-"""What JAX's loops, branches and calls are made of.
+"""The structure of JAX's loops, branches and calls.
 
-Names and forms of their parameters change with JAX's versions; they are read here and nowhere else. What comes in
-another form than those known is left to XLA as it is, with one warning.
+Names and forms of their parameters change with JAX's versions; they are read only here. Operations in an unknown form
+are left to XLA, with one warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole programs: straight-line parts as kernels, the rest as it was."""
+"""Entire programs: straight-line parts become kernels, the rest does not change."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from jaxgait.native.rewriting import rewritten
 def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
     """The same function, whose straight-line parts are machine code of their own.
 
-    It must be traced to be run (by `jax.jit`), and not be differentiated or batched any more. On other devices than
-    CPUs nothing is changed.
+    It must run under `jax.jit`, and may no longer be differentiated or batched. On devices other than CPUs nothing
+    changes.
 
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants. It may hold loops

@@ -1,4 +1,4 @@
-"""What nobody needs, taken out of structured code: derivatives leave much of it, and it hides products from sums."""
+"""Removal of unused values from structured code: derivatives leave many, which keep products from fusing with sums."""
 
 from __future__ import annotations
 

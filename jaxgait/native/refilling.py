@@ -1,8 +1,8 @@
 """Loops in LLVM's language whose vectors are refilled: a member that is done leaves its lane to the next one.
 
-So no member waits for the slowest of its vector, in whatever order they come, and nobody has to guess which of them
-take long. The loop is left whenever a member is done: what does not change while it runs is computed before it, anew
-after every refill, and operands and carried values of all lanes lie in memory in between.
+So no member waits for the slowest of its vector, in whatever order they come, and nothing needs to be known about which
+of them take long. The loop is left whenever a member is done: loop invariants are computed before the loop, and again
+after every refill; in between, operands and carried values of all lanes are in memory.
 """
 
 from __future__ import annotations

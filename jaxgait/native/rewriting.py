@@ -1,4 +1,4 @@
-"""Functions whose programs are written again before they run."""
+"""Functions whose programs are rewritten before they run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Programs, compiled or found on disk.
+"""Programs, compiled or loaded from disk.
 
-A program is kept under its text, and under the identity of its function (`jaxgait.native.identity`), by which the next
-process finds it without tracing. It is kept under the identity only if that says all: if the function has the same one
-after it was traced, has opened no file meanwhile, and was traced with none of JAX's own memory of earlier traces.
+A program is kept under its text, and under the identity of its function (`jaxgait.native.identity`), by which later
+processes find it without tracing. It is kept under the identity only if that is reliable: if the function has the same
+identity after tracing, opened no file meanwhile, and was traced without JAX's own caches of earlier traces.
 """
 
 from __future__ import annotations

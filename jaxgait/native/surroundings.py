@@ -1,4 +1,4 @@
-"""What surrounds a function whose identity is wanted: settings, libraries, files of this package, whose code is whose.
+"""The surroundings of a function for its identity: settings, libraries, files of this package, the owners of code.
 
 See `jaxgait.native.identity`.
 """

@@ -1,4 +1,4 @@
-"""Search for design parameters: methods of libraries, many starts side by side, limits, three ways to a gradient."""
+"""Design optimisation: methods of libraries, many starts in parallel, limits, three kinds of gradients."""
 
 from jaxgait.optimization.design import Optimum as Optimum
 from jaxgait.optimization.design import optimize as optimize

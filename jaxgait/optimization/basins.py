@@ -1,4 +1,4 @@
-"""Which starts of a search ended at the same optimum, and where the others ended."""
+"""The basins of a search: groups of starts that ended at the same optimum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ON_THE_WAY", "basins", "described", "gathered", "on_the_way"]
 ON_THE_WAY = "the best point lies on the way of a start: all ends are worse, or may not be a result"
 
 SAME = 0.01
-"""Ends that are no further apart than this fraction of the box, along every parameter, are one."""
+"""Ends no further apart than this fraction of the box, along every parameter, count as the same optimum."""
 
 
 def gathered(
@@ -29,8 +29,8 @@ def gathered(
     Args:
         x: ends in the unit box (no dimension).
         objective: their values, the larger the better, in any unit.
-        allowed: which of them may be a result.
-        fine: which have a value at all; the others are in the basin -1.
+        allowed: which of them may be the result.
+        fine: which of them have a value; the others are in the basin -1.
 
     Examples:
         >>> import numpy as np
@@ -49,7 +49,7 @@ def gathered(
 
 
 def basins(ends: xr.Dataset, bests: Int[np.ndarray, " basins"]) -> xr.Dataset:
-    """The best end of each basin, over `basin`, and how many starts ended there.
+    """The best end of each basin, over `basin`, and the number of starts that ended there.
 
     Args:
         ends: over `start`, with the number of each start's `basin`.
@@ -62,7 +62,7 @@ def basins(ends: xr.Dataset, bests: Int[np.ndarray, " basins"]) -> xr.Dataset:
 
 
 def described(found: xr.Dataset, units: Mapping[str, str], why: list[str]) -> Iterator[str]:
-    """One line a basin: how many starts ended there, where it is, its objective, and why the best of them stopped.
+    """One line per basin: the number of its starts, its location, its objective, and why the best start stopped.
 
     Args:
         found: see `basins`.

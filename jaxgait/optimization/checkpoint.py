@@ -1,7 +1,7 @@
-"""What a search has evaluated, in a file: the same search goes through it again without a run, and continues.
+"""The evaluations of a search in a file, so that the same search can be continued without repeating them.
 
-Every evaluation is one line of JSON, whose numbers come back to the last bit. The methods of the libraries are
-deterministic: given the same answers they ask the same questions.
+Every evaluation is one line of JSON, which preserves numbers to the last bit. The methods of the libraries are
+deterministic: with the same values they request the same points.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Row(NamedTuple):
     """One evaluation."""
 
     who: int
-    """The start that asked."""
+    """The start that requested it."""
     x: np.ndarray
     """The point in the unit box, (n,)."""
     found: Evaluated
-    """Without a leading axis."""
+    """The values there, without a leading axis."""
     memory: Any = None
-    """What the evaluator remembers of this start, as lists."""
+    """The evaluator's memory of this start, as lists."""
 
 
 class Checkpoint:
-    """The evaluations that are known, by start and point; new ones are added to the file, if there is one.
+    """The known evaluations, by start and point; new ones are added to the file, if there is one.
 
     Examples:
         >>> import numpy as np
@@ -47,10 +47,10 @@ class Checkpoint:
     """
 
     def __init__(self, path: pathlib.Path | str | None, fingerprint: dict[str, Any]):
-        """Reads what is there.
+        """Reads the file, if it exists.
 
         Raises:
-            ValueError: if it is of another search, saying what differs, or no checkpoint at all.
+            ValueError: if it is the checkpoint of another search, saying what differs, or not a checkpoint.
         """
         self._path, self._known, self._memories = None if path is None else pathlib.Path(path), {}, {}
         self._file: Any = None
@@ -87,11 +87,11 @@ class Checkpoint:
             self._file.close()
 
     def take(self, who: int, x: Float[np.ndarray, " n"]) -> Row | None:
-        """What is known at a point (of the unit box, no dimension) that a start asks for."""
+        """The known evaluation at a point (of the unit box, no dimension) for a start; None if there is none."""
         return self._known.get((who, x.tobytes()))
 
     def add(self, row: Row) -> Row:
-        """Keeps a new evaluation."""
+        """Adds a new evaluation."""
         self._known[row.who, row.x.tobytes()] = row
         if self._file is not None:
             self._file.write(_line(row))
@@ -99,7 +99,7 @@ class Checkpoint:
         return row
 
     def memories(self) -> dict[int, Any]:
-        """What the evaluator remembered of each start at the end of the file; once."""
+        """The evaluator's memory of each start at the end of the file; empty after the first call."""
         found, self._memories = self._memories, {}
         return found
 

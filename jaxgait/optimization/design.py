@@ -1,8 +1,8 @@
-"""Search for design parameters: many starts side by side in a box, under limits, every trajectory with a status.
+"""Search for design parameters: many starts in parallel in a box, under limits, every trajectory with a status.
 
-Parameters are scaled to the unit box of their bounds. Each start is one search of a library (`methods`); what they
-ask for is evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). A failed run is
-a step to be rejected, and never an optimum.
+Parameters are scaled to the unit box of their bounds. Each start is one search of a library (`methods`); the points
+that they request are evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). A
+step to a point where the run fails is rejected, and such a point is never an optimum.
 """
 
 from __future__ import annotations
@@ -60,49 +60,49 @@ def optimize(
     progress: bool | None = None,
     **run: Any,
 ) -> Optimum:
-    """Makes an objective of a model's trajectory largest or smallest over some of its parameters, by gradients.
+    """Maximises or minimises an objective of a model's trajectory over some of its parameters, by gradients.
 
         optimize(knee, maximize="rho", over={"damper.k": (1e4, 4e4)}, subject_to=["peak_flexion >= 60"])
 
     Args:
         model: the mechanism; its other parameters stay as they are.
-        maximize: a measure, by its name ("rho") or as it is, or a function from a `Run` to a scalar (JAX code).
-        minimize: the same, to be made smallest, instead of `maximize`.
+        maximize: a measure or its name ("rho"), or a function from a `Run` to a scalar (JAX code).
+        minimize: the same, to be minimised, instead of `maximize`.
         over: bounds (low, high) by dotted parameter name, in the parameters' units.
-        across: scenarios in which each design is judged: values by name (all combinations), or members of any kind
-            (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design for which one of them fails has
-            failed, and limits hold in each.
+        across: scenarios in which each design is evaluated: values by name (all combinations), or members of any kind
+            (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design fails if one of its scenarios
+            fails, and limits apply to each scenario.
         robust: the objective over the scenarios: "mean", the default, or "worst", by the epigraph (`epigraph`).
-        weights: of the mean, one positive number a scenario; all alike if None.
+        weights: weights of the mean, one positive number per scenario; equal if None.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
-            their value. Of a limited array, every element keeps the limit.
-        method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is held against
-            differences of runs at the starts: where it means nothing (see `jaxgait.optimization.trust`), "auto" is
-            COBYQA, without gradients. Where it becomes meaningless on a start's way, that start goes on from its best
-            point by COBYQA; under a method by name it stops. The result says so.
-        gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the whole run;
-            "differences": central ones of whole runs. "auto" takes the gait where the model is driven, all measures
-            are content with one stride, and the gait is found from at least one start (with `across`: in every
-            scenario of it); otherwise the run, for all starts. The result says which and why.
+            their value; of an array, by every element.
+        method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is compared with
+            differences of runs at the starts: if it is meaningless (see `jaxgait.optimization.trust`), "auto" is
+            COBYQA, without gradients. If the gradient becomes meaningless during a search, that start continues from
+            its best point by COBYQA; with a method chosen by name it stops. The result says so.
+        gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the entire run;
+            "differences": central differences of entire runs. "auto" uses the gait if the model is driven, all measures
+            need only one stride, and the gait is found from at least one start (with `across`: in all its scenarios);
+            otherwise the run, for all starts. The result says which and why.
         initial: components of the initial state that differ from the model's own, by name.
-        starts: how many (the model's own values if they lie in the bounds, then Sobol points), or the points.
-        iterations: at most so many steps; derivative-free methods evaluate as often for each parameter, and once more.
+        starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
+        iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once.
         learning_rate: first step of Adam as a fraction of the box; it falls to a tenth of that along a cosine.
         tolerance: relative change of the objective at which a start stops.
-        stability: modulus of the largest Floquet multiplier from which on a gait counts as failed, since no walk stays
-            on it. It may be exceeded on the way. If all starts end where it is, they continue from their best
-            stable gaits and no longer exceed it.
-        seed: of the Sobol points.
-        continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search goes on
-            from the optimum at each value to the next. The result is that at the last one; `Optimum.stages` has all,
-            and `Optimum.moved` says how far the optimum moved.
-        checkpoint: a file to which every evaluation is added; the same call on an existing file takes them from there
-            and continues.
-        progress: show a progress bar; None: only on a terminal.
-        run: what `jaxgait.ensemble` takes: strides, duration, rtol, precision, ...
+        stability: modulus of the largest Floquet multiplier at which a gait counts as failed, because no walk stays on
+            it. It may be exceeded during the search. If all starts end at unstable gaits, they continue from their
+            best stable gaits without exceeding it again.
+        seed: seed of the Sobol points.
+        continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
+            from the optimum at each value to the next. The result is that at the last value; `Optimum.stages` contains
+            all, and `Optimum.moved` how far the optimum moved.
+        checkpoint: a file to which every evaluation is added; the same call on an existing file reuses them and
+            continues.
+        progress: whether to show a progress bar; None: only on a terminal.
+        run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, precision, ...
 
     Returns:
-        The best point over all starts that keeps the limits, with the history of each.
+        The best point of all starts that meets the limits, with the history of each start.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -132,7 +132,7 @@ def optimize(
     objective, sign = one_objective(maximize, minimize)
     check_search(iterations, learning_rate, tolerance, stability, seed)
     check_run("optimize", run)
-    Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # though gaits need none of it
+    Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # checked even for gaits
     goal = Goal.of(model, objective, several(subject_to))
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
@@ -152,10 +152,10 @@ def optimize(
 
 
 def _method(method: str, goal: Goal, worst: bool) -> str:
-    """The method that was asked for, if it can do what is asked of it.
+    """The requested method, if it can handle the goal.
 
     Raises:
-        ValueError: for an unknown method, and for limits or kinks that it does not know of.
+        ValueError: for an unknown method, and for limits or kinks that it cannot handle.
     """
     checks.one_of("method", method, ["auto", *METHODS])
     chosen = "SLSQP" if method == "auto" else method
@@ -167,7 +167,7 @@ def _method(method: str, goal: Goal, worst: bool) -> str:
 
 
 def one_objective(maximize: Any, minimize: Any) -> tuple[Objective, float]:
-    """The objective of the two that was given, and 1 for one to be made large, -1 for one to be made small (no unit).
+    """The one objective that is not None, and its sign (no unit): 1 to maximise, -1 to minimise.
 
     Raises:
         TypeError: for none or both of them, and for anything but a measure, its name, or a function.
@@ -181,7 +181,7 @@ def one_objective(maximize: Any, minimize: Any) -> tuple[Objective, float]:
 
 
 def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability: Any, seed: Any) -> None:
-    """Holds the arguments of a search against what it can use."""
+    """Checks the arguments of a search."""
     checks.count("iterations", iterations)
     checks.positive("learning_rate", learning_rate, below=1.0)
     checks.positive("tolerance", tolerance, below=1.0)
@@ -190,10 +190,10 @@ def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability:
 
 
 def check_run(who: str, run: Mapping[str, Any]) -> None:
-    """Holds what `who` passes on to the ensembles against what they take.
+    """Checks the arguments that the function `who` passes on to `ensemble`.
 
     Raises:
-        ValueError: for what it decides itself, and for what ensembles do not take.
+        ValueError: for arguments that `who` sets itself, and for those that `ensemble` does not have.
     """
     own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
     if own:
@@ -205,7 +205,7 @@ def check_run(who: str, run: Mapping[str, Any]) -> None:
 
 
 def several(limits: Any) -> Sequence[Limit | str]:
-    """Limits as a list; a single text is nearly always meant as one of them.
+    """Limits as a list; a single one becomes a list of one.
 
     Raises:
         ValueError: for anything else.

@@ -1,9 +1,9 @@
 """The worst case as a smooth problem: the largest t that no scenario falls below (or the smallest that none exceeds).
 
 The worst of several smooth objectives has kinks where another scenario becomes the worst, and optima lie on kinks.
-With a further unknown t and one limit ``value_i >= t`` a scenario, all is smooth again, and methods that know of limits
-solve it with exact derivatives [Nocedal and Wright, Numerical Optimization, 2nd ed., section 12.1 on smoothness].
-Its multipliers say how much each scenario holds the optimum; they sum to one.
+With a further unknown t and one limit ``value_i >= t`` per scenario, the problem is smooth again, and methods with
+limits solve it with exact derivatives [Nocedal and Wright, Numerical Optimization, 2nd ed., section 12.1 on
+smoothness]. The multipliers tell how much each scenario determines the optimum; they sum to one.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from jaxgait.optimization.together import Ask
 __all__ = ["RAISED", "raised", "worst_balance"]
 
 RAISED = ("SLSQP", "trust-constr", "COBYQA")
-"""Methods that are given the smooth problem."""
+"""Methods that solve the smooth problem."""
 KINKED = ("adam", "Nelder-Mead", "CMA-ES")
-"""Methods that take the worst value as it is: its kinks do not stop them."""
+"""Methods that use the worst value itself, because its kinks do not stop them."""
 REACH = 2.0
-"""Range of t in units of the steepest slope per box: with more, first steps are short; with less, t meets its end."""
+"""Range of t in units of the steepest slope per box: if larger, first steps are short; if smaller, t hits its bound."""
 CLOSED = 1e6
-"""Weight of the shares' sum beside the slopes when they are balanced."""
+"""Weight of the condition that the shares sum to one, relative to the slopes."""
 
 Method: TypeAlias = Callable[[Ask, np.ndarray, Settings], Ended]
 
@@ -63,7 +63,7 @@ class _Epigraph:
         self._low, self._width = 0.0, 1.0
 
     def search(self, method: Method, x: np.ndarray) -> Ended:
-        """Goes on from a point, with t in a range around the worst value there."""
+        """Searches from a point, with t in a range around the worst value there."""
         found = self._found(x)
         if not found.fine[0]:
             return Ended(np.append(x, 0.5), False, FAILED)
@@ -74,7 +74,7 @@ class _Epigraph:
         return method(self._answer, np.append(x, 0.5), replace(self._settings, goal=self._raised_goal()))
 
     def unfinished(self, x: np.ndarray, ended: Ended) -> bool:
-        """Whether t met the end of its range, or the search was taken for converged on a slope."""
+        """Whether t reached the end of its range, or the search stopped on a slope as if converged."""
         before, after = self._found(x), self._found(ended.x[:-1])
         if not (before.fine[0] and after.fine[0]):
             return False
@@ -85,12 +85,12 @@ class _Epigraph:
         return bool(ended.converged and gained > STEEP * self._settings.tolerance * size)
 
     def best(self) -> np.ndarray:
-        """The best point that was asked for and keeps the limits."""
-        kept = [(x, f) for x, f in self._known.values() if f.fine[0] and self._kept(f)]
+        """The best evaluated point that meets the limits."""
+        kept = [(x, f) for x, f in self._known.values() if f.fine[0] and self._within_limits(f)]
         kept = kept or [(x, f) for x, f in self._known.values() if f.fine[0]]
         return max(kept, key=lambda one: self._settings.sign * one[1].values[0, 0])[0]
 
-    def _kept(self, found: Evaluated) -> bool:
+    def _within_limits(self, found: Evaluated) -> bool:
         return not self._goal.limits or bool(self._goal.slack(found.values).min() >= -KEPT)
 
     def _found(self, x: np.ndarray) -> Evaluated:
@@ -106,7 +106,7 @@ class _Epigraph:
         return Goal(measures, self._goal.limits + self._goal.scenarios.size * (beyond,))
 
     def _answer(self, points: Float[np.ndarray, "1 raised"]) -> Evaluated:
-        """t, what is limited, and how far each objective is from t in units of the range of t."""
+        """t, the limited measures, and the distance of each objective from t in units of the range of t."""
         found, n, width = self._found(points[0, :-1]), points.shape[1] - 1, self._width
         values, slopes, count = found.values[0], found.slopes[0], len(self._goal.limits)
         t = self._low + width * points[0, -1]

@@ -1,4 +1,4 @@
-"""Objective and limits with their derivatives at many points at once: the ensembles that a search asks for."""
+"""Objective and limits with their derivatives at many points at once: the ensembles that a search runs."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ STEP = 1e-3
 
 
 Beside: TypeAlias = Callable[[np.ndarray], dict[str, np.ndarray]]
-"""From the numbers of the searches that ask, (b,), to values that are not searched for: by name, (b, *shape) each."""
+"""Function of the numbers of searches, (b,), to values that are not optimised: by name, (b, *shape) each."""
 
 
 def nothing_beside(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-    """No such values (no unit): all that is not searched for is the model's own."""
+    """No such values, in no unit, whatever the shape of `who`: everything that is not optimised is the model's own."""
     return {}
 
 
 class Evaluated(NamedTuple):
-    """What is found at some points, with a leading axis over them, or at one.
+    """Results at several points, with a leading axis over them, or at one point.
 
     Examples:
         >>> import numpy as np
@@ -53,9 +53,9 @@ class Evaluated(NamedTuple):
     """
 
     values: Float[np.ndarray, "*b values"]
-    """Objective, then what is limited, each in its unit; NaN where the run failed. More may follow (`scenarios`)."""
+    """Objective, then limited measures, each in its unit; NaN if the run failed. More may follow (`scenarios`)."""
     slopes: Float[np.ndarray, "*b values n"]
-    """Their derivatives by the coordinates of the unit box; NaN where not asked for."""
+    """Their derivatives by the coordinates of the unit box; NaN if they were not requested."""
     status: Int[Any, "*b"]
     """How the runs ended, codes of `jaxgait.outcome`."""
     multiplier: Float[Any, "*b"]
@@ -63,35 +63,35 @@ class Evaluated(NamedTuple):
 
     @property
     def fine(self) -> Any:
-        """Where a search may step to: the run completed, and all numbers are finite."""
+        """Whether a search may step to the points: the run completed, and all numbers are finite."""
         values, slopes = np.isfinite(self.values).all(axis=-1), np.isfinite(self.slopes).all(axis=(-2, -1))
         return (self.status == Outcome.COMPLETED) & values & slopes
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """A way to a gradient; `name` says which in words. Points have no dimension, values the units of measures."""
+    """Evaluates points, by a gradient that `name` describes. Points have no dimension, values the units of measures."""
 
     name: str
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """Values and derivatives at points of the unit box, asked for by the searches `who`."""
+        """Values and derivatives at points of the unit box, requested by the searches `who`."""
         ...
 
 
 @runtime_checkable
 class Runs(Evaluator, Protocol):
-    """The same from runs of a model, whose results are known beforehand by name and shape."""
+    """An evaluator that runs a model, whose results are known beforehand by name and shape."""
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Of what the goal observes of one run, by name, before anything runs."""
+        """Shapes of what the goal observes of one run, by name, before anything runs."""
         ...
 
 
 class Program:
     """Runs of one model that differ in some named numbers, in their own units.
 
-    In batches of one width, so that one program is compiled.
+    They run in batches of one width, so that only one program is compiled.
     """
 
     def __init__(
@@ -103,18 +103,18 @@ class Program:
         self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Results by name, with a leading axis of members as the columns have one."""
+        """Results by name, with a leading axis over members, like the columns."""
         members = constant(zipped(columns), self._fixed)
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
         parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
         return {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
 
     def shapes(self, columns: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-        """Of one member's results by name, before anything runs; columns as of a call."""
+        """Shapes of one member's results by name, before anything runs; columns as in a call."""
         return {name: found.shape for name, found in self._plan_of(columns).results.items()}
 
     def traced(self, values: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-        """One run as JAX code (see `jaxgait.ensembles.batch.run_member`), in a program of one's own."""
+        """One run as JAX code (see `jaxgait.ensembles.batch.run_member`), for use in other programs."""
         plan = self._plan_of({name: np.full(1, float(get_parameter(self._model, name))) for name in values})
         fixed = {name: jnp.asarray(value, float) for name, value in self._fixed.items()}
         return run_member(precision.cast(plan.model), fixed | dict(values), plan.job)
@@ -124,12 +124,12 @@ class Program:
         if self._plan is None:
             first = constant(zipped({name: x[:1] for name, x in columns.items()}), self._fixed)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were looked at before
+                warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
                 self._plan = _planned(self._model, first, self._observe, self._gradient, self._options)
         return self._plan
 
     def _lanes(self, members: int) -> int:
-        """Members per batch: one width on CPUs; elsewhere all of them, in few sizes."""
+        """Members per batch: one width on CPUs; on other devices all of them, rounded up to a few sizes."""
         if self._options.get("batch"):
             return self._options["batch"]
         return LANES if jax.default_backend() == "cpu" else 1 << max(members - 1, LANES - 1).bit_length()
@@ -158,7 +158,7 @@ def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, 
 
 
 class _WholeRuns:
-    """Runs from the model's initial state for points of the unit box; what they give, in the units of measures."""
+    """Runs from the model's initial state for points of the unit box, with results in the units of measures."""
 
     def __init__(self, space: Space, goal: Goal, program: Program, beside: Beside):
         self._space, self._goal, self._program, self._beside = space, goal, program, beside
@@ -203,10 +203,7 @@ class Transient(_WholeRuns):
 
 
 class Differences(_WholeRuns):
-    """Central differences of whole runs: a check of exact derivatives, and the way for schemes that have none.
-
-    In the units of measures.
-    """
+    """Central differences of entire runs, in the units of measures: for checks, and for schemes without derivatives."""
 
     def __init__(
         self,

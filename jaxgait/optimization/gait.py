@@ -3,12 +3,12 @@
 A gait that repeats every stride is a fixed point ``z = P(theta, z)`` of the stride's map, whose derivative by the
 design is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of one
 stride therefore has the derivative ``f_theta + f_z dz``, and no transient is differentiated. The gait need not be
-stable: across a subharmonic range the objective of the period-one gait stays smooth, where that of a walk that strays
-from it does not.
+stable: across a subharmonic range the objective of the period-one gait stays smooth, whereas that of a walk that leaves
+this gait does not.
 
-Along a search the last gait, moved along its tangent, is the next guess: two strides are enough for most steps. An
-adaptive solver makes the stride's map smooth only to its tolerance, so that Newton's method is stopped there and the
-last step is taken to first order, in the point and in the objective.
+During a search the last gait, moved along its tangent, is the next guess: two strides are enough for most steps. With
+an adaptive solver the map is smooth only to the solver's tolerance, so Newton's method stops there, and the last step
+is taken to first order, in the point and in the objective.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from jaxgait.solve.smooth import ASSURED, Smooth
 __all__ = ["PeriodicGait", "StrideMap"]
 
 TANGENTS = 3
-"""Derivatives that one lane carries: the largest number for which the knee's stride is one kernel."""
+"""Number of derivatives per lane: the largest for which the knee's stride is one kernel."""
 SETTLE = 5
 """Strides from the model's own start to the first guess."""
 NOISE = 100.0
-"""Residual at which a gait is found, in units of the solver's relative tolerance: the map is no smoother than that."""
+"""Residual at which a gait counts as found, in units of the solver's relative tolerance, which limits smoothness."""
 NEWTON = 10
-"""Most strides of one search for a gait."""
+"""Largest number of strides of one search for a gait."""
 
 
 @dataclass(frozen=True)
 class StrideMap:
-    """One stride with what is read off it; hashable, so that it compiles once."""
+    """One stride and its observables; hashable, so that it compiles once."""
 
     scheme: Smooth
     sampling: Sampling
@@ -63,13 +63,13 @@ class StrideMap:
     def __call__(
         self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], beside: Mapping[str, Array]
     ) -> tuple[Array, Array]:
-        """The state one stride later followed by what is observed (NaN after an early end), and the status.
+        """The state one stride later followed by the observables (NaN after an early end), and the status.
 
         Args:
             model: the mechanism.
             theta: the parameters `names` in their units.
             z: the state at the beginning, leaf by leaf.
-            beside: values of others by name, in their units.
+            beside: values of further parameters by name, in their units.
         """
         trajectory, observed = self.observed(model, theta, z, beside)
         end = ravel_pytree(trajectory.y_end)[0]
@@ -167,7 +167,7 @@ def _lanes(stride: StrideMap) -> Any:
 
 
 class _Known(NamedTuple):
-    """A gait that was found, for the next guess."""
+    """A gait that was found, as the next guess."""
 
     x: np.ndarray
     z: np.ndarray
@@ -202,7 +202,7 @@ class PeriodicGait:
         known = np.array([int(i) in self._known for i in who])
         root, step, linear = self._solved(who, x, self._guesses(who, x, known))
         lost = np.flatnonzero(known & (root.status != CONVERGED))
-        if lost.size:  # too long a step for the tangent: from the model's own start again
+        if lost.size:  # the step was too long for the tangent: start again from the model's initial state
             again = self._solved(who[lost], x[lost], self._settled(who[lost], x[lost]))
             for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
                 for whole, part in zip(fields, new, strict=True):
@@ -210,7 +210,7 @@ class PeriodicGait:
         return self._evaluated(who, x, root, step, linear)
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
-        """Of what the goal observes of a stride, by name; a stride is traced where measures do not tell."""
+        """Shapes of what the goal observes of a stride, by name; traces a stride if measures do not declare them."""
         goal = self._stride.goal
         if all(isinstance(m, Measure) and not m.dims for m in goal.measures):
             return dict.fromkeys(goal.names, ())
@@ -228,7 +228,7 @@ class PeriodicGait:
         return None if known is None else [field.tolist() for field in known]
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Takes over the gaits of searches that are continued."""
+        """Restores the gaits of searches that are continued."""
         self._known |= {who: _Known(*map(np.array, memory)) for who, memory in memories.items()}
 
     def _solved(self, who: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
@@ -265,7 +265,7 @@ class PeriodicGait:
         )
 
     def _guesses(self, who: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """The last gait of each search moved along its tangent; where there is none, some strides from the start."""
+        """The last gait of each search, moved along its tangent; if there is none, the state after some strides."""
         guess = np.zeros((len(x), self._size))
         for lane in np.flatnonzero(known):
             last = self._known[int(who[lane])]
@@ -275,7 +275,7 @@ class PeriodicGait:
         return guess
 
     def _settled(self, who: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Where each member is after some strides; its own start where it does not get there."""
+        """The state of each member after some strides; its initial state if it does not complete them."""
         beside = self._beside(who)
         z = self._starts(x, beside)
         for _ in range(SETTLE):

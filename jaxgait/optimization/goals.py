@@ -1,4 +1,4 @@
-"""What a search is after: an objective and limits, by the name of a measure or as functions of a run.
+"""The goal of a search: an objective and limits, by the name of a measure or as functions of a run.
 
 subject_to=["peak_flexion >= 60", "peak_force <= 2e3"]
 subject_to=[at_least(lambda run: run["knee_angle"].min(), -0.1)]
@@ -34,9 +34,7 @@ _LIMIT = re.compile(r"\s*([\w.]+)\s*(>=|<=)\s*(\S+)\s*")
 
 @dataclass(frozen=True)
 class Limit:
-    """A measure that must not fall below a value, or not rise above it; in its own unit.
-
-    Of an array every element must not.
+    """A lower or an upper limit of a measure, in its own unit; of an array, of every element.
 
     Examples:
         >>> from jaxgait.optimization.goals import Limit
@@ -47,19 +45,19 @@ class Limit:
 
     what: Objective
     value: float
-    """In the unit of the measure."""
+    """The limit's value in the unit of the measure."""
     at_least: bool = True
     element: int | None = None
-    """Which element of an array, flattened, is meant; None: all of it."""
+    """Index of the limited element of a flattened array; None: all elements."""
 
     @property
     def sign(self) -> float:
-        """The slack, which must not be negative, is this times (measure - value)."""
+        """Sign s of the slack s (measure - value), which must not be negative."""
         return 1.0 if self.at_least else -1.0
 
     @property
     def scale(self) -> float:
-        """Size in the measure's unit by which slacks are compared: that of the value, 1 for a value of zero."""
+        """Scale of the slack in the measure's unit: the magnitude of the value, 1 for a value of zero."""
         return abs(self.value) or 1.0
 
     def __str__(self) -> str:
@@ -98,7 +96,7 @@ def at_most(what: Objective, value: float | int) -> Limit:
 
 
 def limit(given: Limit | str) -> Limit:
-    """A limit from a text such as "peak_flexion >= 60", or as it is.
+    """A limit from a text such as "peak_flexion >= 60"; a `Limit` unchanged.
 
     Raises:
         ValueError: for anything else.
@@ -124,7 +122,7 @@ def limit(given: Limit | str) -> Limit:
 
 @dataclass(frozen=True)
 class Goal:
-    """Objective and limits as one function to observe with; equal for equal ones, so that programs are reused.
+    """Objective and limits as one `observe` function; equal goals compare equal, so that programs are reused.
 
     Examples:
         >>> import numpy as np
@@ -136,30 +134,30 @@ class Goal:
     """
 
     measures: tuple[Callable[[Run], Any], ...]
-    """The objective, then what is limited."""
+    """The objective, then the limited measures."""
     limits: tuple[Limit, ...]
     sizes: tuple[int | None, ...] = ()
-    """How many elements each limited array has, None for a single number; empty: all of them are single numbers."""
+    """Number of elements of each limited array, None for a single number; empty: all of them are single numbers."""
 
     @classmethod
     def of(cls, model: Model, objective: Objective, limits: Sequence[Limit | str] = ()) -> Goal:
         """Finds measures by their names.
 
         Raises:
-            jaxgait.measure.MeasureError: for a name that the model does not bring.
-            ValueError: for a limit that is none.
+            jaxgait.measure.MeasureError: for the name of a measure that the model does not have.
+            ValueError: for something that is not a limit.
         """
         chosen = tuple(limit(one) for one in limits)
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
-        """In their own units: the objective as "objective", and what is limited, maybe arrays, as "limited_0", ..."""
+        """The objective as "objective" and the limited measures, maybe arrays, as "limited_0", ..., in their units."""
         first, *others = self.measures
         limited = {f"limited_{i}": _real(measure(run), "what is limited") for i, measure in enumerate(others)}
         return {"objective": _one_number(first(run)), **limited}
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
-        """The same once it is known what shapes its results (see `names`) have: a limit on an array is one on each."""
+        """The goal with known shapes of its results (see `names`), so that limits on arrays have their elements."""
         found = (shapes[f"limited_{i}"] for i in range(len(self.limits)))
         return replace(self, sizes=tuple(math.prod(shape) if shape else None for shape in found))
 
@@ -171,14 +169,14 @@ class Goal:
         return tuple(b for one, size in zip(self.limits, sizes, strict=True) for b in several(one, size))
 
     def flat(self) -> Goal:
-        """The same limits with those on arrays written out, each with its measure; to judge values by."""
+        """The goal with limits on arrays expanded to their elements, each with its measure."""
         first, *measures = self.measures
         sizes = [1 if size is None else size for size in self.sizes or (None,) * len(measures)]
         each = (m for m, size in zip(measures, sizes, strict=True) for _ in range(size))
         return Goal((first, *each), self.bounds)
 
     def left(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
-        """What is left of each limit in its own unit, of an array the least, by the limit's text; from `slack`."""
+        """Slack of each limit in its own unit (of an array, the least), by the limit's text; from `slack`."""
         units = slack * np.array([one.scale for one in self.bounds])
         ends = np.cumsum([1 if size is None else size for size in self.sizes or (None,) * len(self.limits)])
         parts = np.split(units, ends[:-1])
@@ -186,7 +184,7 @@ class Goal:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of what is observed."""
+        """Names of the observables."""
         return ("objective", *(f"limited_{i}" for i in range(len(self.limits))))
 
     @property
@@ -197,7 +195,7 @@ class Goal:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Of the objective and for each slack; empty for functions, whose unit is not stated."""
+        """Units of the objective and of each slack; empty for functions, whose unit is unknown."""
         first, *others = (getattr(m, "unit", "") for m in self.measures)
         sizes = self.sizes or (None,) * len(others)
         return (first, *(u for u, size in zip(others, sizes, strict=True) for _ in range(1 if size is None else size)))
@@ -215,13 +213,13 @@ class Goal:
 
     @property
     def strides(self) -> int | None:
-        """Whole strides that the measures need of a run; None for functions, of which that is not known."""
+        """Number of strides that the measures need; None for functions, whose need is unknown."""
         if not all(isinstance(m, Measure) for m in self.measures):
             return None
         return max(cast(Measure, m).strides for m in self.measures)
 
     def slack(self, values: Float[np.ndarray, "*b values"]) -> Float[np.ndarray, "*b slacks"]:
-        """What is left of the `bounds`, relative to their `scale` (no dimension); negative where one is exceeded."""
+        """Slacks of the `bounds`, relative to their `scale` (no dimension); negative if a bound is exceeded."""
         signs, at = self._signs
         return signs * (values[..., 1 : 1 + len(at)] - at)
 
@@ -232,7 +230,7 @@ class Goal:
 
     @functools.cached_property
     def _signs(self) -> tuple[np.ndarray, np.ndarray]:
-        """What slacks are multiplied by, and the values of the bounds."""
+        """Signs of the slacks over their scales, and the values of the bounds."""
         return np.array([b.sign / b.scale for b in self.bounds]), np.array([b.value for b in self.bounds])
 
 

@@ -1,4 +1,4 @@
-"""Methods of search, all from libraries, each as a function that asks for points of the unit box until it is content.
+"""Search methods, all from libraries, as functions that request points of the unit box until they converge.
 
 | method | of | for |
 |---|---|---|
@@ -46,28 +46,28 @@ __all__ = [
 ]
 
 FIRST_STEP = 0.1
-"""Length of the first step as a fraction of the box: the objective is scaled so that its slope asks for that."""
+"""Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
 PENALTY = 10.0
-"""How much worse than the worst so far a failed run counts, in the scaled objective: its step is rejected."""
+"""Value of a failed run above the worst value so far, in the scaled objective, so that its step is rejected."""
 RESTARTS = 3
-"""How often a search that stops on a slope begins anew from there: rejected steps look like convergence."""
+"""Number of restarts of a search that stops on a slope, because rejected steps look like convergence."""
 STEEP = 100.0
-"""What counts as a slope: a first step along it promises this many times the tolerance."""
+"""A slope counts as steep if a first step along it promises this many times the tolerance."""
 STUCK = 4
-"""Runs that fail one after the other: the step has then been shortened a thousandfold, and the search ends."""
+"""Number of consecutive failed runs that end a search: the step has then been shortened a thousandfold."""
 ROUNDING = 1e-9
-"""A point that is nearer to a wall of the unit box lies on it."""
+"""Distance from a wall of the unit box below which a point counts as on it."""
 KEPT = 1e-8
-"""How far a limit may be exceeded at the end, relative to its value."""
+"""Largest relative violation of a limit at the end."""
 STILL = 1e-4
-"""Fraction of the box within which three steps of Adam count as none."""
+"""Adam has settled if three steps stay within this fraction of the box."""
 RESTORING = 6
-"""Newton steps on the limits that are still exceeded at the end."""
+"""Newton steps on limits that are violated at the end."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a method is given."""
+    """Settings of a method."""
 
     sign: float
     """1 to maximise, -1 to minimise."""
@@ -80,7 +80,7 @@ class Settings:
 
 
 class Ended(NamedTuple):
-    """Where a search ended and what its library says."""
+    """The end of a search, with the library's message."""
 
     x: Float[np.ndarray, " n"]
     converged: bool
@@ -88,11 +88,11 @@ class Ended(NamedTuple):
 
 
 class Stuck(Exception):
-    """One run after the other failed: there is no way on from the best point so far."""
+    """Several consecutive runs failed: the search cannot continue from the best point so far."""
 
 
 class Scaled:
-    """One search's objective, to be minimised, and slacks, of order one, no dimension; failed runs are rejected."""
+    """Objective (to be minimised) and slacks of one search, scaled to order one, no dimension; rejects failed runs."""
 
     def __init__(self, ask: Ask, settings: Settings):
         self._ask, self._settings, self._known = ask, settings, {}
@@ -101,13 +101,13 @@ class Scaled:
         self.best = np.zeros(0)
 
     def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
-        """Scales by the slope at a point; whether the run there is of any use."""
+        """Sets the scale by the slope at a point; returns whether the run there succeeded."""
         first = self._asked(x0)
         if not first.fine[0]:
             return False
         slope = float(np.linalg.norm(projected(x0, -self._settings.sign * first.slopes[0, 0])))
         size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
-        # Derivative-free methods ask for no slope, and flat starts have none.
+        # Derivative-free methods do not compute slopes, and flat starts have none.
         self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
         self.tolerance = abs(self.scale) * self._settings.tolerance * size
         self._good, self._worst = first, self.scale * first.values[0, 0]
@@ -115,7 +115,7 @@ class Scaled:
         return True
 
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
-        """Whether the objective still has a slope that the bounds do not stop (not asked where limits may)."""
+        """Whether the objective still has a steep slope into the box; only for problems without limits."""
         found = self._asked(x)
         if not found.fine[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
             return False
@@ -123,7 +123,7 @@ class Scaled:
         return bool(FIRST_STEP * slope > STEEP * self.tolerance)
 
     def _asked(self, x: np.ndarray) -> Evaluated:
-        """The answer at a point, asked once."""
+        """The evaluation of a point, cached."""
         x = inside(x)
         key = x.tobytes()
         if key not in self._known:
@@ -131,23 +131,23 @@ class Scaled:
         return self._known[key]
 
     def _usable(self, x: np.ndarray) -> tuple[Evaluated, bool]:
-        """What is found at a point; where the run failed, at the last one where it did not."""
+        """The evaluation of a point, or of the last successful one if the run failed; and whether it succeeded."""
         found = self._asked(x)
         if not found.fine[0]:
             assert self._good is not None
             return self._good, False
         value = self.scale * found.values[0, 0]
         self._good, self._worst, self._failed = found, max(self._worst, value), 0
-        if value <= self._least and self._kept(found):
+        if value <= self._least and self._within_limits(found):
             self.best, self._least = inside(x), value
         return found, True
 
-    def _kept(self, found: Evaluated) -> bool:
+    def _within_limits(self, found: Evaluated) -> bool:
         goal = self._settings.goal
         return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to be minimised; worse than any so far where the run failed.
+        """The objective, to be minimised; worse than any so far if the run failed.
 
         Raises:
             Stuck: if too many runs fail one after the other.
@@ -165,7 +165,7 @@ class Scaled:
         return self.scale * self._usable(x)[0].slopes[0, 0]
 
     def slack(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " limits"]:
-        """What is left of the limits."""
+        """The slacks of the limits."""
         return self._settings.goal.slack(self._usable(x)[0].values)[0]
 
     def slack_slopes(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "limits n"]:
@@ -174,7 +174,7 @@ class Scaled:
 
 
 def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-    """A point of the unit box (no dimension), on its wall where it is beyond it or nearer than rounding.
+    """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it.
 
     Examples:
         >>> import numpy as np
@@ -186,7 +186,7 @@ def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
 
 
 def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """A slope to be gone down, in the unit box, without the components that lead out of it at this point.
+    """A downhill direction in the unit box, without the components that lead out of it at this point.
 
     Examples:
         >>> import numpy as np
@@ -203,7 +203,7 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, Settings], E
     def once(at: Scaled, x0: np.ndarray, settings: Settings) -> Any:
         limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of steps that a library takes back; how it ended is in its message
+            warnings.simplefilter("ignore")  # about rejected steps; the message says how the search ended
             return scipy.optimize.minimize(
                 at.value,
                 x0,
@@ -240,12 +240,12 @@ def restored(
     slopes_at: Callable[[np.ndarray], np.ndarray],
     x: Float[np.ndarray, " n"],
 ) -> Float[np.ndarray, " n"]:
-    """The nearest point that keeps limits, by Newton's method on those that are exceeded.
+    """The nearest point that meets limits, by Newton's method on those that are violated.
 
     Args:
-        slack_at: what is left of the limits at a point, of order one (no dimension), (limits,).
+        slack_at: function that returns the slacks of the limits at a point, of order one (no dimension), (limits,).
         slopes_at: its derivative, (limits, n).
-        x: a point of the unit box that nearly keeps them.
+        x: a point of the unit box that nearly meets the limits.
 
     Examples:
         >>> import numpy as np
@@ -262,7 +262,7 @@ def restored(
             break
         slopes = slopes_at(x)[exceeded]
         free = np.ones(len(x), bool)
-        for _ in range(len(x)):  # what would leave the box stays on its wall
+        for _ in range(len(x)):  # coordinates that would leave the box stay on its wall
             step = np.zeros(len(x))
             step[free] = np.linalg.lstsq(slopes[:, free], margin - slack[exceeded], rcond=None)[0]
             out = free & ((x + step < 0.0) | (x + step > 1.0))
@@ -281,9 +281,9 @@ def _constraints(name: str, at: Scaled) -> Any:
 
 
 def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
-    """Adam whose first step is `learning_rate` of the box and falls to a tenth of that along a cosine.
+    """Adam with a first step of `learning_rate` of the box, which decays to a tenth of that along a cosine.
 
-    A failed run steps back half way to the last good point.
+    After a failed run it steps back half way to the last good point.
     """
     decay = optax.cosine_decay_schedule(settings.learning_rate, settings.iterations, alpha=0.1)
     optimizer, x, good, recent = optax.adam(decay, b1=0.7, b2=0.9), x0, x0, [x0]
@@ -327,10 +327,10 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
 
 
 def _library(name: str) -> Any:
-    """A library that only some searches need.
+    """Imports a library that only some searches need.
 
     Raises:
-        ModuleNotFoundError: saying how to get it.
+        ModuleNotFoundError: if it is missing, saying how to install it.
     """
     try:
         return __import__(name)
@@ -346,10 +346,10 @@ EDGE = "runs fail, or gaits lose their stability, further along the slope"
 FAILED = "the run at its start failed"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"
-"""Where gradients mean nothing."""
+"""The method used where gradients are meaningless."""
 LIMITED = ("SLSQP", "trust-constr", "COBYQA", "CMA-ES")
 SERIAL = ("COBYQA",)
-"""Methods that hold a lock of their library while they wait for an answer: their starts cannot go side by side."""
+"""Methods whose library holds a lock while it waits for a value, so that their starts cannot run in parallel."""
 METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
     "SLSQP": _scipy("SLSQP", maxiter=_iterations, ftol=_tolerance),
     "L-BFGS-B": _scipy("L-BFGS-B", maxiter=_iterations, ftol=_tolerance),
@@ -359,4 +359,4 @@ METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
     "Nelder-Mead": _scipy("Nelder-Mead", maxfev=_evaluations, fatol=_tolerance, xatol=lambda *_: 1e-4),
     "CMA-ES": _cma,
 }
-"""From a function to ask with, a starting point and settings to where the search ended."""
+"""Functions of the evaluating function, a starting point and settings, that return the end of a search."""

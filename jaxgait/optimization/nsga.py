@@ -17,7 +17,7 @@ from jaxgait.optimization.tradeoff import Record
 __all__ = ["evolved"]
 
 FAILED = 1e6
-"""How far a failed run counts as beyond the limits: further than any that completed."""
+"""Violation of the limits assigned to a failed run: larger than that of any that completed."""
 
 
 def evolved(
@@ -29,16 +29,16 @@ def evolved(
     generations: int,
     seed: int,
 ) -> None:
-    """Lets a population evolve towards the front; what was tried is in the record.
+    """Evolves a population towards the front; the record contains all evaluations.
 
     Args:
         record: evaluates a population, each value in its unit.
         space: the box.
         goal: the objectives, all but the first as limits, then the limits.
-        signs: 1 for an objective to be made large, -1 for one to be made small.
-        population: members of a generation.
-        generations: how many.
-        seed: of the first population (Latin hypercube) and of pymoo.
+        signs: 1 for an objective to maximise, -1 for one to minimise.
+        population: number of members of a generation.
+        generations: number of generations.
+        seed: seed of the first population (Latin hypercube) and of pymoo.
 
     Raises:
         ModuleNotFoundError: without pymoo.
@@ -58,7 +58,7 @@ def evolved(
 
 
 def _judged(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.ndarray]:
-    """Losses, and by how much each limit is exceeded; a failed run exceeds one of its own."""
+    """Losses, and violations of the limits; a failed run violates an additional limit."""
     fine, objectives = found.fine[:, None], len(signs)
     exceeded = -goal.slack(found.values)[:, objectives - 1 :]
     losses = np.where(fine, -signs * found.values[:, :objectives], 0.0)

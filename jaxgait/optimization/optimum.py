@@ -1,4 +1,4 @@
-"""What a search found, and how firm it is: multipliers, curvature along and across the ridge, room around it."""
+"""The result of a search and its robustness: multipliers, curvature along and across the ridge, tolerances."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from jaxgait.optimization.space import Space
 __all__ = ["Local", "Normals", "Optimum", "around", "balance", "holding"]
 
 LOSS = 1e-3
-"""Loss for which the room around an optimum is given, relative to the objective."""
+"""Loss, relative to the objective, for which the tolerances around an optimum are computed."""
 NEAR = 0.02
 """Step of the differences of slopes for the Hessian, as a fraction of the box."""
 ACTIVE = 1e-5
-"""A limit with less slack than this, relative to its value, can hold an optimum."""
+"""A limit with less slack than this, relative to its value, can be active at an optimum."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Local:
     """
 
     slope: float
-    """Norm of the slope that neither bounds nor limits hold, in units of the objective per box."""
+    """Norm of the slope that bounds and limits do not balance, in units of the objective per box."""
     active: tuple[str, ...]
     """Bounds and limits on which the optimum lies."""
     multipliers: dict[str, float]
-    """How much better the objective would be per unit by which each of them is loosened."""
+    """Gain of the objective per unit by which each of them is relaxed."""
     hessian: xr.DataArray
     """Second derivatives of the objective (with limits: of the Lagrangian) in the parameters' units."""
     curvature: Float[np.ndarray, " n"]
@@ -53,18 +53,18 @@ class Local:
     directions: Float[np.ndarray, "n n"]
     """Their directions in the unit box, as rows."""
     loss: float
-    """Loss of objective for which the rooms are given, in its unit."""
+    """Loss of the objective for which the tolerances are computed, in its unit."""
     room: dict[str, tuple[float, float]]
-    """How far each parameter alone may move down and up for that loss, in its unit, as far as the box goes."""
+    """Distances by which each parameter alone may fall and rise for that loss, in its unit, within the box."""
     ridge: dict[str, float]
-    """How far it may move for that loss if all others that are free follow; infinity where nothing is lost."""
+    """Distance by which it may move for that loss if all other free parameters follow; infinity if nothing is lost."""
     difference: float
     """Largest disagreement of slopes and differences of values around the optimum, relative to the slopes there."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """What a search found.
+    """The result of a search.
 
     Examples:
         >>> from jaxgait import Bungee, optimize
@@ -80,12 +80,12 @@ class Optimum:
     model: Model
     """The model with the best parameters."""
     start: dict[str, list[float]]
-    """Where the starts began, by parameter."""
+    """The starting points, by parameter."""
     best: dict[str, float]
     objective: float
     """The objective at the best point."""
     why_stopped: list[str]
-    """One sentence per start."""
+    """Why each start stopped, a sentence for each."""
     history: xr.Dataset
     """Parameters, objective, limits, slopes and status over (`start`, `iteration`).
 
@@ -95,32 +95,32 @@ class Optimum:
     gradient: str = ""
     """Which gradient was used, in words."""
     ends: xr.Dataset = field(default_factory=xr.Dataset)
-    """Over `start`: where each ended, in which basin, and the evaluations that it took."""
+    """Over `start`: where each ended, in which basin, and its number of evaluations."""
     basins: xr.Dataset = field(default_factory=xr.Dataset)
     """Over `basin`: the best end of the starts that ended at the same place, and their number; the best basin first."""
     limits: dict[str, float] = field(default_factory=dict)
-    """What is left of each limit at the best point, in its unit."""
+    """Slack of each limit at the best point, in its unit."""
     local: Local | None = None
-    """None for a worst case (which has kinks), and where the slopes around the best point are not known."""
+    """The surroundings of the best point; None for a worst case (which has kinks), and if slopes are unknown there."""
     scenarios: xr.Dataset | None = None
-    """Objective, what is limited and weight in each scenario at the best point; None without scenarios."""
+    """Objective, limited measures and weight of each scenario at the best point; None without scenarios."""
     stages: xr.Dataset | None = None
-    """With `continue_in`: over `stage`, its values, the optimum, the objective there and the evaluations it took."""
+    """With `continue_in`: over `stage`, its values, the optimum, the objective and the number of evaluations."""
 
     @property
     def moved(self) -> dict[str, float]:
-        """How far the optimum moved from the first stage to the last, and the objective, by name; in their units."""
+        """Changes of parameters and objective from the first stage's optimum to the last one's, in their units."""
         if self.stages is None:
             return {}
         names = (*self.best, "objective")
         return {name: float(self.stages[name][-1] - self.stages[name][0]) for name in names}
 
     def to_json(self, path: pathlib.Path | str) -> None:
-        """Writes what `as_dict` returns to a file."""
+        """Writes the result of `as_dict` to a file."""
         pathlib.Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
 
     def as_dict(self) -> dict[str, Any]:
-        """Start, best, objective, history and why_stopped, and what else there is to say of the optimum, for JSON."""
+        """Start, best, objective, history, why_stopped and all other results, for JSON."""
         columns = {str(k): plain(v.values) for k, v in self.history.data_vars.items()}
         record: dict[str, Any] = {"start": self.start, "best": self.best, "objective": self.objective}
         record |= {"history": columns, "why_stopped": self.why_stopped, "method": self.method}
@@ -134,7 +134,7 @@ class Optimum:
 
 
 def plain(values: np.ndarray) -> list[Any]:
-    """Lists for JSON of an array of any shape and any unit, with None where there is no finite number.
+    """An array of any shape and any unit as nested lists for JSON, with None for numbers that are not finite.
 
     Examples:
         >>> import numpy as np
@@ -165,19 +165,20 @@ def _record(local: Local) -> dict[str, Any]:
 def balance(
     space: Space, goal: Goal, sign: float, x: np.ndarray, values: np.ndarray, slopes: np.ndarray
 ) -> tuple[float, dict[str, float]]:
-    """The slope that nothing holds at a point, and the multipliers of the bounds and limits that hold the rest.
+    """The unbalanced slope at a point, and the multipliers of the bounds and limits that balance the rest.
 
     Args:
         space: the box.
         goal: the limits.
         sign: 1 to maximise, -1 to minimise.
         x: the point in the unit box, (n,).
-        values: objective and what is limited, (1 + bounds,).
+        values: objective and limited measures, (1 + bounds,).
         slopes: their derivatives by the unit box, (1 + bounds, n).
 
     Returns:
-        Norm of what is left, in units of the objective per box, and the multipliers: gain of objective per unit by
-        which a bound or a limit is loosened, by "name = value" or the text of the limit; of arrays those that hold.
+        Norm of the unbalanced slope, in units of the objective per box, and the multipliers: gain of the objective per
+        unit by which a bound or a limit is relaxed, by "name = value" or the text of the limit; of arrays only the
+        active elements.
     """
     pushing, normals = sign * slopes[0], holding(space, goal, x, values, slopes)
     if not normals.names:
@@ -192,7 +193,7 @@ class Normals(NamedTuple):
 
     names: list[str]
     slopes: Float[np.ndarray, "held n"]
-    """Derivatives of what is left of them by the unit box, in the units of measures."""
+    """Derivatives of their slacks by the unit box, in the units of measures."""
     widths: Float[np.ndarray, " held"]
     """Widths of the box in the units of the parameters for bounds, one for limits."""
     elements: Bool[np.ndarray, " held"]
@@ -200,7 +201,7 @@ class Normals(NamedTuple):
 
 
 def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Normals:
-    """What can hold an optimum at a point; arguments as of `balance`, with their shapes and units."""
+    """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units."""
     scales = np.array([one.scale for one in goal.bounds])
     near = goal.slack(values) < ACTIVE if goal.limits else np.zeros(0, bool)
     normals = goal.slack_slopes(slopes)[near] * scales[near, None] if goal.limits else np.zeros((0, len(x)))
@@ -222,16 +223,16 @@ def around(
     """The objective around a point, from slopes at two points along each parameter; one batch.
 
     Args:
-        evaluate: gives the slopes.
+        evaluate: evaluates the slopes.
         space: the box.
         goal: objective and limits.
         sign: 1 to maximise, -1 to minimise.
         who: the search that found the point.
         x: the point in the unit box, (n,).
-        found: what is known there.
+        found: the evaluation there.
 
     Returns:
-        None where a run around the point failed.
+        None if a run around the point failed.
     """
     n = len(x)
     points = np.clip(x + NEAR * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
@@ -268,7 +269,7 @@ def around(
 
 
 def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian: np.ndarray, loss: float) -> dict:
-    """For each parameter alone, where the parabola through the point has lost so much, down and up."""
+    """For each parameter alone, the distances down and up at which the parabola through the point loses `loss`."""
     rooms = {}
     for i, name in enumerate(space.names):
         falls, bend = -sign * slope[i], max(-sign * hessian[i, i], 0.0)
@@ -282,7 +283,7 @@ def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian:
 
 
 def _along_ridge(space: Space, bend: np.ndarray, free: np.ndarray, loss: float) -> dict[str, float]:
-    """How far each free parameter may move if the others follow: from the inverse of the free part of the Hessian."""
+    """Distance by which each free parameter may move if the others follow, from the inverse of the free Hessian."""
     ridge = dict.fromkeys(space.names, 0.0)
     inside = bend[np.ix_(free, free)]
     if not free.any():

@@ -5,8 +5,8 @@
 | gradient | along the front from both its ends, with exact derivatives (`tradeoff`) | two objectives with gradients |
 | NSGA-II | populations of pymoo, each one ensemble (`nsga`) | two or more, noise, schemes without derivatives |
 
-The first gives few points that are exact, and the rate at which one objective is paid for with the other; the second
-many that are nearly so, wherever in the box they lie. Each checks the other.
+The first gives a few exact points, and the rate of exchange between the objectives; the second many approximate points,
+anywhere in the box. Each checks the other.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ __all__ = ["METHODS", "front", "hypervolume", "nondominated"]
 
 METHODS = ("gradient", "NSGA-II")
 BALANCED = 0.1
-"""Slopes left, in spans of the front per box, beyond which a point lies at an edge of failing runs: it has no rate."""
+"""Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
 BESIDE = 1e-6
-"""How much better in every objective, in spans of the front, another point must be to stand for it; points that are
-nearer to each other are one."""
+"""Least improvement in every objective, in spans of the front, by which another point replaces a point; points closer
+to each other count as one."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
 
 
@@ -73,36 +73,37 @@ def front(
 
     Args:
         model: the mechanism; its other parameters stay as they are.
-        maximize: measures, by name or as they are, or named functions from a `Run` to a scalar (JAX code); one or more.
-        minimize: the same, to be made small.
+        maximize: measures or their names, or named functions from a `Run` to a scalar (JAX code); one or more.
+        minimize: the same, to be minimised.
         over: bounds (low, high) by dotted parameter name, in the parameters' units.
-        subject_to: limits that every point of the front keeps, as for `jaxgait.optimize`.
+        subject_to: limits that every point of the front must meet, as for `jaxgait.optimize`.
         method: "gradient" (two objectives) or "NSGA-II" (two or more).
-        gradient: of the method "gradient", as for `jaxgait.optimize`.
+        gradient: for the method "gradient", as for `jaxgait.optimize`.
         initial: components of the initial state that differ from the model's own, by name.
-        points: of the method "gradient": how many along the front, both ends included.
-        starts: of the method "gradient": from how many points, or which, the ends of the front are searched. Pieces
-            of a front with failing runs between them are found from starts near them: designs that NSGA-II found.
-        iterations: of the method "gradient": at most so many steps for each point.
-        tolerance: of the method "gradient": relative change of an objective at which a search stops.
-        stability: modulus of the largest Floquet multiplier from which on a gait counts as failed.
-        population: of NSGA-II: members of a generation, which run as one ensemble.
-        generations: of NSGA-II.
-        seed: of the Sobol points, and of NSGA-II.
-        progress: show a progress bar; None: only on a terminal.
-        run: what `jaxgait.ensemble` takes: strides, duration, rtol, precision, ...
+        points: for the method "gradient": number of points along the front, including both ends.
+        starts: for the method "gradient": number of starts, or the starts, from which the ends of the front are
+            searched. Pieces of a front separated by failing runs are found from starts near them, such as designs
+            found by NSGA-II.
+        iterations: for the method "gradient": largest number of steps for each point.
+        tolerance: for the method "gradient": relative change of an objective at which a search stops.
+        stability: modulus of the largest Floquet multiplier at which a gait counts as failed.
+        population: for NSGA-II: number of members of a generation, which run as one ensemble.
+        generations: for NSGA-II: number of generations.
+        seed: seed of the Sobol points, and of NSGA-II.
+        progress: whether to show a progress bar; None: only on a terminal.
+        run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, precision, ...
 
     Returns:
         Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
         objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
-        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, how
-        far the slopes of both, of bounds and of limits are from balance (zero where a point is exact, large at an edge
-        of failing runs). Over `evaluation` all that was tried, as `tried.NAME`, with `tried.status` and
-        `tried.on_front`. A run that failed has a status and is on no front.
+        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, the
+        imbalance of the slopes of both objectives, bounds and limits (zero if a point is exact, large at an edge of
+        failing runs). Over `evaluation` all evaluations, as `tried.NAME`, with `tried.status` and `tried.on_front`.
+        A run that failed has a status and is not on the front.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
-        TypeError: for anything but a model, and objectives that are no functions.
+        TypeError: for anything but a model, and for objectives that are not functions.
         ValueError: for fewer than two objectives, two of one name, more than two with the method "gradient", impossible
             counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
@@ -146,7 +147,7 @@ def front(
 
 
 def nondominated(losses: Float[np.ndarray, "members objectives"]) -> Bool[np.ndarray, " members"]:
-    """Which members no other one beats: none is at least as good in every objective and better in one.
+    """Which members are nondominated: no other one is at least as good in every objective and better in one.
 
     Args:
         losses: objectives, each in its own unit and the smaller the better; members with NaN are on no front.
@@ -166,7 +167,7 @@ def nondominated(losses: Float[np.ndarray, "members objectives"]) -> Bool[np.nda
 
 
 def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Float[np.ndarray, " objectives"]) -> float:
-    """How much of the space of objectives a front dominates, up to a reference point (Zitzler and Thiele 1998).
+    """Volume of the objective space that a front dominates, up to a reference point (Zitzler and Thiele 1998).
 
     Args:
         losses: objectives in their own units, the smaller the better; NaN or beyond the reference counts for nothing.
@@ -195,10 +196,10 @@ def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Floa
 
 
 def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> tuple[Goal, np.ndarray]:
-    """Objectives and limits as one function to observe with, and 1 for those to be made large, -1 for the others.
+    """Objectives and limits as one `observe` function, and the signs of the objectives: 1 to maximise, -1 to minimise.
 
     Raises:
-        TypeError: for objectives that are no functions.
+        TypeError: for objectives that are not functions.
         ValueError: for fewer than two of them.
     """
     great, small = _many("maximize", maximize), _many("minimize", minimize)
@@ -210,7 +211,7 @@ def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> 
 
 
 def _judged(goal: Goal, evaluate: Runs, x: np.ndarray, objectives: int) -> Goal:
-    """The goal with limits on arrays written out, once it is known what a run gives.
+    """The goal with limits on arrays expanded, from the shapes of a run's results.
 
     Raises:
         ValueError: for an objective that is an array.
@@ -253,7 +254,7 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
 def _labelled(
     model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Tried], method: str
 ) -> xr.Dataset:
-    """The front and all that was tried.
+    """The front and all evaluations, labelled.
 
     Raises:
         jaxgait.outcome.NoResult: if nothing is on the front.
@@ -280,14 +281,14 @@ def _labelled(
 
 
 def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Tried]) -> list[Tried]:
-    """Those that may be results, each point once, and that none of them beats."""
+    """The allowed, nondominated evaluations, each point once."""
     allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
     losses = np.array([-signs * row.found.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
     return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
 
 
 def _apart(rows: Sequence[Tried], objectives: int) -> list[Tried]:
-    """Without those that are one with another but for rounding, in every objective."""
+    """The evaluations without those that equal another one up to rounding in every objective."""
     values, kept = np.array([row.found.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
     for i, one in enumerate(values):
@@ -297,7 +298,7 @@ def _apart(rows: Sequence[Tried], objectives: int) -> list[Tried]:
 
 
 def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Tried], tried: Sequence[Tried]) -> list[Tried]:
-    """Each as it is, or what was tried and beats it in everything by more than rounding."""
+    """Each point, or an evaluation that is better in every objective by more than rounding."""
     get = lambda some: np.array([-signs * row.found.values[: len(signs)] for row in some]).reshape(-1, len(signs))
     allowed = [row for row in tried if _allowed(goal, len(signs), row)]
     everything, own = get(allowed), get(rows)
@@ -313,7 +314,7 @@ def _allowed(goal: Goal, objectives: int, row: Tried) -> bool:
 
 
 def _slack(goal: Goal, objectives: int, row: Tried) -> np.ndarray:
-    """What is left of the limits, without those that stand for objectives."""
+    """Slacks of the limits, without those that represent objectives."""
     return goal.slack(row.found.values)[objectives - 1 :]
 
 
@@ -343,7 +344,7 @@ def _columns(
 
 
 def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Tried]) -> dict[str, Any]:
-    """Rates of exchange, and what is left of the slopes."""
+    """Rates of exchange, and unbalanced slopes."""
     span = np.abs(rows[-1].found.values[:2] - rows[0].found.values[:2])
     found = np.full((len(rows), 2), np.nan)
     if len(rows) > 1:

@@ -1,10 +1,10 @@
-"""Robust designs: one design judged in many scenarios, that is by its expected or by its worst value over them.
+"""Robust design: a design is evaluated in many scenarios and judged by its mean or its worst value.
 
     optimize(knee, maximize="rho", over={"damper.k": (1e4, 4e4)}, across={"cadence": [0.9, 1.0, 1.1]}, robust="worst")
 
-A scenario is a member of an ensemble, whose values are not searched for: masses, cadences, people, single strides.
-Every point that a search asks for is run in all scenarios, and those of all starts are one batch. Limits hold in each
-of them, as rows of their own. A point at which one scenario fails has failed.
+A scenario is a member of an ensemble, whose values are not optimised: masses, cadences, people, single strides. Every
+point that a search requests is run in all scenarios, and those of all starts are one batch. Limits apply to each
+scenario separately. A point fails if one of its scenarios fails.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from jaxgait.parameters import ParameterError
 __all__ = ["ROBUST", "Robust", "RobustGoal", "Scenarios"]
 
 ROBUST = ("mean", "worst")
-"""What a design may be judged by."""
+"""The ways to judge a design."""
 _NAMED = 3
-"""Most values that stand in the name of a scenario; with more it is called by its number."""
+"""Largest number of values in the name of a scenario; with more it is named by its number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scenarios:
-    """What varies and is not searched for, and what the objective makes of it."""
+    """Values that vary but are not optimised, and how the objective combines them."""
 
     members: Members
     weights: Float[np.ndarray, " scenarios"]
-    """Of the mean; they sum to one."""
+    """Weights of the mean; they sum to one."""
     worst: bool
     """Whether the worst scenario counts, instead of the mean."""
     sign: float
@@ -56,19 +56,19 @@ class Scenarios:
         sign: float,
         taken: Collection[str],
     ) -> Scenarios | None:
-        """What `jaxgait.optimize` is given, checked; None without scenarios.
+        """The scenarios from the checked arguments of `jaxgait.optimize`; None without scenarios.
 
         Args:
             model: the mechanism.
             across: values by name (their grid), each in its unit, or members.
             robust: see `ROBUST`; None is the mean.
-            weights: of the mean, one positive number a scenario; None: equal ones.
+            weights: weights of the mean, one positive number per scenario; None: equal weights.
             sign: 1 to maximise, -1 to minimise.
-            taken: names that are searched for or fixed.
+            taken: names that are optimised or fixed.
 
         Raises:
-            ParameterError: for what the model does not have, and for names that are taken.
-            ValueError: for other ways of judging, impossible weights, and either of them without scenarios.
+            ParameterError: for names that the model does not have, and for names that are taken.
+            ValueError: for an unknown `robust`, impossible weights, and either of them without scenarios.
         """
         if across is None:
             if robust is not None or weights is not None:
@@ -87,12 +87,12 @@ class Scenarios:
 
     @property
     def size(self) -> int:
-        """How many."""
+        """Number of scenarios."""
         return self.members.size
 
     @property
     def names(self) -> list[str]:
-        """One for each scenario, such as "mass = 60"; all different."""
+        """A unique name for each scenario, such as "mass = 60"."""
         members, found = self.members, []
         for index in np.ndindex(*members.shape):
             found.append(", ".join(_named(members, dim, index) for dim in members.dims))
@@ -105,7 +105,7 @@ class Scenarios:
         return {name: values[who % self.size] for name, values in self.members.values.items()}
 
     def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b scenarios"]:
-        """In which scenarios there is no result, from the values of `Robust` (units of measures)."""
+        """The scenarios without a result, from the values of `Robust` (units of measures)."""
         return np.isnan(values[..., -self.size :])
 
     def goal(self, goal: Goal) -> RobustGoal:
@@ -117,7 +117,7 @@ class Scenarios:
         return RobustGoal((goal.measures[0], *(m for m, _ in rows)), tuple(limit for _, limit in rows), scenarios=self)
 
     def identity(self) -> dict[str, Any]:
-        """What decides the values of a search, as plain data."""
+        """Everything that affects the values of a search, as plain data."""
         values = {name: x.tolist() for name, x in self.members.values.items()}
         return {"worst": self.worst, "weights": self.weights.tolist(), "values": values}
 
@@ -135,7 +135,7 @@ class LimitThere(Limit):
 
 @dataclass(frozen=True)
 class RobustGoal(Goal):
-    """Objective and limits of all scenarios; limits stand scenario by scenario, and behind them the objectives."""
+    """Objective and limits of all scenarios: limits scenario by scenario, followed by the objectives."""
 
     scenarios: Scenarios = field(kw_only=True)
 
@@ -181,7 +181,7 @@ class Robust:
     """
 
     def __init__(self, runs: Runs, scenarios: Scenarios):
-        """`runs` takes search i in scenario s for the search i * size + s."""
+        """In `runs`, search i in scenario s has the number i * size + s."""
         self._runs, self._scenarios = runs, scenarios
         self.name = f"{runs.name}; {'worst' if scenarios.worst else 'mean'} of {scenarios.size} scenarios"
 
@@ -203,22 +203,22 @@ class Robust:
         )
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Of what the goal observes of a run, by name."""
+        """Shapes of what the goal observes of a run, by name."""
         return self._runs.shapes(x)
 
     def _shares(self, objectives: np.ndarray) -> np.ndarray:
-        """What each scenario counts: its weight, or one for the worst."""
+        """The share of each scenario: its weight, or one for the worst scenario."""
         if not self._scenarios.worst:
             return np.broadcast_to(self._scenarios.weights, objectives.shape)
         return np.eye(self._scenarios.size)[np.argmin(self._scenarios.sign * objectives, axis=1)]
 
     def memory(self, who: int) -> Any:
-        """What the runs remember of a search, scenario by scenario, as lists."""
+        """The runs' memory of a search, scenario by scenario, as lists."""
         memory, size = getattr(self._runs, "memory", None), self._scenarios.size
         return None if memory is None else [memory(who * size + s) for s in range(size)]
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Takes over what they remembered of searches that are continued."""
+        """Restores the memory of searches that are continued."""
         recall, size = getattr(self._runs, "recall", None), self._scenarios.size
         if recall is not None:
             single = {i * size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
@@ -226,7 +226,7 @@ class Robust:
 
 
 def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """The objective over all scenarios, what is limited scenario by scenario, and the single objectives."""
+    """The objective over all scenarios, the limited measures scenario by scenario, and the single objectives."""
     limited = np.swapaxes(single[:, :, 1:], 1, 2)
     limited = limited.reshape(len(single), -1, *single.shape[3:])
     return np.concatenate([whole[:, None], limited, single[:, :, 0]], axis=1)
@@ -252,7 +252,7 @@ def _weights(given: Any, members: Members, worst: bool) -> np.ndarray:
 
 
 def _named(members: Members, dim: str, index: Sequence[int]) -> str:
-    """Where a scenario is along one dimension: the label of that name, else the values, else its number."""
+    """The name of a scenario along one dimension: its label, otherwise its values, otherwise its number."""
     at = dict(zip(members.dims, index, strict=True))
     along = {name: x for name, (dims, x) in members.labels.items() if dims == (dim,) and x.ndim == 1}
     if dim in along:

@@ -1,4 +1,4 @@
-"""The driver of a search: what its starts ask for is evaluated together, recorded, kept in a file, and summed up."""
+"""The driver of a search: evaluates the points of all starts together, records them, and summarises the result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Search:
         checkpoint: pathlib.Path | str | None,
         fallback: str | None = None,
     ):
-        """`fallback`: the method by which a start goes on whose gradient turns out to mean nothing; None: it ends."""
+        """`fallback` is the method by which a start continues if its gradient proves meaningless; None: it ends."""
         self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
         self._settings, self._stability = settings, stability
         self._file, self._fallback = checkpoint, fallback
@@ -67,7 +67,7 @@ class Search:
         self._strict = False
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
-        """Searches from the points `x` of the unit box (no dimension), to the end.
+        """Searches from the points `x` of the unit box (no dimension) and returns the result.
 
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
@@ -75,7 +75,7 @@ class Search:
         return self._summed_up(x, self._ended(x, progress))
 
     def best(self, x: Float[np.ndarray, "starts n"], progress: bool | None = False) -> Row:
-        """The best evaluation that may be the result, and nothing around it; see `optimum`.
+        """The best evaluation that may be the result, without exploring its surroundings; see `optimum`.
 
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
@@ -84,7 +84,7 @@ class Search:
         return self._best()
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[Ended]:
-        """Where the searches from some points ended."""
+        """Runs the searches from some points to their ends."""
         self._rows, self._strict, self._lost = [[] for _ in x], False, {}
         shown = None if progress is None else not progress
         with (
@@ -98,7 +98,7 @@ class Search:
         return [ended[i] for i in range(len(x))]
 
     def _searched(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
-        """By the method, and starts whose gradient means nothing from their best points on by the one without."""
+        """Runs the method; starts with a meaningless gradient continue from their best points by the fallback."""
         ended = self._run({i: x for i, x in begin.items() if i not in self._lost}, self._method)
         if self._fallback is None:
             return ended
@@ -106,7 +106,7 @@ class Search:
         return ended | self._run(lost, self._fallback)
 
     def _run(self, begin: Mapping[int, np.ndarray], method: str) -> dict[int, Ended]:
-        """Side by side, or one after the other where the library holds a lock while it searches."""
+        """Runs the searches in parallel, or in sequence if the library holds a lock while it searches."""
         search, who = METHODS[method], list(begin)
         if self._worst is not None and method in RAISED:
             search = raised(search)
@@ -120,9 +120,9 @@ class Search:
         return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
 
     def _guarded(self, i: int, search: Callable[[Ask], Ended]) -> Callable[[Ask], Ended]:
-        """A search that ends where its gradient means nothing, at the best point so far."""
+        """A search that ends at the best point so far if its gradient proves meaningless."""
         goal, sign = self._settings.goal, self._settings.sign
-        words = ["the objective", *map(str, goal.bounds)]
+        names = ["the objective", *map(str, goal.bounds)]
         least = [0.0, *(KEPT * one.scale for one in goal.bounds)]
 
         def cost(values: np.ndarray) -> tuple[float, float]:
@@ -130,7 +130,7 @@ class Search:
             return (exceeded if exceeded > KEPT else 0.0), -sign * float(values[0])
 
         def lane(ask: Ask) -> Ended:
-            guard = Guard(ask, words, least)
+            guard = Guard(ask, names, least)
             try:
                 return search(guard)
             except Meaningless as why:
@@ -146,7 +146,7 @@ class Search:
         return goal if isinstance(goal, RobustGoal) and goal.worst else None
 
     def _last_stable(self, ended: Mapping[int, Ended]) -> dict[int, np.ndarray]:
-        """The best stable gait of each start that ended on one that is not stable, to go on from."""
+        """The best stable gait of each start that ended on an unstable one, from which to continue."""
         sign, found = self._settings.sign, {}
         for i, end in ended.items():
             stable = [row for row in self._rows[i] if row.found.fine and row.found.multiplier < self._stability]
@@ -155,21 +155,21 @@ class Search:
         return found
 
     def _fingerprint(self, x: np.ndarray) -> dict[str, Any]:
-        """What the evaluations of a search depend on, as far as it can be written down."""
+        """Everything that the evaluations of a search depend on, as far as it can be written to a file."""
         s = self._settings
         numbers = {"iterations": s.iterations, "tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}
         space = {"names": self._space.names, "low": self._space.low.tolist(), "high": self._space.high.tolist()}
-        words = {"model": repr(self._model), "method": self._method, "gradient": self._evaluate.name}
+        texts = {"model": repr(self._model), "method": self._method, "gradient": self._evaluate.name}
         measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
         limits = [str(one) for one in s.goal.limits]
         scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None
         wanted = {"measures": measures, "limits": limits, "scenarios": scenarios}
-        return {**words, **numbers, **space, **wanted, "starts": x.tolist()}
+        return {**texts, **numbers, **space, **wanted, "starts": x.tolist()}
 
     # --- evaluations --------------------------------------------------------------------------------------------------
 
     def _answer(self, who: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
-        """Answers the questions of one round, from the file as far as they are known there."""
+        """Evaluates the points of one round, as far as the file does not contain them."""
         lanes, points = np.repeat(who, [len(q) for q in questions]), np.concatenate(questions)
         rows: list[Row | None] = [self._known.take(int(i), x) for i, x in zip(lanes, points, strict=True)]
         new = np.array([row is None for row in rows])
@@ -193,17 +193,17 @@ class Search:
         return [_stacked([next(answers) for _ in q]) for q in questions]
 
     def _populations(self, lanes: np.ndarray, rows: Sequence[Any]) -> list[Evaluated]:
-        """What was found at each point, where a start asked for several at once."""
+        """The result at each point, for starts that requested several at once."""
         back: dict[int, list[Row]] = {}
         for i in set(lanes.tolist()):
             back[i] = self._rows[i][-int((lanes == i).sum()) :]
         return [back[row.who].pop(0).found for row in rows]
 
     def _judged(self, row: Row) -> Row:
-        """Once it is known where gaits lose their stability, one that is not stable counts as failed.
+        """An evaluation as its search sees it.
 
-        Before, a search may cross a band where gaits are not stable: their objective is smooth there too. A start that
-        goes on without derivatives is told of none.
+        In a second, strict pass, unstable gaits count as failed. In the first pass a search may cross a region of
+        unstable gaits, where the objective is smooth too. A start that continues without derivatives gets none.
         """
         if row.who in self._lost and self._fallback is not None:
             row = row._replace(found=row.found._replace(slopes=np.zeros_like(row.found.slopes)))
@@ -218,7 +218,7 @@ class Search:
             * sign
         )
 
-    # --- what came of it ----------------------------------------------------------------------------------------------
+    # --- the result ---------------------------------------------------------------------------------------------------
 
     def _allowed(self, row: Row) -> bool:
         """Whether a point may be the result."""
@@ -229,7 +229,7 @@ class Search:
     def _best(self) -> Row:
         sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
         if not rows:
-            raise self._nothing()
+            raise self._no_result()
         return max(rows, key=lambda row: sign * row.found.values[0])
 
     def _summed_up(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
@@ -255,38 +255,38 @@ class Search:
         )
 
     def _doubts(self, who: int, local: Local | None) -> str:
-        """What the ways of the starts, and the surroundings of `who`'s best point, say against the slopes."""
+        """Doubts about the gradient, from the starts' searches and from the surroundings of `who`'s best point."""
         if who in self._lost or self._method in GRADIENT_FREE or self._worst is not None:
-            return self._on_the_way()
+            return self._lost_gradients()
         if local is None:
-            return self._on_the_way() + "; not checked around the best point, since runs beside it failed"
+            return self._lost_gradients() + "; not checked around the best point, since runs beside it failed"
         if local.difference <= DISAGREES:
-            return self._on_the_way()
-        return self._on_the_way() + (
+            return self._lost_gradients()
+        return self._lost_gradients() + (
             f"; around the best point it disagrees with differences of values by {local.difference:.0%} of the "
             "slopes: a kink, or a gradient that means nothing"
         )
 
-    def _on_the_way(self) -> str:
-        """How many starts met slopes that mean nothing."""
+    def _lost_gradients(self) -> str:
+        """How many starts had a meaningless gradient at some point."""
         if not self._lost:
             return ""
         then = "stopped there" if self._fallback is None else f"went on without it, by {self._fallback}"
         return f"; it means nothing on the way of {len(self._lost)} of {len(self._rows)} starts, which {then}"
 
     def _scenarios(self, row: Row) -> xr.Dataset | None:
-        """What a point is in each scenario."""
+        """The values of a point in each scenario."""
         goal, found = self._settings.goal, row.found
         if not isinstance(goal, RobustGoal):
             return None
         shares = goal.scenarios.weights
         if goal.worst and self._method in GRADIENT_FREE:
-            shares = np.full(len(shares), np.nan)  # without slopes it is not known what balances
+            shares = np.full(len(shares), np.nan)  # the shares cannot be computed without slopes
         elif goal.worst:
             shares = worst_balance(self._space, goal, self._settings.sign, row.x, found.values, found.slopes)[2]
         return goal.table(found.values, shares)
 
-    def _nothing(self) -> NoResult:
+    def _no_result(self) -> NoResult:
         """Why there is no result."""
         rows = [row for rows in self._rows for row in rows]
         fine = [row for row in rows if row.found.fine]
@@ -318,7 +318,7 @@ class Search:
         return (there or sorted(fine, key=lambda row: sign * row.found.values[0]) or rows)[-1]
 
     def _slope(self, row: Row) -> float:
-        """What neither bounds nor limits hold of the slope, in units of the objective per box."""
+        """The slope that bounds and limits do not balance, in units of the objective per box."""
         if not row.found.fine or row.who in self._lost:
             return float("nan")
         goal, sign = self._settings.goal, self._settings.sign
@@ -344,24 +344,24 @@ class Search:
         return self._content(end, at, self._slope(row), abs(float(found.values[0])))
 
     def _without(self, i: int, end: Ended, at: str) -> str:
-        """How a start ended whose gradient turned out to mean nothing."""
+        """How a start with a meaningless gradient ended."""
         if self._fallback is None:
             return f"stopped{at}: {self._lost[i]}; method='auto' goes on without derivatives"
         return f"{self._lost[i]}; {self._fallback} went on from its best point: {end.message}{at}"
 
     def _failed(self, found: Evaluated) -> str:
-        """Why a start did not get anywhere."""
+        """Why a start failed."""
         status, goal, where = int(found.status), self._settings.goal, ""
         if isinstance(goal, RobustGoal) and (missing := goal.scenarios.missing(found.values)).any():
             first = goal.scenarios.names[np.argmax(missing)]
             where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
         if not status:
             return f"the objective or its slope is not finite at its start{where}"
-        said = "is not a stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
-        return f"the run at its start {said}{where}"
+        reason = "is not a stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
+        return f"the run at its start {reason}{where}"
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
-        """With what slope a start that is a possible result ended."""
+        """How a start that may be the result ended, with the slope that is left."""
         left = f", though a slope of {slope:.1e} per box is left"
         if end.message == EDGE:
             return f"ended at an edge{at}{left}: {EDGE}"
@@ -409,7 +409,7 @@ class Search:
         return xr.Dataset(data)
 
     def _limited(self, values: np.ndarray, dims: tuple[str, ...]) -> dict[str, Any]:
-        """What is limited as `limit_0`, ..., arrays along `element_0`, ... ."""
+        """The limited measures as `limit_0`, ..., arrays along `element_0`, ... ."""
         goal, data, at = self._settings.goal, {}, 1
         for k, (one, size) in enumerate(zip(goal.limits, goal.sizes or (None,) * len(goal.limits), strict=True)):
             label = _labels((*goal.units, "")[at] or "1", f"limited: {one}")
@@ -419,7 +419,7 @@ class Search:
         return data
 
     def _ends(self, rows: Sequence[Row]) -> tuple[xr.Dataset, xr.Dataset]:
-        """Where each start ended, and the basins in which they did."""
+        """The end of each start, and the basins."""
         space, dims = self._space, ("start",)
         data: dict[str, Any] = {}
         for k, name in enumerate(space.names):

@@ -1,7 +1,7 @@
-"""What one percent of each parameter changes at a design: exact slopes of the objective and of what is limited.
+"""Local sensitivity of a design to one percent of each parameter: exact slopes of objective and limited measures.
 
-The question after a search: on which of the numbers that were taken as given does the result rest? Slopes answer it
-near the design; over whole ranges, with all interactions, `jaxgait.analysis.sensitivity` does.
+The question after a search is on which of the assumed numbers the result depends. Slopes answer it near the design;
+`jaxgait.analysis.sensitivity` answers it over entire ranges, with all interactions.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from jaxgait.plausible import ImplausibleValue
 __all__ = ["differentiable", "sensitivities"]
 
 SHARE = 0.01
-"""The change of a parameter that is asked for, relative to its value; the box reaches as far on either side."""
+"""Relative change of each parameter; the box extends as far to either side."""
 STEP = 0.05
-"""Step of central differences, where they are the way, as a fraction of the box: 0.1 % of a parameter."""
+"""Step of central differences as a fraction of the box, for `gradient="differences"`: 0.1 % of a parameter."""
 SMALL = 0.05
-"""Disagreements of slopes and runs below this, relative to the largest change of the objective, count as none."""
+"""Disagreements of slopes and runs below this, relative to the largest change of the objective, are ignored."""
 CHECKED = 5
-"""Parameters, those that matter most to the objective, whose slopes are held against runs on either side."""
+"""Number of parameters (the most important ones) whose slopes are compared with runs on either side."""
 
 
 def sensitivities(
@@ -61,23 +61,23 @@ def sensitivities(
         model: the design: the mechanism with the parameters at which to differentiate.
         maximize: the objective, as for `jaxgait.optimize`.
         minimize: the same, instead of `maximize`.
-        by: parameters by dotted name; None: all single numbers that are not zero (of zero there is no 1 %).
-        subject_to: limits, of which the measures count and not the values.
-        across: scenarios in which the design is judged, as for `jaxgait.optimize`.
-        robust: what the objective is over them; of "worst" the slope is that of the scenario which is the worst here.
-        weights: of their mean.
-        gradient: as for `jaxgait.optimize`; "differences" are central ones over 0.1 % of each parameter.
+        by: parameters by dotted name; None: all single numbers that are not zero (1 % of zero is nothing).
+        subject_to: limits, of which only the measures matter, not the values.
+        across: scenarios in which the design is evaluated, as for `jaxgait.optimize`.
+        robust: how the objective combines them; for "worst" the slope is that of the worst scenario at the design.
+        weights: weights of their mean.
+        gradient: as for `jaxgait.optimize`; "differences" are central differences over 0.1 % of each parameter.
         initial: components of the initial state that differ from the model's own, by name.
-        run: what `jaxgait.ensemble` takes: strides, duration, rtol, ...
+        run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
 
     Returns:
-        Over `measure` (the objective, then what is limited) and `parameter` (what matters most to the objective first):
-        `change`, when the parameter rises by 1 % of its size, in the measure's unit; `slope` in the measure's unit per
-        unit of the parameter; and for the first five parameters `difference`, half the change from 1 % less to 1 % more
-        by runs, in the measure's unit (NaN where one fails). With `result`, the measures here, and `value`, the
-        parameters; units beside both. The attributes say which gradient was taken, what was `left_out`, with which of
-        those five a run 1 % away fails or is on a gait that is not stable (`lost`), and of which the runs and the slope
-        of the objective `disagree` by more than half.
+        Over `measure` (the objective, then the limited measures) and `parameter` (the most important to the objective
+        first): `change` for a rise of the parameter by 1 % of its magnitude, in the measure's unit; `slope` in the
+        measure's unit per unit of the parameter; and for the first five parameters `difference`, half the change from
+        1 % less to 1 % more by runs, in the measure's unit (NaN if one fails). Also `result`, the measures at the
+        design, and `value`, the parameters, with the units of both. The attributes contain the gradient that was used,
+        the parameters `left_out`, those of the five with a run 1 % away that fails or is on an unstable gait (`lost`),
+        and those for which runs and slope of the objective `disagree` by more than half.
 
     Raises:
         ParameterError: for a parameter that is unknown, an array, zero, or varies from scenario to scenario.
@@ -94,7 +94,7 @@ def sensitivities(
     """
     objective, sign = one_objective(maximize, minimize)
     check_run("sensitivities", run)
-    if "progress" in run:  # which is of ensembles, and would keep a gait from being solved for
+    if "progress" in run:  # an argument of `ensemble` that would prevent solving for a gait
         raise ValueError("sensitivities takes no progress: it asks for two batches of runs")
     varied = [] if across is None else list(as_members(across).values)
     names, left_out = differentiable(as_model(model), by, varied)
@@ -119,11 +119,11 @@ def sensitivities(
 
 
 def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[str] = ()) -> tuple[list[str], str]:
-    """Parameters of which there is 1 % more, and those that were left out, in words.
+    """Parameters that can change by 1 %, and a text that lists those that were left out.
 
     Args:
         model: the mechanism.
-        by: which; None: all.
+        by: names of parameters; None: all.
         varied: names of those that vary from scenario to scenario.
 
     Raises:
@@ -147,7 +147,7 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
 
 
 def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
-    """Why there is no 1 % more of a parameter; empty if there is."""
+    """Why a parameter cannot change by 1 %; empty if it can."""
     if name in varied:
         return "varied from scenario to scenario"
     if info.rank or np.ndim(info.value):
@@ -161,12 +161,12 @@ def _near(model: Model, names: Sequence[str]) -> Space:
     """The box within 1 % of the design."""
     values = {name: float(parameter_info(model, name).value) for name in names}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)  # of corners that nobody asked for
+        warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box that are not evaluated
         return Space(model, {name: (x - SHARE * abs(x), x + SHARE * abs(x)) for name, x in values.items()})
 
 
 def _distinct(goal: Goal) -> Goal:
-    """The same with every measure once."""
+    """The goal with every measure only once."""
     first, *others = goal.measures
     kept: dict[Any, Limit] = {}
     for measure, limit in zip(others, goal.limits, strict=True):
@@ -186,7 +186,7 @@ def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[st
 
 
 def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tuple[np.ndarray, list[str]]:
-    """Half the differences of the measures over the box along some parameters, and those where it cannot be crossed."""
+    """Half the differences of the measures across the box along some parameters, and the parameters where runs fail."""
     n, k = len(space.names), len(looked)
     change, lost = np.full((count, n), np.nan), []
     if not k:
@@ -200,7 +200,7 @@ def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tu
 
 
 def _disagreeing(data: xr.Dataset) -> list[str]:
-    """Parameters whose slope does not tell what a change by 1 % does to the objective."""
+    """Parameters whose slope does not predict the effect of a 1 % change on the objective."""
     slope, runs = data.change.values[0], data.difference.values[0]
     apart, size = np.abs(runs - slope), np.fmax(np.abs(runs), np.abs(slope))
     noticed = apart > SMALL * np.nanmax(np.abs(slope), initial=0.0)
@@ -208,7 +208,7 @@ def _disagreeing(data: xr.Dataset) -> list[str]:
 
 
 def _stability(found: Evaluated) -> str:
-    """What is to be said of a gait that no walk stays on."""
+    """A remark about an unstable gait; empty for a stable one."""
     multiplier = float(found.multiplier[0])
     return f"; the gait is not stable (multiplier {multiplier:.3g})" if multiplier >= 1.0 else ""
 

@@ -1,4 +1,4 @@
-"""The box that a search may use, and the map between it and the unit box in which it moves."""
+"""The box of a search, and the map between it and the unit box."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Box: TypeAlias = Mapping[str, tuple[float, float]]
 Starts: TypeAlias = int | Sequence[Mapping[str, float]]
 
 _OFF_THE_WALLS = 0.1
-"""Share of the box that Sobol points keep from each wall, where a gradient can be cut off."""
+"""Distance of Sobol points from each wall, as a fraction of the box, because gradients can be cut off at a wall."""
 
 
 class Space:

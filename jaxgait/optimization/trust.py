@@ -1,8 +1,8 @@
-"""Whether a gradient means anything: it is held against what the objective does where a search begins, and on its way.
+"""Checks whether a gradient is meaningful, by comparing it with changes of the objective at the starts and later.
 
-Through irregular walks a derivative grows with every stride while the objective does not; a rounded or counted
-objective has the slope zero; at a bifurcation the implicit derivative is infinite. None of this shows in one number,
-all of it in what the objective does one step further on.
+Through irregular walks a derivative grows with every stride although the objective does not; a rounded or counted
+objective has zero slope; at a bifurcation the implicit derivative is infinite. A single gradient does not show this,
+but the change of the objective over a step does.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from jaxgait.outcome import Outcome
 __all__ = ["Guard", "Meaningless", "doubt"]
 
 STEPS = (1e-3, 1e-2)
-"""Half the distances of the differences, as fractions of the box: a gradient that fits either is one."""
+"""Half the distances of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
 DISAGREES = 0.5
-"""Difference of slope and difference, relative to the larger of the two, from which on they disagree."""
+"""Relative deviation of slope and difference (of the larger of the two) above which they disagree."""
 SMALL = 1e-3
-"""Disagreements below this, relative to the objective and per box, count as none."""
+"""Disagreements below this, relative to the objective and per box, are ignored."""
 MOST = 8
-"""Starts that are looked at."""
+"""Largest number of starts to check."""
 ABSURD = 100.0
-"""How many times all that a value has been seen to vary by a slope may promise between two evaluations."""
+"""A slope is absurd if it promises this many times the entire observed variation of a value."""
 STEEPER = 10.0
-"""A slope that was found to be right is looked at again where it is so many times as steep."""
+"""A slope that was found to be right is checked again when it is this many times as steep."""
 _LANE = 1_000_000
-"""Searches that an evaluator does not mistake for those of the starts."""
+"""Offset of search numbers that an evaluator does not confuse with those of the starts."""
 
 
 @runtime_checkable
 class Remembering(Evaluator, Protocol):
-    """An evaluator that begins where a search was last."""
+    """An evaluator that remembers the last point of a search."""
 
     def memory(self, who: int) -> Any:
-        """What it remembers of a search, as lists; None: nothing."""
+        """Its memory of a search, as lists; None: nothing."""
         ...
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Takes over what it remembered."""
+        """Restores its memory."""
         ...
 
 
 def doubt(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
-    """Why the gradient of the objective means nothing, in words; empty if it does not disagree at most starts.
+    """Why the gradient of the objective is meaningless, in words; empty unless it disagrees at most starts.
 
-    A start whose run fails says nothing. Two or four runs for each of at most eight starts.
+    Starts whose run fails are ignored. It takes two or four runs for each of at most eight starts.
 
     Args:
-        evaluate: gives objective and slopes.
+        evaluate: evaluates objective and slopes.
         x: starts in the unit box.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MOST)).round().astype(int)
@@ -77,7 +77,7 @@ def doubt(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
 
 
 def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evaluated, step: float) -> np.ndarray:
-    """At which points slope and difference disagree, along a direction that every parameter has a share in."""
+    """The points at which slope and difference disagree, along a direction in which all parameters change."""
     along = _direction(found.slopes[:, 0])
     ends = np.clip(np.concatenate([x - step * along, x + step * along]), 0.0, 1.0)
     beside = evaluate(np.concatenate([who, who]) + _LANE, ends)
@@ -89,7 +89,7 @@ def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evalua
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
-    """Unit vectors near slopes (of any unit), with a share of every coordinate; these shares alone where it is zero."""
+    """Unit vectors near slopes (of any unit) with a part along every coordinate; only these parts where it is zero."""
     n, size = slopes.shape[1], np.linalg.norm(slopes, axis=1, keepdims=True)
     shares = (-1.0) ** np.arange(n) / np.sqrt(n)
     uphill = slopes / np.where(size > 0.0, size, 1.0)
@@ -98,37 +98,37 @@ def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
 
 
 class Meaningless(Exception):
-    """A start's gradient means nothing; says of what, and by how much."""
+    """The gradient of a start is meaningless; the message names the value and the extent."""
 
 
 class Guard:
-    """What one start asks with: its slopes are held against what its values do from evaluation to evaluation.
+    """Evaluates the points of one start, and compares its slopes with the changes of its values between evaluations.
 
-    Suspected is a slope that is not finite, and one that promises, over the way from an earlier evaluation of the same
-    start, more than `ABSURD` times all that the value has varied by among them (at the first one: a slope of the
-    objective that promises so many times its value across the box). Suspected slopes are no verdict: a sound objective
-    may be flat on one side of a steep wall. So two more points are asked for, `STEPS[0]` of the box to either side of
-    the suspected one, and only if the slopes at all three promise more than `ABSURD` times all variation over that
-    small distance, the gradient means nothing. Slopes of a sound objective, however steep, cannot do so unless it runs
-    up and down through its whole range a hundred times within two thousandths of the box: then nothing that a search
-    does can follow them. Distances count in boxes and changes in what has been seen, so that no unit matters.
+    A slope is suspect if it is not finite, or if it promises, over the distance from an earlier evaluation of the same
+    start, more than `ABSURD` times the observed variation of the value (at the first evaluation: if a slope of the
+    objective promises that many times its value across the box). A suspect slope may still be right, because a sound
+    objective may be flat on one side of a steep wall. So two more points are evaluated, `STEPS[0]` of the box to either
+    side. Only if the slopes at all three points promise more than `ABSURD` times the variation over that small distance
+    is the gradient meaningless: a sound objective would have to traverse its entire range a hundred times within two
+    thousandths of the box, which no search could follow. Distances are in boxes and changes relative to the observed
+    variation, so that units do not matter.
 
-    Values are what is limited too, and the objectives of scenarios.
+    Values include the limited measures, and the objectives of scenarios.
     """
 
-    def __init__(self, ask: Ask, words: Sequence[str] = (), least: Sequence[float] = ()):
-        """Both for each value, as far as they reach: its name, and what does not count as variation (in its unit)."""
-        self._ask, self._words, self._least = ask, words, least
+    def __init__(self, ask: Ask, names: Sequence[str] = (), least: Sequence[float] = ()):
+        """For the first values: `names`, and `least`, the variation that does not count (in the value's unit)."""
+        self._ask, self._names, self._least = ask, names, least
         self._points: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
         self._right: np.ndarray | None = None
         self.evaluations = 0
 
     def __call__(self, points: Float[np.ndarray, "p n"]) -> Evaluated:
-        """What is found at points of the unit box.
+        """The evaluation of points of the unit box.
 
         Raises:
-            Meaningless: where the gradient is found to be so.
+            Meaningless: if the gradient is found to be so.
         """
         found = self._asked(points)
         for k in np.flatnonzero(_ran(found)):
@@ -148,7 +148,7 @@ class Guard:
         return found
 
     def _look(self, x: np.ndarray, slopes: np.ndarray) -> None:
-        """Asks around a point whose slopes are suspect, and judges."""
+        """Evaluates points around one with suspect slopes, and raises an error if they are meaningless."""
         size = _size(slopes)
         right = np.zeros(len(size)) if self._right is None else self._right
         suspect = (size > STEEPER * right) & self._suspect(x, slopes)
@@ -164,11 +164,11 @@ class Guard:
         promised, varied = _promised(there, ends[1] - ends[0]).min(axis=0), self._varied()
         if (wrong := suspect & (promised > ABSURD * varied)).any():
             value = int(np.argmax(wrong))
-            raise Meaningless(self._said(value, promised[value], varied[value]))
+            raise Meaningless(self._sentence(value, promised[value], varied[value]))
         self._right = np.where(suspect & np.isfinite(size), size, right)
 
     def _suspect(self, x: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """Which values have slopes that promise too much."""
+        """The values whose slopes promise too much."""
         if len(self._points) > 1:
             ways = x - np.array(self._points)
             return np.max([_promised(slopes, way) for way in ways], axis=0) > ABSURD * self._varied()
@@ -177,13 +177,13 @@ class Guard:
         return size > ABSURD * np.abs(self._values[0])
 
     def _varied(self) -> np.ndarray:
-        """What each value has varied by; at least what does not count."""
+        """The observed variation of each value, at least that which does not count."""
         least = np.zeros(len(self._values[0]))
         least[: len(self._least)] = self._least
         return np.maximum(np.ptp(self._values, axis=0), np.maximum(SMALL * np.abs(self._values).max(axis=0), least))
 
-    def _said(self, value: int, promised: float, varied: float) -> str:
-        what = self._words[value] if value < len(self._words) else "the objective of a scenario"
+    def _sentence(self, value: int, promised: float, varied: float) -> str:
+        what = self._names[value] if value < len(self._names) else "the objective of a scenario"
         if not np.isfinite(promised):
             return f"the slopes of {what} are not finite"
         if not varied:
@@ -193,7 +193,7 @@ class Guard:
 
 
 def _ran(found: Evaluated) -> np.ndarray:
-    """Where the runs completed with finite values, whatever their slopes."""
+    """Whether the runs completed with finite values, whatever their slopes."""
     return np.equal(found.status, Outcome.COMPLETED) & np.isfinite(found.values).all(axis=-1)
 
 
@@ -203,6 +203,6 @@ def _size(slopes: Float[np.ndarray, "values n"]) -> Float[np.ndarray, " values"]
 
 
 def _promised(slopes: Float[np.ndarray, "*b n"], way: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*b"]:
-    """How far values would change along a way by their slopes; infinite where these are not finite."""
+    """The changes of values along a displacement by their slopes; infinite if these are not finite."""
     change = np.abs(np.where(np.isfinite(slopes), slopes, 0.0) @ way)
     return np.where(np.isfinite(slopes).all(axis=-1), change, np.inf)

@@ -1,4 +1,4 @@
-"""Which way to a gradient: of the periodic gait, through the whole run, by differences, or none at all."""
+"""The choice of a gradient: of the periodic gait, through the entire run, by differences, or none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TAKEN = {*_OF_RUNS, *_OF_SMOOTH, "samples", "scheme", "precision", "retry", "ba
 
 
 class Values:
-    """Values alone, for methods without gradients, in the units of measures."""
+    """Only values, for methods without gradients, in the units of measures."""
 
     name = "none: values alone"
 
@@ -54,10 +54,10 @@ def way(
     scenarios: Scenarios | None = None,
     step: float = STEP,
 ) -> Runs:
-    """The way to gradients that was asked for; "auto": of the periodic gait if there is one, else through the run.
+    """The evaluator with the requested gradient; "auto": of the periodic gait if there is one, else through the run.
 
-    All starts go one way, since objectives of gaits and of runs do not compare: with at least one start from which
-    there is a gait (over scenarios: one in each of them) starts without one fail, and say so.
+    All starts use the same one, because objectives of gaits and of runs are not comparable: if a gait is found from at
+    least one start (in all scenarios), starts without a gait fail, and say so.
 
     Args:
         model: the mechanism.
@@ -66,12 +66,12 @@ def way(
         wanted: see `jaxgait.optimize`; None: values alone.
         run: options of `jaxgait.ensemble`.
         fixed: components of the initial state by name.
-        starts: where the searches begin: whether there is a gait is found out there.
-        scenarios: what every point is judged in; None: once, as the model is.
+        starts: starts of the searches, at which gaits are sought.
+        scenarios: scenarios in which every point is evaluated; None: only the model itself.
         step: of central differences, as a fraction of the box (no dimension).
 
     Raises:
-        ValueError: for an unknown way, and for a gait where there can be none.
+        ValueError: for an unknown gradient, and for that of a gait where there can be none.
     """
     beside = nothing_beside if scenarios is None else scenarios.beside
     judged = lambda runs: runs if scenarios is None else Robust(runs, scenarios)
@@ -97,7 +97,7 @@ def way(
 
 
 def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Scenarios | None) -> str:
-    """Which gaits are not found, where there is no start with all of them."""
+    """A sentence on the missing gaits, if there is no start with all of them."""
     none = "no periodic gait was found from any start"
     if scenarios is None or (missing := scenarios.missing(values)).all():
         return none

@@ -1,4 +1,4 @@
-"""Pictures of a search for design parameters: paths, convergence, room around the optimum, before and after."""
+"""Pictures of a search for design parameters: paths, convergence, tolerances around the optimum, before and after."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def room(found: Optimum) -> Figure:
 def slopes(
     names: Sequence[str], exact: Float[np.ndarray, "points n"], differences: Float[np.ndarray, "points n"]
 ) -> Figure:
-    """Slopes of the search beside central differences, in units of the objective per box.
+    """Slopes of the search compared with central differences, in units of the objective per box.
 
     Args:
         names: of the parameters.
@@ -229,10 +229,10 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
 
 
 def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, alone: bool) -> None:
-    """One variable before and after; what is the same in both, such as a measured curve, once."""
-    told = "" if alone else f"{name}, "
+    """One variable before and after; drawn once if both are equal, such as a measured curve."""
+    prefix = "" if alone else f"{name}, "
     if np.array_equal(before[name], after[name], equal_nan=True):
         ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=name)
         return
-    ax.plot(before.time, before[name], color=ORANGE, lw=1.2, label=f"{told}before")
-    ax.plot(after.time, after[name], color=BLUE, lw=1.2, label=f"{told}after")
+    ax.plot(before.time, before[name], color=ORANGE, lw=1.2, label=f"{prefix}before")
+    ax.plot(after.time, after[name], color=BLUE, lw=1.2, label=f"{prefix}after")

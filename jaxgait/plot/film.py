@@ -1,4 +1,4 @@
-"""Films: one `animate` for every mechanism that brings a scene, and how a film is written to a file."""
+"""Films: `animate` for every mechanism that defines a scene, and writing films to files."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def animate(
         shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
             ends early stays where it ended.
         model: what was run; None: made from the attributes of the runs.
-        speed: of the film, 1 is real time; None: so slow that it lasts some seconds. The title says it.
+        speed: speed of the film, 1 is real time; None: so slow that it lasts some seconds. The title states it.
         fps: frames per second.
-        curves: draw histories below the scene, where it has any.
+        curves: whether to draw histories below the scene, if it has any.
 
     Raises:
-        ValueError: for something else than runs over time, mechanisms without a scene, and impossible speeds.
+        ValueError: for anything but runs over time, for mechanisms without a scene, and for impossible speeds.
 
     Examples:
         >>> from jaxgait import Bungee, animate, simulate

@@ -1,4 +1,4 @@
-"""Checks of what solvers are given, before anything is compiled; of traced values nothing is known."""
+"""Checks of models and states before anything is compiled; traced values are not checked."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["check_equations", "check_kind", "check_model", "check_state"]
 
 
 def check_kind(model: Any, kind: type, what: str) -> None:
-    """Checks that a mechanism is of the kind that a solver moves.
+    """Checks that a model has the class, or implements the protocol, that a solver needs.
 
     Args:
-        model: what was given.
+        model: the model to check.
         kind: the class or protocol.
-        what: what that asks for, with an example.
+        what: the requirement in words, with an example, for the message.
 
     Raises:
-        TypeError: for something else.
+        TypeError: if it does not.
     """
     if isinstance(model, type):
         raise TypeError(f"give an instance, not the class: {model.__name__}()")
@@ -41,7 +41,7 @@ def check_kind(model: Any, kind: type, what: str) -> None:
 
 
 def check_model(model: Any) -> None:
-    """Validates a model whose leaves are concrete; of others, the declared parameters that are.
+    """Validates a model; if some leaves are traced, only the parameters that are concrete.
 
     Raises:
         jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
@@ -55,15 +55,15 @@ def check_model(model: Any) -> None:
 
 
 def check_state(name: str, y: Any, like: Any) -> None:
-    """Checks that a state has the structure of another one, and no NaN or infinity as far as it is concrete.
+    """Checks that a state has the structure of another one, and is finite where it is not traced.
 
     Args:
-        name: for the message.
-        y: what was given.
+        name: the argument's name, for the message.
+        y: the state to check.
         like: the model's own initial state.
 
     Raises:
-        ValueError: naming the structure that would be right, or the component that is not finite.
+        ValueError: naming the expected structure, or the component that is not finite.
     """
     wanted, given = jax.tree.structure(like), jax.tree.structure(y)
     if given != wanted:
@@ -83,7 +83,7 @@ def check_state(name: str, y: Any, like: Any) -> None:
 
 
 def check_equations(model: Any) -> None:
-    """Traces a model's own functions once per structure, so that faults in them are said in the model's terms.
+    """Traces a model's own functions once per structure, so that error messages can be in the model's terms.
 
     Args:
         model: with leaves of the precision in force; their values do not matter.
@@ -112,9 +112,9 @@ class _Structure:
 
 
 @functools.lru_cache(maxsize=64)
-def _check_equations(given: _Structure) -> None:
-    shapes, static = given.model
-    name, known = given.kind.__name__, identity(given.kind, shapes, static)
+def _check_equations(structure: _Structure) -> None:
+    shapes, static = structure.model
+    name, known = structure.kind.__name__, identity(structure.kind, shapes, static)
     passed = None if known is None else disk.key("checked", known)
     if passed is not None and disk.load(passed) is not None:  # by an earlier process
         return
@@ -126,7 +126,7 @@ def _check_equations(given: _Structure) -> None:
     if not jax.tree.leaves(y):
         raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
     t = jax.ShapeDtypeStruct((), float)
-    if hasattr(given.kind, "vector_field"):
+    if hasattr(structure.kind, "vector_field"):
         rates = _traced(f"{name}.vector_field", lambda m, t, y: whole(m).vector_field(t, y), shapes, t, y)
         _check_rates(name, rates, y)
     found = _traced(f"{name}.outputs", lambda m, t, y: whole(m).outputs(t, y), shapes, t, y)
@@ -152,7 +152,7 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _check_rates(name: str, rates: Any, y: Any) -> None:
-    """Checks whether a vector field returns what the state is made of."""
+    """Checks that a vector field returns the structure of the state."""
     if jax.tree.structure(rates) != jax.tree.structure(y):
         raise TypeError(
             f"{name}.vector_field must return the rates as a {_kind(y)}, like the state, got {_what(rates, y)}"

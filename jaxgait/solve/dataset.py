@@ -1,4 +1,4 @@
-"""Labelled results: xarray Datasets with units, long names and where they come from."""
+"""Labelled results: xarray Datasets with units, long names and provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jaxgait.run import Events, Sampling, Trajectory, state_variables
 from jaxgait.scheme import Scheme
 
 _IN_SECONDS = ("first_step", "max_step", "dt")
-"""Options whose attribute says so."""
+"""Options in seconds, whose attributes end in `_s`."""
 
 
 def labelled(model: Model, name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:
@@ -37,7 +37,7 @@ def labelled(model: Model, name: str, values: Any, dims: tuple[str, ...]) -> xr.
 
 
 def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tuple[str, ...]:
-    """Names of the dimensions of an array variable beyond time: its own if it names them, numbered ones otherwise."""
+    """Names of the dimensions of an array variable beyond time: those it declares, otherwise numbered ones."""
     known = variables.get(name)
     if known is not None and len(known.dims) >= count:
         return known.dims[:count]
@@ -45,7 +45,7 @@ def extra_dims(variables: Mapping[str, Variable], name: str, count: int) -> tupl
 
 
 def model_coordinates(model: Model, sizes: Mapping[Any, int]) -> dict[str, np.ndarray]:
-    """Labels of the dimensions that a result has, from the model: of each a vector of that size."""
+    """The model's labels of the dimensions of a result, each a vector of that dimension's size."""
     found = {dim: np.asarray(labels) for dim, labels in model.labels.items()}
     return {dim: labels for dim, labels in found.items() if sizes.get(dim) == len(labels)}
 
@@ -58,7 +58,7 @@ def trajectory_dataset(
     precision: str,
     sampling: Sampling,
 ) -> xr.Dataset:
-    """The Dataset of one trajectory, with the dimensions `time` and, where there are events, `event`."""
+    """The Dataset of one trajectory, with the dimensions `time` and, if there are events, `event`."""
     variables = {**state_variables(trajectory.ys), **outputs}
     found = xr.Dataset({name: labelled(model, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
@@ -83,13 +83,13 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     for side, states, totals in (("before", events.before, events.totals), ("after", events.after, sums)):
         for name, values in {**state_variables(states), **totals}.items():
             one = labelled(model, name, np.asarray(values)[happened], ("event",))
-            said = one.attrs.get("long_name", name)
-            found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{said}, just {side} the event")
+            long_name = one.attrs.get("long_name", name)
+            found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{long_name}, just {side} the event")
     return found
 
 
 def provenance(model: Model, scheme: Scheme, precision: str, sampling: Sampling) -> dict[str, Any]:
-    """Attributes that say where a result comes from: model, parameters, sampling, scheme with options, versions."""
+    """Attributes that record the origin of a result: model, parameters, sampling, scheme with options, versions."""
     return {
         "model": type(model).__name__,
         "parameters": json.dumps(
@@ -123,7 +123,7 @@ def made_by() -> dict[str, str]:
 
 
 def scheme_options(scheme: Scheme) -> dict[str, Any]:
-    """The scheme and its options as attributes: files hold no None."""
+    """The scheme and its options as attributes, without None, which files cannot hold."""
     found = {f.name: getattr(scheme, f.name) for f in dataclasses.fields(scheme)}
     plain = {n: x if isinstance(x, int | float | str) else type(x).__name__ for n, x in found.items() if x is not None}
     return {"scheme": type(scheme).__name__, **{f"{n}_s" if n in _IN_SECONDS else n: x for n, x in plain.items()}}

@@ -20,7 +20,7 @@ class StageInterpolation(diffrax.AbstractLocalInterpolation):
     t1: Time
     y0: State
     coefficients: tuple[State, ...]
-    """Of the powers 1, 2, ... of the fraction."""
+    """Coefficients of the powers 1, 2, ... of the fraction."""
 
     def evaluate(self, t0: Time, t1: Time | None = None, left: bool = True) -> State:
         """The solution at `t0`, or its increment from `t0` to `t1`."""

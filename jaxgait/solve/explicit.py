@@ -1,7 +1,7 @@
 """Explicit Runge-Kutta methods as diffrax solvers whose stages are unrolled.
 
-diffrax runs the stages of a step in a loop over buffers, which costs more than the arithmetic of a small system: the
-same methods written out are an order of magnitude faster in ensembles and take the same steps. Coefficients and dense
+diffrax runs the stages of a step in a loop over buffers, which costs more than the arithmetic of a small system. The
+same methods, unrolled, are an order of magnitude faster in ensembles and take the same steps. Coefficients and dense
 output are diffrax's own; events, `SaveAt`, step size controllers and adjoints work as with the originals. The last
 stage of a step is the first of the next.
 """
@@ -53,8 +53,8 @@ def _stages(
 ) -> tuple[State, State, list[State]]:
     """Adds stages to those of a step so far: the state and the vector field at the last one, and all increments.
 
-    `rows` holds of every stage to be added its node and the weights of those before it, `increments` are the stages
-    times the length of the step; for the others see diffrax.AbstractSolver.step.
+    `rows` holds for every new stage its node and the weights of the stages before it; `increments` are the stages times
+    the length of the step. For the other arguments see diffrax.AbstractSolver.step.
     """
     h, increments, y, value = terms.contr(t0, t1), list(increments), y0, None
     for c, weights in rows:
@@ -65,7 +65,7 @@ def _stages(
 
 
 class AbstractUnrolled(diffrax.AbstractSolver):
-    """What all explicit solvers share: a tableau whose last stage is evaluated at the end of the step.
+    """Base class of the explicit solvers, with a tableau whose last stage is evaluated at the end of the step.
 
     Examples:
         >>> import diffrax
@@ -117,7 +117,7 @@ class AbstractUnrolled(diffrax.AbstractSolver):
         return y1, error, dict(y0=y0, **dense), value, diffrax.RESULTS.successful
 
     def dense_output(self, y0: State, y1: State, increments: Sequence[State], stages: Any) -> dict[str, Any]:
-        """What the interpolation needs beside `y0`; `stages` evaluates further ones (`_stages` of this step)."""
+        """Arguments of the interpolation besides `y0`; `stages` evaluates further stages (`_stages` of this step)."""
         del y0, stages
         return dict(y1=y1, k=jax.tree.map(lambda *k: jnp.stack(k), *increments))
 

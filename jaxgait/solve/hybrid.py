@@ -1,28 +1,28 @@
 """Event-driven solves of hybrid mechanisms: phases, guards, resets; many events, in one compiled call.
 
-Each segment is integrated by any diffrax solver and step-size controller until a guard changes sign within a step; the
-event is then located to rounding by re-stepping from the start of that step (no interpolation error), the state is
-reset and the next segment begins. The number of events is bounded, so that everything can be jitted, vmapped and
+Each segment is integrated by any diffrax solver and step-size controller until a guard changes sign within a step. The
+event is then located to rounding by repeating the step with other lengths (no interpolation error), the state is reset
+and the next segment begins. The number of events is bounded, so that everything can be jitted, vmapped and
 differentiated (in reverse mode with checkpoints, see `EventDriven.mode`).
 
 Derivatives of states and event times are exact (saltation): after location, one Newton step in time
 
     dt = -g(t, y) / (dg/dt + dg/dy f),      t <- t + dt,      y <- y + f dt
 
-changes the values by rounding errors only, but its derivative is that of the event time as an implicit function. The
+changes the values only by rounding errors, but its derivative is that of the event time as an implicit function. The
 end time is an event like any other. First derivatives only; a guard that is touched but not crossed has none.
-A phase's vector field must be smooth across the guards of that phase: a law that switches just there, such as
-``max(depth, 0)``, has any derivative between those of its two sides at the event, and gradients are off in the third
-digit. The phase knows on which side it is: use a law without a switch (`jaxgait.mechanics.contact.LinearSpring`).
+A phase's vector field must be smooth across the guards of that phase. A law that switches at the guard, such as
+``max(depth, 0)``, has an arbitrary derivative between those of its two sides at the event, and gradients are wrong in
+the third digit. Within a phase no switch is needed: use a law without one (`jaxgait.mechanics.contact.LinearSpring`).
 
-A guard that an event leaves at zero, on its way up, and that falls again within the next step (a ball about to come to
-rest) is found: the step is halved until it shows. Bounces whose intervals shrink without end are given up where they
-can no longer be told apart (`Outcome.EVENTS_CROWDED`). Otherwise two zeros of one guard within a single step cancel and
-are missed: the longest step must resolve the mechanism's events.
+If an event leaves a guard at zero and rising, and the guard falls again within the next step (a ball about to come to
+rest), this is found: the step is halved until it shows. Bounces whose intervals shrink without end are given up when
+they can no longer be told apart (`Outcome.EVENTS_CROWDED`). Otherwise two zeros of one guard within a single step
+cancel and are missed: the longest step must resolve the mechanism's events.
 
-A guard fires when it falls from above zero. One that is zero (to rounding) just after an event is not above it: a
+A guard fires when it falls from above zero. One that is zero (to rounding) just after an event is not above zero: a
 transition without a reset, or whose reset leaves the state on the guard, fires once, and again only after its guard has
-been positive in between. Guards that fall through zero together with the one that fired are still due, and fire next at
+been positive in between. Guards that fall through zero together with the one that fired remain due, and fire next at
 the same instant.
 """
 
@@ -51,13 +51,13 @@ from jaxgait.solve.solvers import given_options
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
 
 LONGEST_REVERSE = 4096
-"""Steps per segment that reverse mode remembers at most."""
+"""Largest number of steps per segment in reverse mode."""
 
 
 @float64_default
 @dataclass(frozen=True)
 class EventDriven(Scheme):
-    """Moves a model through smooth phases, from event to event; events are located exactly.
+    """Integrates a model through smooth phases, from event to event; events are located exactly.
 
     Examples:
         >>> from jaxgait import RollingWalker
@@ -73,7 +73,7 @@ class EventDriven(Scheme):
     dt: float = 1e-2
     """First step in s, and the only one with a constant step size."""
     max_steps: int = 4096
-    """Steps per segment between events after which a trajectory is given up."""
+    """Number of steps between two events after which a trajectory is given up."""
     max_events: int = 1000
     """Events after which a trajectory is given up."""
     iterations: int = 8
@@ -85,10 +85,10 @@ class EventDriven(Scheme):
     needs: ClassVar[str] = "phases and transitions, phases() and transitions()"
 
     def __post_init__(self) -> None:
-        """Holds the options against what a solve can use.
+        """Checks the options.
 
         Raises:
-            ValueError: naming the option; for a solver through which reverse mode cannot go.
+            ValueError: naming the invalid option; for a solver that reverse mode cannot differentiate.
         """
         checks.positive("dt", self.dt, "seconds")
         for name in ("max_steps", "max_events", "iterations"):
@@ -103,7 +103,7 @@ class EventDriven(Scheme):
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> EventDriven:
-        """Constant steps, as long as the model's `numerics` allow, for the defaults; see `Scheme.of`."""
+        """See `Scheme.of`; by default constant steps, as long as the model's `numerics` allow."""
         del differentiated, precision
         hints = model.numerics
         longest = cls.dt if hints.max_step is None else min(cls.dt, hints.max_step)
@@ -115,7 +115,7 @@ class EventDriven(Scheme):
         return tuple(model.transitions())
 
     def in_mode(self, mode: Mode) -> EventDriven:
-        """The same for derivatives in one direction: reverse mode needs another loop within the solver."""
+        """The scheme for derivatives in one direction: reverse mode needs another loop within the solver."""
         if mode in (self.mode, "forward"):
             return replace(self, mode=mode)
         solver = _with_checkpoints(self.solver)
@@ -130,7 +130,7 @@ class EventDriven(Scheme):
         watch: tuple[str, ...] = (),
         progress: bool = False,
     ) -> Trajectory:
-        """See `Scheme.run`; the trajectory's events are the model's transitions, those that end it included."""
+        """See `Scheme.run`; the trajectory's events are the model's transitions, including those that end it."""
         del progress
         ts = sampling.times(model)
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
@@ -138,7 +138,7 @@ class EventDriven(Scheme):
 
 
 def _with_checkpoints(solver: Any) -> Any:
-    """An explicit solver of diffrax with the loop that reverse mode needs; any other solver as it is."""
+    """An explicit solver of diffrax with the loop that reverse mode needs; any other solver unchanged."""
     return type(solver)(scan_kind="checkpointed") if getattr(solver, "scan_kind", None) == "lax" else solver
 
 
@@ -156,15 +156,15 @@ class HybridSolution(NamedTuple):
     samples_t: Float[Array, "events samples"]
     """Times in s of equally spaced samples of each segment, from after the last event to before the next."""
     samples: Any
-    """States there."""
+    """States at these times."""
     t_end: Float[Array, ""]
     y_end: Any
     phase: Int[Array, ""]
     """Phase at the end."""
     count: Int[Array, ""]
-    """How many events happened."""
+    """Number of events that happened."""
     status: Int[Array, ""]
-    """A code of `jaxgait.outcome`: `COMPLETED` at the end time, `EVENT_LIMIT` after all the events asked for."""
+    """A code of `jaxgait.outcome`: `COMPLETED` at the end time, `EVENT_LIMIT` after `events` events."""
 
 
 @float64_default
@@ -183,18 +183,18 @@ def hybrid(
 
     Args:
         model: phases and transitions; its leaves may be traced.
-        events: how many events at most.
-        t_end: time in s at which it ends in any case.
+        events: largest number of events.
+        t_end: end time in s.
         y0: state at `t0`; the model's own if None.
         phase: phase at `t0`.
-        t0: start in s.
-        samples: equally spaced samples to return of each segment (for pictures); none by default.
-        scheme: solver, step sizes.
+        t0: start time in s.
+        samples: number of equally spaced samples to return of each segment (for pictures); none by default.
+        scheme: solver and step sizes.
 
     Raises:
         TypeError: for a model without phases and transitions.
-        ValueError: for impossible counts, times, states and phases (as far as they are not traced), and for
-            transitions between phases that the model does not have.
+        ValueError: for impossible counts, times, states and phases (unless they are traced), and for transitions
+            between phases that the model does not have.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:
@@ -228,7 +228,7 @@ def hybrid(
 
 
 def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, samples: Any) -> State:
-    """The state at the start, after a look at everything that is not traced; see `hybrid`."""
+    """The state at the start, after checks of all arguments that are not traced; see `hybrid`."""
     check_kind(model, HybridModel, "phases and transitions, such as RollingWalker()")
     check_model(model)
     checks.count("events", events)

@@ -1,6 +1,6 @@
-"""Steps of a model's own: its laws are not an ordinary differential equation, and it defines its own step.
+"""Integration by a model's own time step, for laws that are not an ordinary differential equation.
 
-The motion is of the order that the model's step has. Derivatives are those of the discrete steps.
+The order of accuracy is that of the model's step. Derivatives are those of the discrete steps.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ __all__ = ["Marching"]
 @float64_default
 @dataclass(frozen=True)
 class Marching(Scheme):
-    """Moves a model by its own steps of fixed length.
+    """Integrates a model by its own steps of fixed length.
 
     Examples:
         >>> from jaxgait import Jumper
         >>> from jaxgait.solve.marching import Marching
-        >>> Marching.of(Jumper()).describe()  # s: the step that this model asks for
+        >>> Marching.of(Jumper()).describe()  # s: this model's own step
         {'scheme': 'Marching', 'dt': 1e-05}
     """
 
     dt: float = DT
-    """Longest step in s: steps are equally long, a whole number of them between two samples."""
+    """Longest step in s; all steps are equally long, with a whole number of them between two samples."""
 
     kind: ClassVar[type] = MarchingModel
     needs: ClassVar[str] = "steps of its own, advance(t, y, dt)"
@@ -48,7 +48,7 @@ class Marching(Scheme):
         """Rejects an impossible step.
 
         Raises:
-            ValueError: saying what would be right.
+            ValueError: saying what would be valid.
         """
         checks.positive("dt", self.dt, "seconds")
 
@@ -56,13 +56,13 @@ class Marching(Scheme):
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> Marching:
-        """See `Scheme.of`; the step is the model's if it knows one."""
+        """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{"dt": model.numerics.dt or DT, **given})
 
     def settled(self, model: Any, sampling: Sampling) -> Sampling:
-        """See `Scheme.settled`: how many steps there are between samples."""
+        """See `Scheme.settled`; adds the number of steps between samples."""
         del model
         return dataclasses.replace(sampling, steps=division(sampling, self.dt))
 
@@ -97,19 +97,19 @@ class Marching(Scheme):
 
 
 class _State(NamedTuple):
-    """What goes from step to step."""
+    """State of the march, carried from step to step."""
 
     y: State
-    """The state here; after an early end, the state there."""
+    """The present state; after an early end, the state at that end."""
     steps: Int[Array, ""]
-    """Steps until here or until the early end."""
+    """Number of steps so far, or until the early end."""
     status: Int[Array, ""]
     totals: dict[str, Array]
     extremes: dict[str, Extremes]
 
 
 class _Stepper(NamedTuple):
-    """A model that is moved by steps of one length."""
+    """A model and the length of its steps."""
 
     model: Any
     dt: Scalar
@@ -119,14 +119,14 @@ class _Stepper(NamedTuple):
     """Whether there are totals."""
 
     def start(self, y: State) -> _State:
-        """Where a run begins."""
+        """The start of a run."""
         zero, added = jnp.int32(0), jax.eval_shape(lambda: self._amounts(self.t0, y))
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
         seen = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}
         return _State(y, zero, jnp.int32(Outcome.COMPLETED), totals, seen)
 
     def step(self, state: _State) -> _State:
-        """Goes on by one step; after an early end nothing changes any more."""
+        """Advances by one step; after an early end nothing changes."""
         before, after = (time_after(self.t0, self.dt, state.steps + i) for i in (0, 1))
         running = state.status == Outcome.COMPLETED
         y, amounts = self.model.advance(before, state.y, self.dt), self._amounts(before, state.y)

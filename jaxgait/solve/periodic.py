@@ -60,7 +60,7 @@ ReturnMap: TypeAlias = Callable[[Any, Point], Point]
 """Maps (model, point) to the next point; NaN where the motion does not return. Hashable, so that it compiles once."""
 
 NO_GAIT = STALLED
-"""The iteration stalled or ran out: no gait found; the residual tells how far off it is."""
+"""No gait was found: the iteration stalled or reached its limit; the residual shows by how much it misses."""
 NO_RETURN = int(Outcome.NO_RETURN)
 """The first guess does not return to the section (the walker falls), or the point has become NaN."""
 
@@ -69,7 +69,7 @@ SENTENCES = {
     NO_GAIT: "no gait found: Newton's iteration stalled (see the residual)",
     NO_RETURN: "no gait found: the motion does not return to the section from here",
 }
-"""What the statuses of `fixed_point` mean."""
+"""Meaning of the statuses of `fixed_point`."""
 
 
 @runtime_checkable
@@ -97,7 +97,7 @@ class SectionedModel(HybridModel, Protocol):
 
 
 class Coordinates(NamedTuple):
-    """Coordinates of a section that a mechanism does not bring itself; two plain functions."""
+    """Coordinates of a section, for mechanisms that do not define them; two plain functions."""
 
     state: Callable[[Any, Point], State]
     """The state just after the event, from (model, coordinates)."""
@@ -141,13 +141,13 @@ class PoincareMap:
     section: str | None = None
     """Name of the transition just after which the section lies; None: any that does not end the motion."""
     events: int = 1
-    """How many of these make one return."""
+    """Number of these transitions that make one return."""
     phase: int | None = None
     """Phase on the section; None: the one to which the transition leads."""
     most: int | None = None
     """Events of any name within which it must return; None: once every transition for each of `events`."""
     coordinates: Coordinates | None = None
-    """Of the section; None: those of the model (see `SectionedModel`)."""
+    """Coordinates of the section; None: those of the model (see `SectionedModel`)."""
 
     def __call__(self, model: HybridModel, z: Point) -> Point:
         """The next point; NaN if the motion does not return.
@@ -183,7 +183,7 @@ class PoincareMap:
         )
 
     def _section(self, model: HybridModel) -> tuple[list[int], int]:
-        """Numbers of the transitions that count, and the phase after them."""
+        """Numbers of the transitions to count, and the phase after them."""
         transitions = model.transitions()
         counted = [name for name, tr in transitions.items() if not tr.ends and self.section in (None, name)]
         if not counted:
@@ -207,7 +207,7 @@ class StroboscopicMap:
         >>> from jaxgait import Model, Variable, parameter
         >>> from jaxgait.solve.periodic import StroboscopicMap
         >>> from jaxgait.solve.smooth import Smooth
-        >>> class Driven(Model):  # x' = -x, looked at every second
+        >>> class Driven(Model):  # x' = -x, sampled every second
         ...     variables = {"x": Variable("m", "position")}
         ...     duration = period = 1.0
         ...     def initial_state(self):
@@ -234,7 +234,7 @@ class StroboscopicMap:
 class FixedPoint(NamedTuple):
     """A periodic orbit; under `vmap` every field gets a leading axis.
 
-    Where none was found, point and Jacobian are NaN.
+    Point and Jacobian are NaN if none was found.
     """
 
     z: Float[Array, " n"]
@@ -327,7 +327,7 @@ def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[A
 @float64_default
 @dataclass(frozen=True)
 class Closing:
-    """What an orbit leaves open, ``P(z) - z``; hashable, so that it compiles once.
+    """The closure error of an orbit, ``P(z) - z``; hashable, so that it compiles once.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -363,13 +363,13 @@ def fixed_point(
         z0: first guess.
         order: the orbit repeats after this many applications of the map.
         tolerance: largest component of the residual at which it is converged, in the units of the point.
-        max_iterations: evaluations of the map and its Jacobian after which it is given up.
+        max_iterations: evaluations of the map and its Jacobian after which the search is given up.
 
     Returns:
-        The orbit, if `status` is `CONVERGED`; otherwise NaN and how far off the search ended.
+        The orbit if `status` is `CONVERGED`; otherwise NaN, with the residual at which the search ended.
 
     Raises:
-        ValueError: for an impossible guess, count or tolerance (as far as they are not traced).
+        ValueError: for an impossible guess, count or tolerance (unless they are traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:
@@ -388,7 +388,7 @@ def fixed_point(
 
 @float64_default
 def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
-    """The first guess as an array in its own units, after a look at all that is not traced; see `fixed_point`.
+    """The first guess as an array in its own units, after checks of all arguments; see `fixed_point`.
 
     Raises:
         ValueError: for an impossible guess, count or tolerance.

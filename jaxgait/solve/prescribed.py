@@ -1,4 +1,4 @@
-"""Motion that is given: nothing is integrated, the model knows its state at every time."""
+"""Prescribed motion: nothing is integrated, the model defines its state at every time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Prescribed"]
 @float64_default
 @dataclass(frozen=True)
 class Prescribed(Scheme):
-    """Reads the states of a model off its prescribed motion, at the samples alone; derivatives are exact.
+    """Evaluates the prescribed motion of a model at the samples; derivatives are exact.
 
     Examples:
         >>> from jaxgait import CreeperChain
         >>> from jaxgait.solve.prescribed import Prescribed
-        >>> Prescribed.of(CreeperChain()).describe()  # nothing is integrated: there is nothing to choose
+        >>> Prescribed.of(CreeperChain()).describe()  # nothing is integrated, so there are no options
         {'scheme': 'Prescribed'}
     """
 

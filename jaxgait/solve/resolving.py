@@ -1,4 +1,4 @@
-"""Step-size control that knows how finely time itself is resolved."""
+"""Step-size control that takes the floating-point resolution of time into account."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def resolution(t: Float[Array, ""]) -> Float[Array, ""]:
 class Resolving(diffrax.PIDController):
     """Proportional-integral-derivative control whose smallest step follows time and its precision.
 
-    Time loses nothing however many steps are summed up: a step is the difference of two representable times, and the
-    solver moves the state by just that difference. But contacts may ask for steps below the resolution of float32 (at
-    10 s: 1e-6 s). There a step of one or two units is taken as it is, in error by what the rounding of time itself
-    does, unless it is not finite. In float64 no model asks for such steps: they end a run.
+    Time loses no accuracy, however many steps are summed: a step is the difference of two representable times, and the
+    solver advances the state by exactly that difference. But contacts may need steps below the resolution of float32
+    (at 10 s: 1e-6 s). Then a step of one or two units is accepted unless it is not finite, with an error comparable to
+    the rounding of time itself. In float64 no model needs such steps: they end a run.
     """
 
     def adapt_step_size(
@@ -41,7 +41,7 @@ class Resolving(diffrax.PIDController):
 def _within_resolution(
     t0: Any, t1: Any, y_error: Any, keep: Any, start: Any, end: Any, jump: Any, state: Any, result: Any
 ) -> Any:
-    """What is done about a rejected step of few units, which a tenth less would round to the same step."""
+    """Accepts a rejected step of so few units that the next shorter one would round to the same step."""
     step, unit = t1 - t0, 0.5 * resolution(t1)
     least = ~keep & (step <= 1.5 * unit)
     end = jnp.where(~keep & (step <= 8.0 * unit), t0 + 0.5 * step, end)

@@ -1,10 +1,10 @@
 """Rosenbrock methods as diffrax solvers: stiff problems by linear solves alone, without Newton iterations.
 
 Every step costs one Jacobian, one factorisation and as many back-substitutions as there are stages: the same work for
-every member of an ensemble, whatever its state, which is what batches want.
+every member of an ensemble, whatever its state, which suits batches.
 
-- The state may be any pytree of scalars and arrays. Up to `UNROLLED` real numbers it is taken apart into scalars:
-  stages, Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
+- The state may be any pytree of scalars and arrays. Up to `UNROLLED` real numbers it is split into scalars: stages,
+  Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
 - A complex number counts as two real ones, so that the vector field need not be analytic.
 - The Jacobian and df/dt are exact, by forward-mode differentiation of the vector field.
 - Derivatives of a step use the factors of the step itself: ``dx = W^-1 (db - dW x)``. Step sizes carry no derivative
@@ -34,7 +34,7 @@ from jaxgait.solve.dense import StageInterpolation
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
 
 UNROLLED = 8
-"""States with more numbers than this are handled as one vector, by LAPACK: XLA's compile time forbids more."""
+"""States with more numbers than this are handled as one vector, by LAPACK: unrolled, XLA would take too long."""
 
 Time: TypeAlias = Any
 State: TypeAlias = Any
@@ -69,7 +69,7 @@ def _given(like: State, parts: Sequence[Array]) -> State:
 
 
 def _leaf(like: jax.ShapeDtypeStruct, scalars: Iterator[Array]) -> Array:
-    """The next leaf of a state that was taken apart."""
+    """The next leaf of a state that was split into scalars."""
     if not like.shape:
         return next(scalars)
     if like.size == 0:
@@ -96,8 +96,8 @@ class _Unrolled:
     def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
         """Value, time derivative and Jacobian (rows of scalars) of the vector field.
 
-        Each column is the derivative of the linearised field along one variable: what does not depend on that variable
-        is zero before XLA sees it.
+        Each column is the derivative of the linearised field along one variable, so that terms that do not depend on it
+        vanish before XLA sees them.
         """
         value, push = jax.linearize(lambda t, *y: f(t, list(y)), t, *y)
         push = derivatives_once(push)  # its leaves are the partial derivatives that all columns share
@@ -178,8 +178,8 @@ def rosenbrock_stages(
 ) -> list[Components]:
     """The stages u_i of one step, each of the shapes of the state; see `jaxgait.solve.tableaus`.
 
-    `span` is the step in time and `h`, a scalar, what the vector field is multiplied by: backward in time diffrax lets
-    time run forward and gives `h` the other sign.
+    `span` is the step in time and `h` the factor of the vector field: for integration backward in time, diffrax lets
+    time run forward and changes the sign of `h`.
     """
     value, rate, J = computed_once(algebra.jacobian(f, t, y))
     rate_of_step = 1.0 / h
@@ -198,22 +198,22 @@ def rosenbrock_stages(
 
 
 class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
-    """What all Rosenbrock solvers share; a subclass names its `tableau`.
+    """Base class of the Rosenbrock solvers; a subclass names its `tableau`.
 
     Examples:
         >>> from jaxgait.solve.rosenbrock import Ros4
-        >>> solver = Ros4(pivoting=False, unrolled=False)  # options of all of them
+        >>> solver = Ros4(pivoting=False, unrolled=False)  # options of all Rosenbrock solvers
         >>> print(solver.order(None), solver.pivoting)
         4 False
     """
 
     pivoting: bool = True
-    """Partial pivoting in the unrolled elimination. Leave it out (cheaper) where ``I / (gamma h) - J`` is dominated by
-    its diagonal or J is that of a mechanism in coordinates and rates."""
+    """Whether to pivot partially in the unrolled elimination. It is not needed, and slower, if ``I / (gamma h) - J`` is
+    diagonally dominant or J is that of a mechanism in coordinates and rates."""
 
     unrolled: bool = True
-    """Whether a small state is taken apart into scalars. That is what ensembles want; where XLA alone compiles
-    (`jaxgait.native` does not help), derivatives of a large vector field compile several times faster without it."""
+    """Whether a small state is split into scalars, which suits ensembles. If XLA alone compiles (where `jaxgait.native`
+    does not apply), derivatives of a large vector field compile several times faster without it."""
 
     tableau: ClassVar[RosenbrockTableau]
     term_structure: ClassVar = diffrax.AbstractTerm
@@ -239,7 +239,7 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
         return y1, error, dict(y0=y0, coefficients=powers), None, diffrax.RESULTS.successful
 
 
-@eqx.filter_jit  # diffrax traces a step four times: now it finds the program made at the first
+@eqx.filter_jit  # diffrax traces a step four times; this reuses the first trace
 def _step(
     solver: AbstractRosenbrock, terms: Any, t0: Time, t1: Time, y0: State, args: Any
 ) -> tuple[State, State, tuple[State, ...]]:
@@ -253,7 +253,7 @@ def _step(
     h, t, span = (jnp.asarray(x).astype(dtype) for x in (terms.contr(t0, t1), t0, t1 - t0))
     join = lambda parts: _given(y0, algebra.join(parts))
 
-    @jax.jit  # evaluations in one step share their program, too
+    @jax.jit  # the evaluations of one step share their program
     def field(t: Time, y: Components) -> Components:
         return algebra.split(_real(y0, terms.vf(t, join(y), args)))
 

@@ -1,4 +1,4 @@
-"""Which scheme moves a model: by what the model defines, unless the user says otherwise."""
+"""The choice of a model's scheme: by the methods that the model defines, unless the user chooses one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from jaxgait.solve.solvers import given_options
 from jaxgait.solve.time_stepping import TimeStepping
 
 SCHEMES: tuple[type[Scheme], ...] = (Smooth, EventDriven, TimeStepping, Marching, Prescribed)
-"""All of them; the first that suits a model is its default."""
+"""All schemes; the first that suits a model is its default."""
 
 
 def schemes(model: Model) -> list[type[Scheme]]:
-    """The schemes that can move a model, its default first.
+    """The schemes that suit a model, its default first.
 
     Examples:
         >>> from jaxgait import RigidWalker
@@ -41,12 +41,12 @@ def scheme_for(
     precision: Precision | None = None,
     **options: Any,
 ) -> Scheme:
-    """The scheme that moves a model, with options that suit it.
+    """The scheme for a model, with options that suit it.
 
     Args:
-        model: what is to move.
+        model: the mechanism.
         scheme: a scheme, its class or its name; the model's default if None.
-        differentiated: whether derivatives go through.
+        differentiated: whether the run will be differentiated.
         precision: of the run; the one in force if None.
         options: fields of the scheme ("rtol", "dt", ...); None keeps the default.
 
@@ -71,7 +71,7 @@ def scheme_for(
 
 
 def _chosen(model: Model, scheme: Any) -> type[Scheme]:
-    """The class of the scheme that is asked for."""
+    """The class of the requested scheme."""
     if scheme is None:
         suitable = schemes(model)
         if not suitable:

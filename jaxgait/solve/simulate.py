@@ -1,4 +1,4 @@
-"""The driver for one trajectory: a model in, labelled results out."""
+"""Simulation of one trajectory: from a model to labelled results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import ASSURED, Smooth
 
 RECORDED = 1000
-"""Events of a smooth model that are recorded at most."""
+"""Largest number of recorded events of a smooth model."""
 
 
 def simulate(
@@ -50,28 +50,28 @@ def simulate(
 
     Args:
         model: the mechanism.
-        strides: how many strides (periods) to run, for models that have a period.
-        duration: how long to run in s, instead of `strides`; the model's own duration if both are None, counted in
-            strides where these are whole.
-        samples: samples per stride (100 by default) of a run counted in strides, or in all (1000).
+        strides: number of strides (periods) to run, for models that have a period.
+        duration: length of the run in s, instead of `strides`. If both are None, it is the model's own duration,
+            counted in strides if it is a whole number of them.
+        samples: samples per stride (100 by default) of a run counted in strides, or in total (1000 by default).
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
-        scheme: how the model moves, if several schemes suit it: "Smooth", "EventDriven", "TimeStepping",
-            "Marching" or a scheme with its options (see `jaxgait.solve.schemes`).
-        solver: any diffrax solver, or one of ours by name (`jaxgait.solve.solvers`); the default suits the model.
+        scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
+            or a scheme with its options (see `jaxgait.solve.schemes`).
+        solver: any diffrax solver, or the name of one of ours (`jaxgait.solve.solvers`); the default suits the model.
         rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.
-        max_steps: steps after which the run is given up.
-        dt: length in s of the steps of schemes with fixed steps.
-        max_events: events after which a run through transitions is given up, or of a smooth run's events those that
-            are recorded at most (1000 by default).
-        progress: show a progress bar.
+        max_steps: number of steps after which the run is given up.
+        dt: length in s of the steps, for schemes with fixed steps.
+        max_events: number of events after which an event-driven run is given up; of a smooth run, the largest number
+            of recorded events (1000 by default).
+        progress: whether to show a progress bar.
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
-        attributes `status` and `status_text` say how the run ended; samples that an early end did not reach are NaN.
-        Where there are events (`Model.events`, `jaxgait.kinds.Transition`): `event_time` (s), `event_name` and the
+        attributes `status` and `status_text` tell how the run ended; samples after an early end are NaN. For models
+        with events (`Model.events`, `jaxgait.kinds.Transition`) it also has `event_time` (s), `event_name` and the
         states just before and after (`NAME_before`, `NAME_after`) over `event`.
 
     Warns:
@@ -116,7 +116,7 @@ def simulate(
 
 
 def _recording(model: Model, scheme: Scheme) -> Scheme:
-    """The scheme that records the events of a smooth model, if it has some."""
+    """The scheme that records the events of a smooth model, if it has any."""
     if isinstance(scheme, Smooth) and model.events() and not scheme.max_events:
         return dataclasses.replace(scheme, max_events=RECORDED)
     return scheme
@@ -125,7 +125,7 @@ def _recording(model: Model, scheme: Scheme) -> Scheme:
 def _run(
     model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
-    """One program for all tolerances and times, unless the model's code, or a solver's, decides by their values."""
+    """Runs one program for all tolerances and times, unless the code of the model or a solver branches on them."""
     sampling = scheme.settled(model, sampling)
     settings = Settings.of(scheme, sampling)
     kind = (type(model), settings.scheme, settings.sampling)
@@ -138,7 +138,7 @@ def _run(
 
 
 _by_value: set[Any] = set()
-"""Kinds of runs whose programs hold for one value of each tolerance and time."""
+"""Kinds of runs whose programs are valid only for one value of each tolerance and time."""
 
 
 @functools.partial(kept, assured=ASSURED)

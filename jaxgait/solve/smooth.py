@@ -2,7 +2,7 @@
 
 `integrate` may be jitted, vmapped over models or initial states, and differentiated with respect to the model: by
 `jax.jacfwd` in forward mode, the default, by `jax.grad` with `Smooth.of(model, mode="reverse")`.
-It never raises for a bad trajectory: how it ended is a code (see `jaxgait.outcome`).
+A failed trajectory never raises an error: its status is a code (see `jaxgait.outcome`).
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ FLOAT64_RETRY = "float64"
 T = TypeVar("T")
 
 _DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
-"""Default tolerances at least, and the least relative tolerance that can be met, in units of the precision's rounding
-error (2.2e-16 or 1.2e-7)."""
+"""Lower limits of the default tolerances, and the smallest relative tolerance that can be met, in units of the
+precision's rounding error (2.2e-16 or 1.2e-7)."""
 
 _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
-"""By how much tolerances are tightened for a retry, and the least relative one, in units of the rounding error."""
+"""Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
 
 ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
-"""Messages of diffrax's checks of what `integrate` makes sure of: an impossible time is a status, not an error."""
+"""Messages of diffrax's checks that `integrate` makes superfluous: impossible times lead to a status, not an error."""
 
 
 @float64_default
 @dataclass(frozen=True)
 class Smooth(Scheme):
-    """Moves a model along its vector field, by any solver of diffrax with steps of adaptive length.
+    """Integrates a model's vector field by any solver of diffrax, with adaptive steps.
 
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.solve.smooth import Smooth
         >>> scheme = Smooth.of(Bungee(), solver="Dopri8", rtol=1e-9)
-        >>> scheme.describe()["rtol"], scheme.describe()["atol"]  # what is not given suits the model
+        >>> scheme.describe()["rtol"], scheme.describe()["atol"]  # the defaults suit the model
         (1e-09, 1e-10)
-        >>> [retry.name for retry in scheme.retries("float64")]  # what `ensemble` tries with members that fail
+        >>> [retry.name for retry in scheme.retries("float64")]  # how `ensemble` retries members that fail
         ['tighter tolerance', 'stiff solver']
     """
 
@@ -74,27 +74,27 @@ class Smooth(Scheme):
     max_step: float | None
     """Longest step in s; None: no limit."""
     max_steps: int
-    """Steps after which a trajectory is given up."""
+    """Number of steps after which a trajectory is given up."""
     mode: Mode = "forward"
-    """Which gradients go through: forward mode (few parameters; no memory of the path) or reverse (many)."""
+    """Mode of differentiation: forward (few parameters, no memory of the path) or reverse (many)."""
     max_events: int = 0
-    """Events of the model (`Model.events`) that are recorded at most, the first ones; `simulate` asks for 1000."""
+    """Largest number of the model's events (`Model.events`) that are recorded; `simulate` records 1000."""
 
     kind: ClassVar[type] = SmoothModel
     needs: ClassVar[str] = "a vector field, vector_field(t, y)"
 
     def __post_init__(self) -> None:
-        """Holds the options against what a solve can use.
+        """Checks the options.
 
         Raises:
-            ValueError: naming the option and what would be right.
+            ValueError: naming the invalid option and what would be valid.
         """
         if not isinstance(self.solver, diffrax.AbstractSolver):
             raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
         units = {"rtol": "", "atol": "", "first_step": "seconds", "max_step": "seconds"}
         for name, unit in units.items():
             value = getattr(self, name)
-            if not (isinstance(value, Tracer) or (name == "max_step" and value is None)):  # (traced: nobody knows)
+            if not (isinstance(value, Tracer) or (name == "max_step" and value is None)):  # (traced values are unknown)
                 checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
         checks.count("max_steps", self.max_steps)
         checks.count("max_events", self.max_events, least=0)
@@ -104,14 +104,13 @@ class Smooth(Scheme):
     def of(
         cls, model: Model, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> Smooth:
-        """Sane options for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
+        """Suitable options for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
 
         Args:
-            model: its `numerics` give stiffness, tolerances and steps.
-            differentiated: whether derivatives go through the solve: the stiff solver then keeps the state as an
-                array, whose derivatives compile in a fraction of the time.
-            precision: of the solve; the one in force if None. Default tolerances keep a distance from its rounding
-                errors.
+            model: the mechanism, whose `numerics` define stiffness, tolerances and steps.
+            differentiated: whether the solve will be differentiated: the stiff solver then keeps the state as an array,
+                whose derivatives compile in a fraction of the time.
+            precision: of the solve; the one in force if None. Default tolerances stay well above its rounding errors.
             options: any field; None keeps the default. The solver may be given by name (`jaxgait.solve.solvers`).
 
         Raises:
@@ -149,7 +148,7 @@ class Smooth(Scheme):
         return tuple(model.events())
 
     def retries(self, precision: Precision, reference: Any = None) -> tuple[Retry, ...]:
-        """Tighter tolerances, then a stiff solver, then float64; those that would change nothing are left out."""
+        """Tighter tolerances, then a stiff solver, then float64, without those that would change nothing."""
         last, found = self, []
         if last.rtol * _TIGHTER >= _LEAST_RETRY_RTOL * float(np.finfo(precision).eps):
             last = replace(last, rtol=last.rtol * _TIGHTER, atol=last.atol * _TIGHTER)
@@ -165,7 +164,7 @@ class Smooth(Scheme):
 
     @property
     def copies(self) -> int:
-        """Of the stages and of the dense output."""
+        """Copies for the stages and for the dense output."""
         return 40
 
     def describe(self) -> dict[str, Any]:
@@ -186,11 +185,11 @@ def integrate(
 
     Args:
         model: the mechanism; its leaves may be traced.
-        ts: increasing times in s; a trajectory for any others ends at once, as not finite.
+        ts: increasing times in s; with any others the trajectory ends at once, as not finite.
         scheme: solver, tolerances and steps, see `Smooth.of`.
         y0: state at `ts[0]`; the model's own initial state if None.
-        progress: draw a progress bar (from compiled code; for single runs).
-        watch: outputs or components of the state whose extremes over all accepted steps are wanted.
+        progress: whether to draw a progress bar (from compiled code; single runs only).
+        watch: outputs or components of the state whose extremes over all accepted steps are recorded.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -226,7 +225,7 @@ def integrate(
         progress_meter=diffrax.TqdmProgressMeter() if progress else diffrax.NoProgressMeter(),
         throw=False,
     )
-    saved: Any = solution  # typed as optional: it depends on what is saved
+    saved: Any = solution  # diffrax types its fields as optional
     ys, y_last = saved.ys
     t_end = saved.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
@@ -247,10 +246,10 @@ def integrate(
 
 
 def _differentiable(results: T, mode: Mode) -> T:
-    """The results, which say what is wrong if `jax.grad` reaches them in forward mode."""
+    """The results, with an error message that explains what to do if `jax.grad` reaches them in forward mode."""
     if mode == "reverse":
         return results
-    # JAX's own message speaks of while loops, not of what to do.
+    # JAX's own message is about while loops.
     return eqxi.nondifferentiable_backward(
         results,
         msg="jax.grad and jax.vjp do not go through a solve in forward mode: use jax.jacfwd or jax.jvp (best for few "
@@ -259,7 +258,7 @@ def _differentiable(results: T, mode: Mode) -> T:
 
 
 def _condition(condition: Any) -> Any:
-    """A model's termination in the signature of a diffrax event, whose program diffrax asks for four times."""
+    """A model's termination with the signature of a diffrax event; jitted, because diffrax traces it four times."""
 
     @jax.jit
     def once(t: Any, y: State) -> Any:  # (the method of a model that is traced cannot be hashed)

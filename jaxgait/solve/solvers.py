@@ -1,4 +1,4 @@
-"""The solvers that may be asked for by name, for steps of adaptive length."""
+"""The adaptive solvers, by name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jaxgait.solve.verner import Verner8
 SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
     solver.__name__: solver for solver in (Bosh3, Tsit5, Dopri8, Verner8, Rodas3, Ros4, Rodas4, Rodas5P)
 }
-"""Explicit methods first, then those for stiff problems; both with rising order."""
+"""Explicit methods first, then those for stiff problems; both by increasing order."""
 
 
 def as_solver(solver: Any) -> diffrax.AbstractSolver:
-    """A solver, or the one of that name.
+    """The argument if it is a solver, or the solver of that name.
 
     Raises:
         ValueError: for anything else.
@@ -40,7 +40,7 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Options that were given (None: not), with the solver itself for its name.
+    """The options that are not None, with a solver's name replaced by the solver.
 
     Raises:
         ValueError: for an unknown solver.

@@ -1,4 +1,4 @@
-"""What schemes with steps of fixed length share: how many steps, what is read off each of them."""
+"""Functions that schemes with steps of fixed length share: the number of steps, and the results of each step."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["division", "ending", "endings", "extremes", "joined", "time_after", 
 T = TypeVar("T")
 
 DT = 1e-4
-"""Longest step in s unless the model or the user says otherwise."""
+"""Default of the longest step in s, for models without `Numerics.dt`."""
 ROUNDING = 1e-6
-"""By how much of a step a number of steps may miss a whole one."""
+"""Largest deviation of a number of steps from an integer that counts as rounding."""
 
 
 def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple[int, int]:
     """Blocks between two samples, and steps per block: as few as keep steps within `dt` and blocks within `longest`.
 
     Args:
-        sampling: its interval is that of the model's own parameters.
+        sampling: when the run is sampled; its interval must be known.
         dt: longest step in s.
-        longest: steps per block at most; None: one block.
+        longest: largest number of steps per block; None: one block.
 
     Raises:
-        ValueError: for a sampling that does not know the time between samples.
+        ValueError: for a sampling whose interval is not known.
     """
     if sampling.interval is None:
         raise ValueError("the time between samples is not known: make the sampling with Sampling.of")
@@ -43,7 +43,7 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
 
 
 def time_after(t0: Scalar, dt: Scalar, index: Array) -> Array:
-    """Time in s (a scalar) after a number of steps: no sum, so that the last of a million is as exact as the first."""
+    """Time in s (a scalar) after a number of steps; a product, not a sum, so that rounding does not accumulate."""
     return t0 + jnp.asarray(index, dtype=float) * dt
 
 
@@ -53,10 +53,10 @@ def joined(first: T, rest: T) -> T:
 
 
 def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
-    """The outcome that a step would have, had it been the last: `Outcome.COMPLETED` if the run goes on.
+    """The outcome of a run that ends after a step: one of the model's terminations, otherwise `Outcome.COMPLETED`.
 
     Args:
-        model: its terminations count in their order.
+        model: the mechanism; the first of its terminations that is true counts.
         t: time in s after the step.
         y: state after it.
     """
@@ -68,19 +68,19 @@ def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
 
 
 def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
-    """The outcomes that several steps would have, with a leading axis; times in s."""
+    """`ending` after each of several steps, with a leading axis; times in s."""
     return jax.vmap(lambda t, y: ending(model, t, y))(ts, ys)
 
 
 def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str, Array]:
-    """Outputs or components of the state by name, at one time in s: scalars, or of the shape that the output has."""
+    """Outputs or components of the state by name, at one time in s, each in its own unit and shape."""
     components = state_variables(y)
     outputs = {} if all(n in components for n in names) else model.outputs(t, y)
     return {n: jnp.asarray({**outputs, **components}[n]) for n in names}
 
 
 def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[str, Extremes]:
-    """Extremes, each in its own unit, over the steps that count: the leading axis of the values goes."""
+    """Extremes, each in its own unit, over the steps where `counts` is true, which are the leading axis."""
     found = {}
     for name, x in values.items():
         keep = counts.reshape(-1, *[1] * (x.ndim - 1))
@@ -90,6 +90,6 @@ def extremes(values: dict[str, Array], counts: Bool[Array, " steps"]) -> dict[st
 
 
 def widened(seen: dict[str, Extremes], values: dict[str, Array], counts: Bool[Array, ""]) -> dict[str, Extremes]:
-    """Extremes, each in its own unit and shape, with those of one more step, if that counts."""
+    """Extremes, each in its own unit and shape, widened by the values of one more step if `counts` is true."""
     low, high = ({n: jnp.where(counts, x, worst) for n, x in values.items()} for worst in (jnp.inf, -jnp.inf))
     return {n: Extremes(jnp.minimum(old.least, low[n]), jnp.maximum(old.largest, high[n])) for n, old in seen.items()}

@@ -1,4 +1,4 @@
-"""Coefficients of Rosenbrock methods, in the form that needs no product with the Jacobian.
+"""Coefficients of Rosenbrock methods, in the form without products with the Jacobian.
 
 A step of size h from (t, y), with J = df/dy and f_t = df/dt there, solves for stages u_1 .. u_s
 

@@ -6,20 +6,20 @@ One step of length dt from (q, u), everything evaluated at the midpoint q + dt/2
     q' = q + dt/2 (u + u')
 
 with the contact rows W = [W_N; W_T], their time derivatives What, Newton's restitution e and impulses P from
-`jaxgait.mechanics.complementarity`. Events are not located: impacts of any number are resolved inside the step, at
-first order in dt. A mechanism takes part by telling its inertia, forces and contacts
-(`jaxgait.kinds.NonsmoothModel`).
+`jaxgait.mechanics.complementarity`. Events are not located: any number of impacts is resolved inside a step, at first
+order in dt. A mechanism must define its inertia, forces and contacts (`jaxgait.kinds.NonsmoothModel`).
 
-`TimeStepping` is the scheme that drivers use; `march` is the same steps for those who want every one of them.
+`TimeStepping` is the scheme that `simulate` and `ensemble` use; `march` gives access to every step.
 
-Touching and leaving (`jaxgait.kinds.ObservedContacts`) are known to a step, without bounces: a foot that touches again
-sooner than the model's `separation` has not left. Both are known once that time is over, so that a foot that left just
-before the end of a run has no event. What touches within the first such time counts as touching from the start.
+Touch-down and lift-off (`jaxgait.kinds.ObservedContacts`) are recorded with the accuracy of a step and without bounces:
+a foot that touches again sooner than the model's `separation` has not left. Both are known only after that time, so
+that a foot that leaves just before the end of a run has no event. Contacts that close within that time from the start
+count as closed from the start.
 
 Derivatives (forward and reverse) of a march are those of the discrete steps with the contact modes they took. They are
-exact as long as no mode changes; where a contact opens, closes or changes between stick and slip, the moment of that
-change is quantised to dt and its shift has no derivative here. Use `jaxgait.solve.hybrid` for derivatives across
-events.
+exact as long as no mode changes. Where a contact opens, closes or changes between stick and slip, the time of that
+change is quantised to dt, and its shift is not part of the derivative. Use `jaxgait.solve.hybrid` for derivatives
+across events.
 
 Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765, section 2 (with its misprints corrected).
 """
@@ -53,13 +53,13 @@ __all__ = ["TimeStepping", "march", "step"]
 T = TypeVar("T")
 
 STEPS_PER_SEPARATION = 10
-"""Steps at least in the time after which a contact counts as open."""
+"""Least number of steps within `ObservedContacts.separation`."""
 
 
 @float64_default
 @dataclass(frozen=True)
 class TimeStepping(Scheme):
-    """Moves a model with contacts by steps of fixed length; impacts and friction are resolved within a step.
+    """Integrates a model with contacts by steps of fixed length; impacts and friction are resolved within a step.
 
     Examples:
         >>> from jaxgait import RigidWalker
@@ -70,7 +70,7 @@ class TimeStepping(Scheme):
     """
 
     dt: float = DT
-    """Longest step in s: steps are equally long, a whole number of them between two samples."""
+    """Longest step in s; all steps are equally long, with a whole number of them between two samples."""
     max_events: int = 1000
     """Events after which a trajectory is given up."""
 
@@ -85,7 +85,7 @@ class TimeStepping(Scheme):
         """Rejects impossible options.
 
         Raises:
-            ValueError: naming the option and what would be right.
+            ValueError: naming the invalid option and what would be valid.
         """
         checks.positive("dt", self.dt, "seconds")
         checks.count("max_events", self.max_events)
@@ -94,22 +94,22 @@ class TimeStepping(Scheme):
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> TimeStepping:
-        """See `Scheme.of`; the step is the model's if it knows one."""
+        """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{"dt": model.numerics.dt or DT, **given})
 
     def event_names(self, model: Any) -> tuple[str, ...]:
-        """Two names per contact, of a model that tells them (see `jaxgait.kinds.ObservedContacts`)."""
+        """Two names per contact, for models that define them (see `jaxgait.kinds.ObservedContacts`)."""
         return tuple(model.event_names()) if isinstance(model, ObservedContacts) else ()
 
     @property
     def copies(self) -> int:
-        """Those of the events, and a few."""
+        """Copies for the events, and a few more."""
         return 4 * self.max_events + 8
 
     def settled(self, model: Any, sampling: Sampling) -> Sampling:
-        """See `Scheme.settled`: how many steps there are between samples."""
+        """See `Scheme.settled`; adds the number of steps between samples."""
         return dataclasses.replace(sampling, steps=self._division(model, sampling))
 
     def run(
@@ -139,7 +139,7 @@ class TimeStepping(Scheme):
         return stepper.trajectory(ts, last, joined((first.motion.y, first.motion.totals), rest))
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
-        """Blocks between two samples, and steps per block; a contact touches once per block at most."""
+        """Blocks between two samples, and steps per block; a contact touches at most once per block."""
         longest: int | None = None
         if isinstance(model, ObservedContacts):
             most = model.separation / STEPS_PER_SEPARATION
@@ -153,28 +153,28 @@ class TimeStepping(Scheme):
 
 
 class _Touch(NamedTuple):
-    """What is known of one contact."""
+    """The history of one contact."""
 
     last: Events
-    """The last step in contact, as the event that it is if the contact stays open."""
+    """The last step in contact: the lift-off, if the contact stays open."""
     closed: Bool[Array, ""]
     """Whether it has not left since then."""
 
 
 class _Motion(NamedTuple):
-    """What goes from step to step."""
+    """State of the march, carried from step to step."""
 
     y: State
-    """The state here; after an early end, the state there."""
+    """The present state; after an early end, the state at that end."""
     steps: Int[Array, ""]
-    """Steps until here or until the early end."""
+    """Number of steps so far, or until the early end."""
     status: Int[Array, ""]
     totals: dict[str, Array]
     extremes: dict[str, Extremes]
 
 
 class _Contact(NamedTuple):
-    """What the steps of a block have shown of one contact."""
+    """One contact during the steps of a block."""
 
     touched: Bool[Array, ""]
     """Whether it was closed in any of them."""
@@ -185,7 +185,7 @@ class _Contact(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What goes from block to block."""
+    """State of the march, carried from block to block."""
 
     motion: _Motion
     touches: tuple[_Touch, ...]
@@ -195,7 +195,7 @@ class _State(NamedTuple):
 
 
 class _Stepper(NamedTuple):
-    """A model that is moved by steps of one length, a block of them at a time."""
+    """A model and the length of its steps, which are taken in blocks."""
 
     model: Any
     dt: Scalar
@@ -208,7 +208,7 @@ class _Stepper(NamedTuple):
     """Whether there are events and totals."""
 
     def start(self, y: State) -> _State:
-        """Where a run begins."""
+        """The start of a run."""
         zero, contacts = jnp.int32(0), range(len(self.model.event_names()) // 2 if self.observed else 0)
         added = jax.eval_shape(lambda: self._amounts(step(self.model, self.t0, y, self.dt)))
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
@@ -219,7 +219,7 @@ class _Stepper(NamedTuple):
         return _State(_Motion(y, zero, jnp.int32(Outcome.COMPLETED), totals, extremes), touches, events, zero)
 
     def block(self, state: _State) -> _State:
-        """Goes on by one block; after an early end nothing changes any more."""
+        """Advances by one block; after an early end nothing changes."""
         running = state.motion.status == Outcome.COMPLETED
         contacts = tuple(_Contact(jnp.asarray(False), touch.last, touch.last) for touch in state.touches)
         start = (state.motion, contacts)
@@ -230,7 +230,7 @@ class _Stepper(NamedTuple):
         return _State(motion, touches, events, count)
 
     def _step(self, old: _Motion, contacts: tuple[_Contact, ...]) -> tuple[_Motion, tuple[_Contact, ...]]:
-        """Goes on by one step; after an early end nothing changes any more."""
+        """Advances by one step; after an early end nothing changes."""
         before, after = (time_after(self.t0, self.dt, old.steps + i) for i in (0, 1))
         running = old.status == Outcome.COMPLETED
         new = step(self.model, before, old.y, self.dt)._replace(t=after)
@@ -263,7 +263,7 @@ class _Stepper(NamedTuple):
         ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
         events = None
         if self.observed:
-            order = jnp.argsort(last.events.t)  # leaving is known later than it happens
+            order = jnp.argsort(last.events.t)  # a lift-off is known only later
             events = jax.tree.map(lambda x: x[order], last.events)
             events = dataclasses.replace(events, names=tuple(self.model.event_names()))
         rejected = jnp.zeros_like(end.steps)
@@ -275,7 +275,7 @@ class _Stepper(NamedTuple):
     def _events(
         self, state: _State, motion: _Motion, contacts: tuple[_Contact, ...], running: Bool[Array, ""]
     ) -> tuple[tuple[_Touch, ...], Events, Int[Array, ""]]:
-        """Which contacts left and touched; `motion` is that at the end of the block."""
+        """The contacts that opened and closed, as events; `motion` is that at the end of the block."""
         touches, events, count = [], state.events, state.count
         now = time_after(self.t0, self.dt, motion.steps)
         for touch, (touched, first, last) in zip(state.touches, contacts, strict=True):
@@ -289,12 +289,12 @@ class _Stepper(NamedTuple):
 
 
 def _either(which: Bool[Array, ""], new: T, old: T) -> T:
-    """The new one if it is true, number by number."""
+    """`new` where `which` is true, otherwise `old`, leaf by leaf."""
     return jax.tree.map(lambda x, y: jnp.where(which, x, y), new, old)
 
 
 def _noted(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:
-    """The list of events with one more, if it happened and there is room."""
+    """The list of events with one more, if it happened and the list is not full."""
     room = events.t.shape[0]
     at = jnp.where(happened, count, room)
     events = jax.tree.map(lambda many, one: many.at[at].set(one, mode="drop"), events, event)
@@ -302,7 +302,7 @@ def _noted(events: Events, count: Array, happened: Array, event: Events) -> tupl
 
 
 def _nothing(x: Array) -> Array:
-    """What stands for no event."""
+    """The padding after the last event."""
     return jnp.full_like(x, -1 if jnp.issubdtype(x.dtype, jnp.integer) else jnp.nan)
 
 
@@ -400,15 +400,15 @@ def march(
     """Marches through `blocks * steps_per_block` steps and returns one summary per block.
 
     Pure: it may be jitted, vmapped over the model's leaves or initial states, and differentiated. Times are `t0` plus a
-    number of steps times `dt`, not sums: in float32 the last of a million is as exact as the first.
+    number of steps times `dt`, not sums, so that rounding does not accumulate in float32.
 
     Args:
         model: the mechanism.
         dt: step in s.
-        blocks: how many summaries.
-        steps_per_block: steps that go into each.
-        summarise: turns the `Step`s of a block (every leaf with a leading axis `steps_per_block`) into what is kept of
-            it; by default the last step is kept.
+        blocks: number of blocks, and of summaries.
+        steps_per_block: number of steps in each block.
+        summarise: function of the `Step`s of a block (every leaf with a leading axis `steps_per_block`) that returns
+            its summary; by default the last step.
         y0: state at `t0`; the model's own initial state if None.
         t0: time in s at the start.
 
@@ -417,7 +417,7 @@ def march(
 
     Raises:
         TypeError: for a model without inertia and contacts.
-        ValueError: for an impossible count, step, time or state (as far as they are not traced).
+        ValueError: for an impossible count, step, time or state (unless they are traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:

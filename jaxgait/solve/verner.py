@@ -1,8 +1,8 @@
 """Verner's explicit Runge-Kutta method of order 8 with an embedded one of order 7 and dense output of order 7.
 
-Thirteen evaluations a step, and three more where the dense output is read: elsewhere they are dead code, which JAX's
-compilers leave out. At equal error it takes fewer evaluations than the pairs of Dormand and Prince (`Dopri8` here, and
-DOP853), and the dense output of `Dopri8` is of order 5 only.
+Thirteen evaluations per step, and three more if the dense output is used; otherwise these are dead code, which JAX's
+compilers remove. At equal error it takes fewer evaluations than the pairs of Dormand and Prince (`Dopri8` here, and
+DOP853), and the dense output of `Dopri8` is only of order 5.
 
 Verner, Numerically optimal Runge-Kutta pairs with interpolants, Numer. Algorithms 53 (2010) 383; coefficients of the
 "efficient" pair 8(7) as published on his pages, rounded from 40 digits. Given the stages, the polynomial of order 7 and
@@ -80,7 +80,7 @@ _STAGES = (
         9: 5.958130824002923,
     },
 )
-"""Of stages 1 to 12 the weights of those before them, by number."""
+"""For each of the stages 1 to 12, the weights of earlier stages, by number."""
 
 _STEP = {
     0: 0.04427989419007951,
@@ -144,7 +144,7 @@ _DENSE_STAGES = (
         15: 0.047827480797578516,
     },
 )
-"""Of stages 14 to 16, which only the dense output needs, the weights of those before them."""
+"""For each of the stages 14 to 16, which only the dense output needs, the weights of earlier stages."""
 
 _DENSE = (
     {
@@ -204,7 +204,7 @@ _DENSE = (
         16: -239.7294100413036,
     },
 )
-"""Weights of the stages in its last four coefficients; the first three are those of Hermite's cubic polynomial."""
+"""Weights of the stages in the last four coefficients; the first three are those of Hermite's cubic polynomial."""
 
 
 def _row(weights: dict[int, float], size: int) -> Weights:

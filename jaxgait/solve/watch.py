@@ -1,9 +1,9 @@
-"""Extremes of outputs and events over the solver's own steps: no peak falls between two samples, no event is sampled.
+"""Extremes of outputs, and events, over the solver's own steps, so that neither depends on the sampling.
 
 An event of a smooth model (`jaxgait.model.Model.events`) is where a guard falls through zero. Steps in which one does
-are remembered while the solver goes on, the same steps as ever; where it is zero is found afterwards on the cubic
-through both ends of the step with their velocities, whose error is of the fourth order of the step. A guard that falls
-and rises within one step is not seen.
+are recorded without changing the solver's steps. The zero is located afterwards, on the cubic through both ends of the
+step with their velocities, whose error is of the fourth order of the step. A guard that falls and rises within one step
+is missed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jaxgait.run import Events, Extremes, State, state_variables
 __all__ = ["Crossings", "Watching", "located"]
 
 HALVINGS = 40
-"""Of the step in which a guard falls; Newton's iteration after them goes down to rounding."""
+"""Number of halvings of the step in which a guard falls; Newton's iteration then reaches rounding."""
 
 
 class _End(NamedTuple):
@@ -34,7 +34,7 @@ class _End(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """Steps in which guards fell through zero, in their order; the rest of the leading axis is filled up."""
+    """Steps in which guards fell through zero, in chronological order; the rest of the leading axis is padding."""
 
     guards: Float[Array, " guards"]
     """Values at the end of the last accepted step."""
@@ -52,9 +52,9 @@ class _State(NamedTuple):
 
 
 class Watching(diffrax.AbstractAdaptiveStepSizeController):
-    """A step-size controller that leaves all decisions to another one and remembers extremes of outputs and events.
+    """A step-size controller that leaves all decisions to another one, and records extremes of outputs and events.
 
-    A controller is what diffrax shows every step and whether it is accepted; its state comes back with
+    diffrax shows its controller every step, and whether it is accepted; the controller's state is returned with
     `SaveAt(controller_state=True)`. The solve's `args` must be the model.
     """
 
@@ -62,26 +62,26 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     names: tuple[str, ...] = eqx.field(static=True)
     """Outputs or components of the state."""
     events: int = eqx.field(static=True)
-    """Events of the model that are remembered at most."""
+    """Largest number of events to record."""
 
     @property
     def rtol(self) -> Any:
-        """Of the other controller."""
+        """Relative tolerance of the other controller."""
         return self.controller.rtol
 
     @property
     def atol(self) -> Any:
-        """Of the other controller."""
+        """Absolute tolerance of the other controller."""
         return self.controller.atol
 
     @property
     def norm(self) -> Any:
-        """Of the other controller."""
+        """Norm of the other controller."""
         return self.controller.norm
 
     @classmethod
     def of(cls, controller: Any, names: tuple[str, ...], events: int = 0) -> Watching:
-        """Watches outputs or components of the state, and up to so many events, while `controller` decides."""
+        """Watches outputs or components of the state, and up to `events` events, while `controller` decides."""
         return cls(controller=controller, names=names, events=events)  # type: ignore[call-arg]
 
     def wrap(self, direction: Any) -> Watching:
@@ -99,7 +99,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any, error_order: Any, state: _State
     ) -> tuple[Any, Any, Any, Any, _State, Any]:
-        """What the other controller decides; accepted steps are looked at."""
+        """The other controller's decision; records accepted steps."""
         keep, *decided, inner, result = self.controller.adapt_step_size(
             t0, t1, y0, y1_candidate, args, y_error, error_order, state.inner
         )
@@ -130,7 +130,7 @@ def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
 
 
 def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Crossings:
-    """With the guards that fell in an accepted step; those for which there is no room are left out."""
+    """Adds the guards that fell in an accepted step, as long as there is room."""
     guards = _guards(model, *end)
     fell = (c.guards > 0.0) & (guards <= 0.0) & keep
     most, found = c.kind.shape[0], c
@@ -149,15 +149,15 @@ def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Cro
 
 @float64_default
 def located(model: Any, crossings: Crossings) -> Events:
-    """Events in the order of their times in s, each within its step; nothing jumps, so both states are the same.
+    """Events in the order of their times in s, each within its step; the states before and after are the same.
 
     Args:
-        model: with its `events`.
-        crossings: the steps in which they lie.
+        model: the mechanism, with its `events`.
+        crossings: the steps in which the events lie.
     """
     found = lambda one: _located(model, *one)
     none = lambda one: (one[1].t, one[1].y)
-    # One after the other, since there are few and room for many.
+    # In a loop, not vectorised: there are few events, and room for many.
     t, y = jax.lax.map(
         lambda one: jax.lax.cond(one[0] >= 0, found, none, one), (crossings.kind, crossings.start, crossings.end)
     )
@@ -186,7 +186,7 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
 
 
 def _velocities(model: Any, start: _End, end: _End) -> tuple[State, State]:
-    """Changes over the whole step at the velocities of both ends; together, since vector fields are long programs."""
+    """The step's length times the velocities at both ends, computed in one call: vector fields are long programs."""
     both = jax.tree.map(lambda a, b: jnp.stack([a, b]), start, end)
     v = jax.tree.map(lambda leaf: (end.t - start.t) * leaf, jax.vmap(model.vector_field)(*both))
     return jax.tree.map(lambda leaf: leaf[0], v), jax.tree.map(lambda leaf: leaf[1], v)

@@ -467,7 +467,7 @@ ENSEMBLES = {
             "TypeError",
             "observe must return numbers or arrays by name, got 'text' for 'a'",
         ),
-        ("ensemble(Exoskeleton(), {'gravity': [9.8]}, observe='rho')", "MeasureError", "brings no measures"),
+        ("ensemble(Exoskeleton(), {'gravity': [9.8]}, observe='rho')", "MeasureError", "has no measures"),
         (
             "ensemble(Prosthesis(), {'damper.k': [2e4]}, strides=3, observe='order')",
             "MeasureError",
@@ -507,7 +507,7 @@ ENSEMBLES = {
         (
             "ensemble(Jumper(), {'mass': [60.0]}, observe='apex', gradient=['sole.rows'])",
             "ParameterError",
-            "gradients go by single numbers",
+            "gradient takes single numbers only",
         ),
     ],
     "how it runs": [

@@ -95,8 +95,8 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
-    whole = way(model, space, goal, "differences", run, fixed, points, scenarios)
-    checked = whole(np.arange(len(points)), points).slopes[:, 0]
+    by_differences = way(model, space, goal, "differences", run, fixed, points, scenarios)
+    checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
     worst = f"largest disagreement: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no run there"

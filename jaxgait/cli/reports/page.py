@@ -28,7 +28,7 @@ border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-chi
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """A whole page.
+    """A complete page.
 
     Args:
         title: its text.

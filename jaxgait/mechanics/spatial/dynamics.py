@@ -1,6 +1,6 @@
 """Recursive dynamics of kinematic trees: Newton-Euler, composite rigid bodies, articulated bodies.
 
-Written once for trees in space and in the plane: what differs between arrays and named scalars is `Tree.algebra`.
+Written once for trees in space and in the plane: `Tree.algebra` provides the operations on arrays or on named scalars.
 References: Featherstone (2008), tables 5.1, 6.2, 7.1 and section 9.2 (hybrid dynamics).
 """
 
@@ -18,7 +18,7 @@ from jaxgait.precision import float64_default
 
 
 class Accelerations(NamedTuple):
-    """Result of `hybrid_dynamics`: everything, whether it was given or found."""
+    """Result of `hybrid_dynamics`: all accelerations and forces, prescribed and computed."""
 
     vdot: Any
     """Rates of the velocities, (nv,); planar: a list of numbers."""
@@ -64,15 +64,15 @@ def joint_wrenches(
 ) -> list[Any]:
     """Wrench of each body's parent on it, at the body's origin and in its axes; arguments as in `inverse_dynamics`.
 
-    These are all forces and moments that a joint carries, (6,), moment first: those of its actuator (what
-    `inverse_dynamics` gives) and those of its bearings.
+    These are all forces and moments that a joint transmits, (6,), moment first: those of its actuator (the result of
+    `inverse_dynamics`) and those of its bearings.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, joint_wrenches, kinematics
         >>> legs, trunk = Link("legs", None, fixed(), mass=30.0), Link("trunk", "legs", fixed(), mass=40.0)
         >>> man = Tree.build(legs, trunk).in_plane()
         >>> ground, hips = joint_wrenches(man, kinematics(man, [], []), [], gravity=10.0)
-        >>> print(ground.z, hips.z)  # N: body weight below the legs, what stands on them below the trunk
+        >>> print(ground.z, hips.z)  # N: the weight of the man below the legs, of his trunk below the trunk
         700.0 400.0
     """
     accelerations = _outward_accelerations(tree, motion, vdot, gravity)
@@ -161,7 +161,7 @@ def hybrid_dynamics(
         gravity: along -z of the world, m/s^2.
 
     Returns:
-        The unknown accelerations and forces beside the known ones.
+        All accelerations and forces, the prescribed ones included.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hybrid_dynamics, kinematics, prismatic
@@ -211,7 +211,7 @@ def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: F
 
 
 def _body_forces(tree: Topology, motion: Motion, inertias: Sequence[Any], wrenches: Any) -> list[Any]:
-    """Wrench each body needs beside inertia times acceleration: gyroscopic, less what acts from outside."""
+    """The gyroscopic wrench on each body less the external one, to which inertia times acceleration is added."""
     cross_force = tree.algebra.cross_force
     forces = [cross_force(twist, inertia @ twist) for twist, inertia in zip(motion.twist, inertias, strict=True)]
     if wrenches is None:

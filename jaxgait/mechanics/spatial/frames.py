@@ -1,4 +1,4 @@
-"""Conversions between the ways to write an orientation, and between the axes of twists and wrenches.
+"""Conversions between representations of orientations, and between the axes of twists and wrenches.
 
 Rotations R take components in the body's axes to components in the world's. Quaternions are (w, x, y, z). Roll, pitch
 and yaw turn about the world's x, y and z, one after the other: R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF files.

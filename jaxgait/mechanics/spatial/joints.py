@@ -1,8 +1,8 @@
-"""Joints of a tree: how a body may move in its parent.
+"""Joints of a tree: how a body may move relative to its parent.
 
 A joint has `nq` coordinates and `nv` velocities. For hinge, prismatic, universal, planar and other joints made of
 screws, velocities are the rates of the coordinates. A ball joint has a unit quaternion (w, x, y, z) and the angular
-velocity in the child's axes; a free joint the position, the quaternion, and the twist (angular first) likewise.
+velocity in the child's axes; a free joint has the position, the quaternion, and the twist (angular first) likewise.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Ball(Joint):
         return jnp.eye(6, 3, dtype=q.dtype)
 
     def bias(self, S: Float[Array, "6 3"], v: Float[Array, 3]) -> Vec6:
-        """None: S is constant in the child's axes."""
+        """Zero: S is constant in the child's axes."""
         return jnp.zeros(6, dtype=S.dtype)
 
     def rate(self, q: Float[Array, 4], v: Float[Array, 3]) -> Float[Array, 4]:
@@ -217,7 +217,7 @@ class Free(Joint):
         return jnp.eye(6, dtype=q.dtype)
 
     def bias(self, S: Float[Array, "6 6"], v: Vec6) -> Vec6:
-        """None: S is constant in the child's axes."""
+        """Zero: S is constant in the child's axes."""
         return jnp.zeros(6, dtype=S.dtype)
 
     def rate(self, q: Float[Array, 7], v: Vec6) -> Float[Array, 7]:
@@ -304,7 +304,7 @@ def prismatic(axis: Axis) -> Joint:
 
 @float64_default
 def universal(first: Axis, second: Axis) -> Joint:
-    """A rotation about an axis of the parent, then one about an axis that the first has turned; angles in rad.
+    """A rotation about an axis of the parent, then one about an axis turned by the first; angles in rad.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import universal

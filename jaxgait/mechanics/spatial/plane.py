@@ -1,4 +1,4 @@
-"""The planar form of spatial vectors, written out in named scalars: what trees in the sagittal plane are computed with.
+"""The planar form of spatial vectors, written out in named scalars, for trees in the sagittal plane.
 
 x points forward, z up; angles are positive about +y, so an upward axis leans forward. A motion is (w, v_x, v_z), a
 wrench (moment, f_x, f_z): the entries 1, 3 and 5 of the spatial vectors, at the body's origin and in its axes. Names
@@ -85,12 +85,12 @@ class Vector(NamedTuple):
 
 @float64_default
 class Placement(NamedTuple):
-    """Where a frame (the child) sits in another (the parent)."""
+    """Position and orientation of a frame (the child) in another (the parent)."""
 
     r: Vec
     """Origin of the child in the parent, m."""
     cos: Number | None = None
-    """Of the angle about +y by which the child is turned; None: it is not."""
+    """Cosine of the angle about +y by which the child is turned; None: it is not turned."""
     sin: Number | None = None
 
     def out(self, v: Vec) -> Vec:
@@ -166,7 +166,7 @@ class Rigid(NamedTuple):
 
 @float64_default
 class Articulated(NamedTuple):
-    """Inertia that free joints beyond have changed: the rows of a symmetric matrix."""
+    """Articulated inertia, reduced by the free joints beyond the body: the rows of a symmetric matrix."""
 
     turn: Vector
     x: Vector
@@ -236,9 +236,9 @@ class Moved(NamedTuple):
     S: list[Vector]
     """Columns of the joint map."""
     relative: Vector | None
-    """Twist of the child in the parent; None: it does not move in it."""
+    """Twist of the child in the parent; None: it does not move."""
     bias: Vector | None
-    """Acceleration dS/dt v; None: there is none."""
+    """Acceleration dS/dt v; None: it is zero."""
 
 
 @float64_default
@@ -325,7 +325,7 @@ def still() -> Vector:
 
 @float64_default
 class Section(NamedTuple):
-    """One body and its joint in the articulated-body recursion, the joint's columns split in free and driven ones."""
+    """One body and its joint in the articulated-body recursion, with the joint's columns split into free and driven."""
 
     free: list[int]
     driven: list[int]
@@ -348,7 +348,7 @@ class Section(NamedTuple):
         tau: Sequence[Number],
         prescribed: np.ndarray,
     ) -> Section:
-        """Sorts the columns of a joint whose velocities are `rows` of all; `vdot` and `tau` are those of all, (nv,)."""
+        """Splits the columns of a joint whose velocities are `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
         columns = list(zip(range(rows.start, rows.stop), S, strict=True))
         free = [(j, s) for j, s in columns if not prescribed[j]]
         driven = [(j, s) for j, s in columns if prescribed[j]]
@@ -358,7 +358,7 @@ class Section(NamedTuple):
         return cls(*found, total, [tau[j] for j, _ in free])
 
     def articulate(self, inertia: Inertia, force: Vector) -> Section:
-        """With what the body and everything beyond it does to the free columns."""
+        """The section with the articulated inertia and force of the free columns."""
         if not self.free:
             return self
         U = tuple(inertia @ s for s in self.S_free)
@@ -366,7 +366,7 @@ class Section(NamedTuple):
         return self._replace(U=U, D=D, u=tuple(t - s.dot(force) for t, s in zip(self.tau, self.S_free, strict=True)))
 
     def seen_from_parent(self, inertia: Inertia, force: Vector) -> tuple[Inertia, Vector]:
-        """Inertia and force that the joint passes on."""
+        """Inertia and force that the joint transmits to the parent."""
         left, through = force, inertia
         if self.D is not None:
             n = len(self.U)

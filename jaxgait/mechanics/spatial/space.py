@@ -1,4 +1,4 @@
-"""What the recursions need of spatial vectors as arrays; `plane` has the same names for the planar form."""
+"""The operations on spatial vectors that the recursions need, as arrays; `plane` has the same names in planar form."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def still() -> Vec6:
 
 @float64_default
 class Section(NamedTuple):
-    """One body and its joint in the articulated-body recursion, the joint's columns split in free and driven ones."""
+    """One body and its joint in the articulated-body recursion, with the joint's columns split into free and driven."""
 
     free: np.ndarray
     driven: np.ndarray
@@ -110,7 +110,7 @@ class Section(NamedTuple):
     def split(
         cls, S: Float[Array, "6 n"], bias: Vec6, rows: slice, vdot: Array, tau: Array, prescribed: np.ndarray
     ) -> Section:
-        """Sorts the columns of a joint whose velocities are `rows` of all; `vdot` and `tau` are those of all, (nv,)."""
+        """Splits the columns of a joint whose velocities are `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
         columns = np.arange(rows.start, rows.stop)
         mask = prescribed[columns]
         free, driven = columns[~mask], columns[mask]
@@ -118,13 +118,13 @@ class Section(NamedTuple):
         return cls(free, driven, S_free, S_driven, bias + S_driven @ vdot[driven], tau[free])
 
     def articulate(self, inertia: Float[Array, "6 6"], force: Vec6) -> Section:
-        """With what the body and everything beyond it does to the free columns."""
+        """The section with the articulated inertia and force of the free columns."""
         U = inertia @ self.S_free
         D_inverse = inverse_spd(self.S_free.T @ U)
         return self._replace(U=U, D_inverse=D_inverse, u=self.tau - self.S_free.T @ force)
 
     def seen_from_parent(self, inertia: Float[Array, "6 6"], force: Vec6) -> tuple[Float[Array, "6 6"], Vec6]:
-        """Inertia and force that the joint passes on."""
+        """Inertia and force that the joint transmits to the parent."""
         assert self.U is not None and self.D_inverse is not None and self.u is not None
         gain = self.U @ self.D_inverse
         through = inertia - gain @ self.U.T

@@ -1,4 +1,4 @@
-"""Kinematic trees: bodies, how they hang together, and where everything is and how fast it moves."""
+"""Kinematic trees: bodies, their joints, and their positions and velocities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
 from jaxgait.parameters import parameter
 from jaxgait.precision import float64_default
 
-_ANY = (float("-inf"), float("inf"))  # bodies come in every size
+_ANY = (float("-inf"), float("inf"))  # bodies may have any size
 
 
 @float64_default
@@ -54,7 +54,7 @@ class Link(eqx.Module):
 
 @float64_default
 class Topology(eqx.Module):
-    """What hangs on what: bodies, each behind its parent in the list, and their joints.
+    """The structure of a tree: bodies, each after its parent in the list, and their joints.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
@@ -97,17 +97,17 @@ class Topology(eqx.Module):
 
     @property
     def q_slices(self) -> list[slice]:
-        """Where each body's joint finds its coordinates in q."""
+        """The slice of q that holds the coordinates of each body's joint."""
         return _slices([joint.nq for joint in self.joints])
 
     @property
     def v_slices(self) -> list[slice]:
-        """Where each body's joint finds its velocities in v."""
+        """The slice of v that holds the velocities of each body's joint."""
         return _slices([joint.nv for joint in self.joints])
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Names of the entries of q: the body's, followed by the motion's if the joint has several ("trunk.x")."""
+        """Names of the entries of q: the body's name, with that of the motion if the joint has several ("trunk.x")."""
         return _names(self.names, [joint.coordinates for joint in self.joints])
 
     @property
@@ -120,7 +120,7 @@ class Topology(eqx.Module):
         return self.names.index(name)
 
     def neutral(self) -> Float[np.ndarray, " nq"]:
-        """Coordinates with every body's frame in its joint frame."""
+        """Coordinates at which every body's frame coincides with its joint frame."""
         return np.concatenate([joint.neutral() for joint in self.joints])
 
 
@@ -209,7 +209,7 @@ class Tree(Topology):
         return [Placement(rotation[i], offset[i]) for i in range(len(self.names))]
 
     def in_plane(self) -> PlanarTree:
-        """The same tree, if it moves in the sagittal plane, in the planar form that is written out in scalars.
+        """The planar form, in unrolled scalars, of a tree that moves in the sagittal plane.
 
         Raises:
             ValueError: for a joint that leaves the plane or a joint frame that is turned in its parent.
@@ -245,8 +245,8 @@ class Tree(Topology):
 class PlanarTree(Topology):
     """The planar form of a `Tree`, made by `Tree.in_plane`: the same names, joints, coordinates and velocities.
 
-    Functions of trees take it likewise; q, v and everything else is then read and returned in scalars (sequences of
-    numbers, `plane.Vector`, `plane.Vec`) instead of arrays.
+    Functions of trees accept it too; q, v and all other quantities are then scalars (sequences of numbers,
+    `plane.Vector`, `plane.Vec`) instead of arrays.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
@@ -284,7 +284,7 @@ class PlanarTree(Topology):
 
 
 class Motion(NamedTuple):
-    """Where the bodies of a tree are and how they move, one entry per body; the planar form in `plane`'s types."""
+    """Positions and velocities of the bodies of a tree, one entry per body; of a planar tree in types of `plane`."""
 
     local: list[Any]
     """`Placement` in the parent."""
@@ -300,14 +300,12 @@ class Motion(NamedTuple):
 
 @float64_default
 def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
-    """One outward pass over the tree.
-
-    Coordinates in m and rad, velocities in m/s and rad/s.
+    """Positions and velocities of all bodies, by one outward pass over the tree.
 
     Args:
         tree: the bodies.
-        q: coordinates, `nq` numbers; of a planar tree any sequence of scalars.
-        v: velocities, `nv` numbers, likewise.
+        q: coordinates in m and rad, `nq` numbers; of a planar tree any sequence of scalars.
+        v: velocities in m/s and rad/s, `nv` numbers, likewise.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -334,7 +332,7 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
 
 
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
-    """The sum of two vectors that may be missing.
+    """The sum of two vectors that may be None; `neither()` if both are.
 
     Examples:
         >>> from jaxgait.mechanics.spatial.tree import plus
@@ -349,12 +347,10 @@ def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
 
 @float64_default
 def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> None:
-    """Rejects a mass or inertia tensor that no rigid body has.
-
-    Mass in kg, inertia in kg m^2.
+    """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have.
 
     Raises:
-        ValueError: naming the body and what was wrong (mass, symmetry, or the triangle inequality of the moments).
+        ValueError: naming the body and what is wrong (mass, symmetry, or the triangle inequality of the moments).
 
     Examples:
         >>> import numpy as np

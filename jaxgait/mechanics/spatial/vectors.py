@@ -18,7 +18,7 @@ Quaternion = Float[Array, "4"]
 
 @float64_default
 class Placement(NamedTuple):
-    """Where a frame (the child) sits in another (the parent).
+    """Position and orientation of a frame (the child) in another (the parent).
 
     Examples:
         >>> import jax.numpy as jnp

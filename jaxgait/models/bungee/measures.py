@@ -1,4 +1,4 @@
-"""What is asked of a bungee jump: how low, how close to the ground, and which rope or jumper makes it just safe."""
+"""Measures of a bungee jump: its lowest point, its clearance, and the parameter value that makes it just safe."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from jaxgait.run import Run
 __all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
 
 SPAN = 100.0
-"""`critical_value` looks from the present value over this number to the present value times this number."""
+"""`critical_value` searches from the present value divided by this number to the present value times this number."""
 SCANNED = 121
-"""At so many values in between: 8 % apart."""
-_LATEST = 1e3  # s: by then any jumper has turned; no rope is softer than that
+"""Number of values that it scans in this range: 8 % apart."""
+_LATEST = 1e3  # s: on any realistic rope the jumper has turned by then
 
 
 class LowestPoint(NamedTuple):
@@ -82,7 +82,7 @@ MEASURES = table(
     Measure("clearance", _clearance, "m", "smallest height above the ground (negative: he hits it)", watch=("height",)),
     Measure("peak_rope_force", _peak_force, "N", "largest pull of the rope", watch=("rope_force",)),
 )
-"""What is read off a jump, by name."""
+"""Measures of a jump, by name."""
 
 
 @float64_default
@@ -102,12 +102,12 @@ def clearance(bungee: Bungee) -> Float[Array, ""]:
 def critical_value(bungee: Bungee, name: str) -> float:
     """Value of one parameter at which the clearance is exactly zero (float64).
 
-    The clearance is looked at from a hundredth to a hundred times the present value (`SPAN`), all of them positive, at
-    values 8 % apart. Where it changes sign between two of them, Brent's method finds the root; of several the one
-    nearest to the present value (in ratio) counts. Two roots less than 8 % apart may be missed.
+    The clearance is computed from a hundredth to a hundred times the present value (`SPAN`), at values 8 % apart.
+    Where it changes sign between two of them, Brent's method finds the root; of several roots, the one nearest to the
+    present value (in ratio) is returned. Two roots less than 8 % apart may be missed.
 
     Args:
-        bungee: where the search starts.
+        bungee: the model that provides all other parameters, and the value to start from.
         name: the parameter, e.g. "stiffness" or "mass".
 
     Raises:
@@ -138,7 +138,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
                 f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
                 f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
             )
-        from scipy import optimize  # slow to import, and runs need none of it
+        from scipy import optimize  # slow to import, and simulations do not need it
 
         brackets = [tuple(values[i : i + 2]) for i in changes]
         roots = [float(optimize.root_scalar(at, method="brentq", bracket=b, rtol=1e-12).root) for b in brackets]

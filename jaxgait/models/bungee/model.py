@@ -1,4 +1,4 @@
-"""The bungee jumper: one coordinate, a rope that only pulls, and air drag. The smallest model of the house.
+"""The bungee jumper: one coordinate, a rope that only pulls, and air drag. The smallest model of the package.
 
         ___ ledge       x = -rope_length   (start, at rest)
          |

@@ -1,4 +1,4 @@
-"""Blood in an artery: the pulsating inflow and its push on a cylinder that nearly fills the vessel.
+"""Blood in an artery: the pulsating inflow and its forces on a cylinder that nearly fills the vessel.
 
       wall  ////////////////////////////////////////////
                      h   ______________
@@ -35,9 +35,9 @@ __all__ = ["Blood", "Inflow"]
 _PAPER = "Zhao 2010"
 _CHOSEN = "chosen"
 SYSTOLE = 0.24
-"""Forward flow lasts this long, in s."""
+"""Duration in s of the forward flow."""
 CLOSURE = 0.27
-"""Time in s at which the valve is shut and the flow is zero until the next beat."""
+"""Time in s at which the valve closes; the flow is zero until the next beat."""
 _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24 to four digits
 
 
@@ -45,7 +45,7 @@ _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24 to four digit
 class Inflow(eqx.Module):
     """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
 
-    Another heart rate changes the rest only: systole keeps its shape.
+    The heart rate changes only the rest: systole keeps its shape.
 
     Examples:
         >>> from jaxgait.models.creeper.artery import Inflow

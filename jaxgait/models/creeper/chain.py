@@ -8,8 +8,8 @@ r"""The creeping robot in space (layer 2): units, springs and actuator shafts as
                                  universal   rigid, or springs along x and y
 
 Bodies are numbered from the tip. The shaft slides along x of the actuator unit (s); the spring turns about z (th3),
-then about the turned y axis (th4); the front unit sits on the spring, rigidly or with an axial and a lateral give. No
-gravity: the robot floats (neutral buoyancy). Longer robots repeat shaft, spring and unit.
+then about the turned y axis (th4); the front unit sits on the spring, rigidly or with an axial and a lateral
+deflection. No gravity: the robot floats (neutral buoyancy). Longer robots repeat shaft, spring and unit.
 
 Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25, eqs. (6)-(20) and figure 5. Sizes and
 masses are ours.
@@ -48,14 +48,14 @@ __all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "S
 
 _CHOSEN = "chosen"
 CYCLE_ROUNDING = 1e-6
-"""By how much of a cycle a time may lie beyond it: rounding, in float32 too."""
+"""The fraction of a cycle by which a time may exceed it, because of rounding (also in float32)."""
 Manoeuvre = Literal["straight", "steer", "yaw"]
-"""What the robot does while it creeps: nothing else, bend its spring, or turn as a whole."""
+"""What the robot does while it creeps: move straight, bend its spring, or turn as a rigid body."""
 
 
 @float64_default
 class Bearing(eqx.Module):
-    """Springs and dampers of the front unit's seat on its spring (the give of the SMA springs).
+    """Springs and dampers between the front unit and its spring (the compliance of the SMA springs).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -79,7 +79,7 @@ class Bearing(eqx.Module):
     )
 
     def force(self, give: Float[Array, 2], rate: Float[Array, 2]) -> Float[Array, 2]:
-        """Forces in N along and across the spring at a give in m and its rate in m/s."""
+        """Forces in N along and across the spring at a deflection in m and its rate in m/s."""
         stiffness = jnp.stack([jnp.asarray(self.axial_stiffness), jnp.asarray(self.lateral_stiffness)])
         damping = jnp.stack([jnp.asarray(self.axial_damping), jnp.asarray(self.lateral_damping)])
         return -(stiffness * give + damping * rate)
@@ -94,7 +94,7 @@ class ChainState(NamedTuple):
       q[3:7]; angular velocity in rad/s, v[0:3], and velocity in m/s, v[3:6], both in the base's own axes;
     - shaft: displacement along x of the base in m, q[7] and v[6];
     - spring: bend about z of the shaft, then about the turned y, in rad, q[8:10] and v[7:9];
-    - front unit, if it has a bearing: give along x and y of the spring in m, q[10:12] and v[9:11].
+    - front unit, if it has a bearing: deflection along x and y of the spring in m, q[10:12] and v[9:11].
 
     See `jaxgait.mechanics.spatial.frames` for twists in world axes, rotation matrices, roll, pitch and yaw.
     """
@@ -156,7 +156,7 @@ class CreeperChain(Model):
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """What the entries of the state are, by unit from the base on (see `ChainState`)."""
+        """Names of the entries of the state, unit by unit from the base (see `ChainState`)."""
         base = ["x", "y", "z", "quaternion w", "quaternion x", "quaternion y", "quaternion z"]
         rates = ["spin x", "spin y", "spin z", "x", "y", "z"]
         give = [] if self.bearing is None else ["give x", "give y"]
@@ -170,7 +170,7 @@ class CreeperChain(Model):
         return self.robot.gait.period
 
     def initial_state(self) -> ChainState:
-        """Where the motion starts."""
+        """The prescribed state at t = 0."""
         return self.state_at(jnp.zeros(()))
 
     def outputs(self, t: Scalar, y: ChainState) -> dict[str, Array]:
@@ -234,9 +234,9 @@ class CreeperChain(Model):
         ]
 
     def state_at(self, t: Scalar) -> ChainState:
-        """Two units: gait kinematics without slip over one cycle, at time `t` in s.
+        """The kinematics of a gait of two units without slip over one cycle, at time `t` in s.
 
-        In extension the base rests (but for its yaw) and the shaft slides; in retraction the base follows the shaft.
+        In extension the base rests (except for its yaw) and the shaft slides; in retraction the base follows the shaft.
         """
         self._only_two()
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
@@ -263,8 +263,8 @@ class CreeperChain(Model):
     def drive_force(self, t: Scalar) -> Float[Array, 3]:
         """Force in N of the actuator unit on its shaft, in the unit's axes: the quantity of figure 5.
 
-        Summed from the free side: the bodies ahead while the front unit slides, the actuator unit while it slides.
-        Loads are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
+        Summed from the free side: over the bodies ahead while the front unit slides, over the actuator unit while that
+        one slides. Loads are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
 
         Examples:
             >>> from jaxgait.models import CreeperChain
@@ -289,8 +289,8 @@ class CreeperChain(Model):
         motion = kinematics(tree, state.q, state.v)
         extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
         passed = joint_wrenches(tree, motion, state.vdot, self.loads(motion, t, extending), 0.0)
-        # The shaft never turns in the unit. In retraction nothing but the shaft acts on the base beside its loads: the
-        # wrench from outside is none.
+        # The shaft never turns in the unit. In retraction only the shaft and the loads act on the base: there is no
+        # external wrench.
         outside, ahead = passed[0][3:], passed[1][3:]
         return jnp.where(extending, ahead, ahead - outside)
 
@@ -315,7 +315,7 @@ class CreeperChain(Model):
         return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[3, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
-        """Rejects impossible parts, and a robot that its vessel's bend or its steering forbids.
+        """Rejects impossible parts, and a robot that is too long for its vessel's bend or its steering.
 
         Raises:
             ParameterError: naming the parameter, its value and the bound.
@@ -360,7 +360,7 @@ class CreeperChain(Model):
 
 
 class GiveState(NamedTuple):
-    """Give of the front unit on its spring: axial x and lateral y in m, and their rates in m/s."""
+    """Deflection of the front unit on its spring: axial x and lateral y in m, and their rates in m/s."""
 
     x: Scalar
     y: Scalar
@@ -369,7 +369,7 @@ class GiveState(NamedTuple):
 
 
 class SoftExtension(Model):
-    """The extension half of a cycle with a front unit that gives: its SMA springs as a buffer (forward dynamics).
+    """The extension half of a cycle with a compliant front unit: its SMA springs as a buffer (forward dynamics).
 
     Base, shaft and bend follow the manoeuvre; the two coordinates of the bearing are free.
 
@@ -403,7 +403,7 @@ class SoftExtension(Model):
         return GiveState(zero, zero, zero, zero)
 
     def vector_field(self, t: Scalar, y: GiveState) -> GiveState:
-        """Rates and accelerations of the give."""
+        """Rates and accelerations of the deflections."""
         a = self._state(t, y).vdot[-2:]
         return GiveState(y.vx, y.vy, a[0], a[1])
 

@@ -19,7 +19,7 @@ BOUNDS = {
     "gait.coil_time": (0.01, 0.04),
     "gait.coil_delay": (-0.01, 0.01),
 }
-"""Of the search, in m and s; the stroke of the shaft is at most 0.4 unit lengths."""
+"""Bounds of the search, in m and s; the stroke of the shaft is at most 0.4 unit lengths."""
 STABLE_STEP = 8e-5
 """In s. Step control keeps an explicit solve bounded, but not its tangents: |v| / z_s times the step must be < 2.5."""
 CYCLES = 4
@@ -40,8 +40,8 @@ def fastest_gait(
         robot: the start of the search.
         over: parameters and their bounds, in the units of the parameters.
         force_limit: largest pull and push of the actuator in N.
-        slip_limit: largest share of the strokes that is lost (no dimension).
-        iterations: of the search, at most.
+        slip_limit: largest fraction of the strokes that may be lost (no dimension).
+        iterations: largest number of iterations of the search.
 
     Raises:
         jaxgait.outcome.NoResult: no gait that was visited keeps the limits.

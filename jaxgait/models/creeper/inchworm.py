@@ -2,9 +2,9 @@ r"""A creeping robot of n units, moving along its axis: a wave of strokes runs f
 
       [unit n]==/\/\==[unit n-1]==/\/\== ... ==/\/\==[unit 1]  -> x       n - 1 actuators, one unknown position
 
-One unit at a time lets its pad go and is moved forward by one stroke while the n - 1 others hold: the actuator behind
+One unit at a time releases its pad and is moved forward by one stroke while the n - 1 others hold: the actuator behind
 it extends, the one ahead retracts. With two units this is `Creeper`, whose parts are used. With
-r_k the prescribed way of unit k relative to the rear unit, whose velocity v is the unknown:
+r_k the prescribed displacement of unit k relative to the rear unit, whose velocity v is the unknown:
 
     sum(m) v' = sum_k [ F_k(v + r_k') + f_k(v + r_k', z_k) - m_k r_k'' ]
 """
@@ -36,15 +36,15 @@ class InchwormState(NamedTuple):
 
 
 class _Forces(NamedTuple):
-    way: Stroke
-    """Of each unit, relative to the rear unit."""
+    displacement: Stroke
+    """Motion of each unit relative to the rear unit."""
     load: Float[Array, " units"]
     """Blood and wall on each unit, N."""
     rate: Float[Array, " units"] | None
 
 
 class Inchworm(Model):
-    """n units in a vessel; see the module's docstring. `robot.gait.period` is that of a whole wave.
+    """n units in a vessel; see the module's docstring. `robot.gait.period` is the period of an entire wave.
 
     Examples:
         >>> from jaxgait.models import Inchworm
@@ -77,7 +77,7 @@ class Inchworm(Model):
 
     @property
     def numerics(self) -> Numerics:
-        """Those of the robot of two units."""
+        """Those of the robot with two units."""
         return self.robot.numerics
 
     @property
@@ -112,25 +112,25 @@ class Inchworm(Model):
     def outputs(self, t: Scalar, y: InchwormState) -> dict[str, Array]:
         """Positions of the units and forces of the actuators (see `variables`)."""
         f = self._forces(t, y)
-        needed = self._masses() * (self._acceleration(f) + f.way.acceleration) - f.load
+        needed = self._masses() * (self._acceleration(f) + f.displacement.acceleration) - f.load
         pitch = self.robot.length + self.robot.gap
-        places = y.x + f.way.s + pitch * jnp.arange(self.units - 1, -1, -1, dtype=f.load.dtype)
-        return {"positions": places, "actuator_force": jnp.cumsum(needed)[:-1]}
+        positions = y.x + f.displacement.s + pitch * jnp.arange(self.units - 1, -1, -1, dtype=f.load.dtype)
+        return {"positions": positions, "actuator_force": jnp.cumsum(needed)[:-1]}
 
     def _forces(self, t: Scalar, y: InchwormState) -> _Forces:
         robot, gait = self.robot, self.gait
         span = gait.period / self.units
         start = span * jnp.arange(self.units, dtype=jnp.result_type(y.v))
         move = jax.vmap(gait.move, (0, None))(jnp.mod(t, gait.period) - start, span)
-        way = Stroke(*(part - part[-1] for part in move))
-        v = y.v + way.speed
+        displacement = Stroke(*(part - part[-1] for part in move))
+        v = y.v + displacement.speed
         coil = jax.vmap(gait.grip, (0, None))(jnp.mod(t - gait.coil_delay, gait.period) - start, span)
         friction, rate = jax.vmap(robot.pads.force)(coil, v, y.z)
         u = robot.inflow(t)
         place = np.arange(self.units)
         exposed = jnp.where(u < 0.0, place == 0, (u > 0.0) & (place == self.units - 1))
         fluid = jax.vmap(robot.fluid_force, (None, 0, 0))(u, v, exposed)
-        return _Forces(way, fluid + friction, rate)
+        return _Forces(displacement, fluid + friction, rate)
 
     def _masses(self) -> Float[Array, " units"]:
         middle = [jnp.asarray(self.middle_mass, dtype=float)] * (self.units - 2)
@@ -139,7 +139,7 @@ class Inchworm(Model):
 
     def _acceleration(self, f: _Forces) -> Array:
         masses = self._masses()
-        return jnp.sum(f.load - masses * f.way.acceleration) / jnp.sum(masses)
+        return jnp.sum(f.load - masses * f.displacement.acceleration) / jnp.sum(masses)
 
     def validate(self) -> None:
         """Rejects a robot of one unit, and strokes that do not fit into their share of the period.

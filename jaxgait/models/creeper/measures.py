@@ -1,4 +1,4 @@
-"""What is asked of a creeping robot: how far it gets, how hard its actuator works, and how much grip it needs."""
+"""Measures of a creeping robot: how far it gets, how hard its actuator works, and how much grip it needs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
 
 
 class Performance(NamedTuple):
-    """Outcome of one run over whole cycles; every field is NaN (status aside) where the run failed."""
+    """Result of one run over whole cycles; every field except the status is NaN if the run failed."""
 
     steps: Float[Array, " cycles"]
     """Net displacement of each cycle in m, forward positive."""
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     slip: Float[Array, ""]
-    """Share of the strokes that was lost: 1 - net displacement / (cycles x stroke)."""
+    """Fraction of the strokes that was lost: 1 - net displacement / (cycles x stroke)."""
     peak_force: Float[Array, ""]
     """Largest push of the actuator in N."""
     least_force: Float[Array, ""]
@@ -56,10 +56,10 @@ def performance(
 
     Args:
         creeper: the robot.
-        cycles: how many; 4 is the common period of gait and pulse at the defaults.
-        samples: per cycle, at which the actuator's force is read.
-        settings: of the integration; the model's own if None. For derivatives with an explicit solver set a `max_step`
-            within its stability (1e-4 s while creeping): step control bounds the solution, but not its tangents.
+        cycles: number of cycles; 4 is the common period of gait and pulse at the defaults.
+        samples: number per cycle at which the actuator's force is evaluated.
+        settings: integration settings; the model's own if None. For derivatives with an explicit solver set a
+            `max_step` within its stability (1e-4 s while creeping): step control bounds the solution, not its tangents.
 
     Examples:
         >>> from jaxgait.models import Creeper
@@ -105,7 +105,7 @@ MEASURES = table(
     Measure("peak_force", _peak_force, "N", "largest push of the actuator", strides=1, watch=_FORCE),
     Measure("least_force", _least_force, "N", "smallest (most negative) actuator force", strides=1, watch=_FORCE),
 )
-"""What is read off a run over whole cycles, by name."""
+"""Measures of a run over whole cycles, by name."""
 
 CHAIN_INTERVAL = 2e-3
 """Longest time in s between samples that resolve the drive force of the chain, which is smooth within half a cycle."""
@@ -132,17 +132,17 @@ CHAIN_MEASURES = table(
         interval=CHAIN_INTERVAL,
     ),
 )
-"""What is read off a cycle of the robot as a chain, by name."""
+"""Measures of a cycle of the robot as a chain, by name."""
 
 SOFT_MEASURES = table(
     CHAIN_MEASURES["peak_drive"],
     CHAIN_MEASURES["side_drive"],
     Measure("give", lambda run: jnp.abs(run["x"]).max(), "m", "largest axial displacement of the front unit"),
 )
-"""What is read off the extension of the robot with a soft front unit, by name."""
+"""Measures of the extension of the robot with a soft front unit, by name."""
 
 measures = Measures(tuple(MEASURES.values()))
-"""All of them together."""
+"""All of `MEASURES` together."""
 
 
 @float64_default
@@ -164,9 +164,7 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
 
 @float64_default
 def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
-    """Static estimate of the solid pad's friction coefficient below which the flow sweeps the robot back.
-
-    No dimension.
+    """Friction coefficient (no dimension) of a solid pad below which the flow pushes the robot back: a static estimate.
 
     The holding pad must carry the peak load and the drag of the sliding, liquid pad.
 

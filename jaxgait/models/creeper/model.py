@@ -9,8 +9,8 @@ r"""The creeping robot of two units in an artery, moving along its axis (layer 1
                          x
 
 The stroke s(t) is prescribed: the rear pad holds while the front unit is pushed out, then the front pad holds while the
-rear unit is pulled in. The unknown is the rear unit's position x (its front face), velocity v, and, if the pads'
-friction law has them, the bristle deflections z of both pads:
+rear unit is pulled in. The unknowns are the rear unit's position x (of its front face), its velocity v, and, if the
+pads' friction law has them, the bristle deflections z of both pads:
 
     (m_f + m_r) v' = F_f(v + s') + F_r(v) + f_f(v + s', z_f) + f_r(v, z_r) - m_f s''
 
@@ -18,7 +18,7 @@ with the fluid forces F of `creeper.artery` and the friction f of `jaxgait.mecha
 follows the coil currents: mu(t) = mu_low + (mu_high - mu_low) c(t).
 
 Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25. The paper prints no mass, size or
-friction: the defaults marked "chosen" are ours. The robot in space is `jaxgait.models.creeper.chain`.
+friction: we chose the defaults marked "chosen". The robot in space is `jaxgait.models.creeper.chain`.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Stroke(NamedTuple):
 
 @float64_default
 class Gait(eqx.Module):
-    """When the actuator moves and the pads grip: extension in the first half of the period, retraction in the second.
+    """The timing of actuator and pads: extension in the first half of the period, retraction in the second.
 
-    Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (Constant speed without ramps, the
-    paper's wording, would need infinite forces.)
+    Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (Constant speed without ramps, as the paper words
+    it, would need infinite forces.)
 
     Examples:
         >>> from jaxgait.models.creeper.model import Gait
@@ -97,7 +97,7 @@ class Gait(eqx.Module):
 
         Args:
             g: time in s since the start of the span.
-            span: in s.
+            span: length of the span in s.
         """
         width = span - 2.0 * self.dwell
         y = jnp.clip(g - self.dwell, 0.0, width)
@@ -111,20 +111,17 @@ class Gait(eqx.Module):
         return Stroke(top * travel, speed, 0.5 * top * rate * (sin_up - sin_down))
 
     def coils(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Activations in [0, 1] of the front and the rear pad at time `t` in s; one always holds fully."""
+        """Activations in [0, 1] of the front and the rear pad at time `t` in s; one pad is always fully active."""
         half = 0.5 * self.period
         f = jnp.mod(t - self.coil_delay, self.period)
         return self.grip(f, half), self.grip(f - half, half)
 
     def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
-        """Activation of a pad that is let go at g = 0 and grips again at g = span; 1 outside.
-
-        No dimension; g and span in s.
-        """
+        """Activation in [0, 1] of a pad that is released at g = 0 and grips again at g = span; times in s."""
         return 1.0 - _smoothstep(g / self.coil_time) * _smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:
-        """Rejects dwells, ramps or coil times that do not fit into one of the moves that share a period.
+        """Rejects dwells, ramps or coil times that do not fit into their move, of which `moves` share a period.
 
         Raises:
             ParameterError: naming the values and the bound.
@@ -149,7 +146,7 @@ def _smoothstep(x: Scalar) -> Array:
 
 @float64_default
 class Pads(eqx.Module):
-    """Friction modules: a magneto-rheological liquid that solidifies between the unit and the wall.
+    """Friction pads: a magneto-rheological liquid that solidifies between the unit and the wall.
 
     Examples:
         >>> from jaxgait.models.creeper.model import Pads

@@ -14,7 +14,7 @@ __all__ = ["draw_robot"]
 
 _MM = 1e3
 _PROFILE = 18.0
-"""Length in mm of the arrow of 1 m/s."""
+"""Length in mm of an arrow for 1 m/s."""
 
 
 def draw_robot(ax: Axes, robot: Creeper, sample: xr.Dataset, window: tuple[float, float]) -> None:
@@ -26,8 +26,8 @@ def draw_robot(ax: Axes, robot: Creeper, sample: xr.Dataset, window: tuple[float
     Args:
         ax: where to draw.
         robot: the model.
-        sample: one time of the Dataset of `simulate`.
-        window: part of the vessel shown, mm.
+        sample: the Dataset of `simulate` at one time.
+        window: part of the vessel to show, in mm.
     """
     radius, pipe = _MM * robot.diameter / 2, _MM * (robot.diameter / 2 + robot.clearance)
     length = _MM * robot.length

@@ -1,4 +1,4 @@
-"""The creeping robots as a film shows them: units with their pads, actuators, and liquid that drifts in the vessel."""
+"""The creeping robots in films: units with their pads, actuators, and liquid that drifts in the vessel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jaxgait.precision import cast, float64_default
 WALL, SHELL, LIQUID = "#F2C9C4", "#DCE6EE", "#B5534A"
 GRIPS = {"gripping pad": RED}
 TURNS = 7
-"""Of a spring of the actuator."""
+"""Turns of a drawn spring of the actuator."""
 PACKED, LANES = 9, 4
 """Drops in a lane of the vessel, and lanes on either side of the axis."""
 
@@ -106,7 +106,7 @@ def _in_the_vessel(
     forces: tuple[Force, ...],
     curves: tuple[Curve, ...],
 ) -> Scene:
-    """Units whose front faces are given in m from the front, with the activation of their pads."""
+    """The robot in its vessel, from its units' front faces in m and the activation of their pads, from the front."""
     length, radius = float(model.length), float(model.diameter) / 2
     pipe = radius + float(model.clearance)
     low, high = float(faces[-1].min()) - length, float(faces[0].max())
@@ -160,7 +160,7 @@ def _actuator(start: np.ndarray, end: np.ndarray, radius: float) -> list[Limb]:
 
 
 def _drops(time: np.ndarray, flow: np.ndarray, ends: tuple[float, float], pipe: float) -> list[Body]:
-    """Drops that drift with the liquid, faster at the axis (a blunt profile); those that leave come in again."""
+    """Drops that drift with the liquid, faster at the axis (a blunt profile); those that leave enter again."""
     y = np.linspace(-0.9, 0.9, 2 * LANES)
     profile = 9.0 / 7.0 * (1.0 - np.abs(y) ** 7)  # its mean over the section is 1
     drift = np.concatenate([[0.0], np.cumsum(0.5 * (flow[1:] + flow[:-1]) * np.diff(time))])
@@ -179,7 +179,7 @@ def _coil(length: float, radius: float) -> np.ndarray:
     return np.stack([length * turns, radius * np.sin(2 * np.pi * TURNS * turns)], axis=-1)
 
 
-def _seen_above(placement: tuple, places: np.ndarray) -> np.ndarray:
+def _seen_above(placement: tuple, points: np.ndarray) -> np.ndarray:
     """Points (x, y) of a body, seen from above in the world: (samples, points, 2)."""
     R, r = (np.asarray(x) for x in placement)
-    return np.einsum("tij,pj->tpi", R[:, :2, :2], places) + r[:, None, :2]
+    return np.einsum("tij,pj->tpi", R[:, :2, :2], points) + r[:, None, :2]

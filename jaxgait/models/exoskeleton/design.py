@@ -1,8 +1,8 @@
-"""The free numbers of the exoskeleton's gait chosen by optimisation: least positive work per metre at the same speed.
+"""The free numbers of the exoskeleton's gait, chosen by optimisation: least positive work per metre at the same speed.
 
 The paper leaves j, f, T and eps to "the synthesis of an anthropomorphic periodic gait". Periodicity (steps join without
-a jump) is built into `JoinedGait`; what remain are six numbers and limits, most of which hold all along a step. The
-motion is given: nothing is integrated.
+a jump) is built into `JoinedGait`; what remains are six numbers and limits, most of which apply throughout a step. The
+motion is prescribed: nothing is integrated.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ BOUNDS = {
     "gait.stride_time": (0.8, 3.0),
     "gait.stretch": (-0.10, 0.10),
 }
-"""Of the search, in rad, s, and of the stretch no dimension."""
+"""Bounds of the search, in rad and s; the stretch has no dimension."""
 ROUNDING = 1.5
-"""Power in W over which the search rounds the kink of positive work, so that its steps do not stall there."""
+"""Power in W over which the search rounds the kink of positive work, so that it does not stall there."""
 CLEARANCE = 0.01
-"""Height in m that the swing foot keeps in the middle half of the step."""
+"""Least height in m of the swing foot in the middle half of the step."""
 FRICTION = 0.6
 """Largest ratio of horizontal to vertical ground reaction."""
 LIFT = 100.0
 """Least vertical ground reaction in N."""
 SPREAD = 0.25
-"""Further starts differ from the first by so much of the box at most."""
+"""Largest distance of the further starts from the first one, as a fraction of the box."""
 
 
 @float64_default
 def example() -> Exoskeleton:
-    """The exoskeleton of five links with our example of a gait, by its six free numbers."""
+    """The exoskeleton of five links with our example gait, given by its six free numbers."""
     return five_links(mode="gait", gait=JoinedGait())
 
 
@@ -84,17 +84,17 @@ def least_work(
     iterations: int = 80,
     samples: int = 200,
 ) -> Optimum:
-    """Searches the gait of least positive work of all actuators per metre, no slower than the one it starts from.
+    """Finds the gait with the least positive work of all actuators per metre that is no slower than the initial gait.
 
-    The swing foot stays above the ground, and `CLEARANCE` above it in mid-swing; no knee is overstretched; friction of
-    `FRICTION` is enough, and the foot keeps pressing on the ground with `LIFT`.
+    The swing foot stays above the ground, and `CLEARANCE` above it in mid-swing; no knee is hyperextended; a friction
+    coefficient of `FRICTION` suffices, and the vertical ground reaction is at least `LIFT`.
 
     Args:
-        exo: where the search begins, with a `JoinedGait`; `example()` if None.
+        exo: the start of the search, with a `JoinedGait`; `example()` if None.
         over: parameters and their bounds, in the units of the parameters.
-        starts: the gait itself, and gaits around it.
-        iterations: of each search, at most.
-        samples: of a step; a search at fewer than those by which it is judged misses the margins between them.
+        starts: number of starts: the gait itself, and gaits around it.
+        iterations: largest number of iterations of each search.
+        samples: number of samples of a step; with fewer than in the final check, limits may be missed between them.
 
     Raises:
         jaxgait.outcome.NoResult: no search ended within its limits.

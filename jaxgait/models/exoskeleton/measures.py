@@ -1,4 +1,4 @@
-"""What a walking exoskeleton asks for: labelled histories of its prescribed motion, and the figures of one step."""
+"""Inverse dynamics of a walking exoskeleton: labelled histories of its prescribed motion, and figures of one step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
 
-_WHOLE = 1e-9  # by how much the number of samples may miss a whole number
+_WHOLE = 1e-9  # largest distance of the number of samples from an integer
 
 
 def histories(
@@ -24,12 +24,12 @@ def histories(
 ) -> xr.Dataset:
     """Inverse dynamics along the prescribed motion, labelled.
 
-    In the mode "gait" some variables jump where the feet are exchanged. A sample at that instant shows the step that
-    ends there, at that very time; the next one belongs to the step that begins.
+    In the mode "gait" some variables jump when the feet are exchanged. A sample at that instant belongs to the step
+    that ends there; the next one belongs to the step that begins.
 
     Args:
         exo: the mechanism; its `mode` decides between one fixed foot and alternating feet.
-        strides: how long, in strides of two steps; fractions such as 0.5 or 1.5 are welcome.
+        strides: number of strides of two steps; fractions such as 0.5 or 1.5 are allowed.
         samples: samples per stride.
         precision: "float64" or "float32".
 
@@ -37,8 +37,8 @@ def histories(
         A Dataset over `time` (s) with all variables of `Exoskeleton.prescribed`, by link (1..n) and axis.
 
     Raises:
-        TypeError: for something else than an exoskeleton.
-        ValueError: for impossible strides and samples, or such whose product is not a whole number of samples.
+        TypeError: for anything but an exoskeleton.
+        ValueError: for impossible strides or samples, or if their product is not an integer.
         jaxgait.parameters.ParameterError: for impossible parameters.
     """
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
@@ -47,7 +47,7 @@ def histories(
     if np.ndim(exo.lengths) != 1 or np.ndim(exo.gait.stride_time) != 0:
         raise ValueError("histories takes one exoskeleton, this one has a batch axis: use jax.vmap of its prescribed()")
     index = np.arange(count + 1)
-    step = np.maximum((2 * index - 1) // samples, 0)  # in whole numbers: no rounding decides where a sample belongs
+    step = np.maximum((2 * index - 1) // samples, 0)  # in integers, so that rounding does not decide the step
     with precisions.use(precision):
         cast = precisions.cast(exo)
         ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
@@ -69,7 +69,7 @@ def histories(
 
 
 def _samples(strides: float | int, samples: int) -> int:
-    """How many sample intervals there are."""
+    """Number of sample intervals."""
     checks.number("strides", strides, "strides", above=0.0)
     exact = float(strides) * checks.count("samples", samples)
     if abs(exact - round(exact)) > _WHOLE * exact or exact < 0.5:
@@ -87,7 +87,7 @@ class Step(NamedTuple):
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     foot: Float[Array, "samples d"]
-    """Path of the swing foot in m, at the middles of equal parts of the step."""
+    """Path of the swing foot in m, at the midpoints of equal parts of the step."""
     flexion: Float[Array, "samples 2"]
     """Knee flexion of stance and swing leg in rad (links numbered as in the paper's examples)."""
     work: Float[Array, " kinds"]

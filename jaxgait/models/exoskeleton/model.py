@@ -13,20 +13,21 @@ r"""The exoskeleton: telescopic links with point masses, walking as prescribed o
         ankle o        o               x forward, y left, z up; the ankle is the ground joint
             /////
 
-The model stays on the paper's matrix method in link vectors (`formulations.vectors`) and not on the tree engine: with W
-constant and factorised once, an evaluation is two triangular solves, without velocity terms and without a singularity,
-while a tree needs three bodies per link and a constraint for the masses that slide in proportion to the length.
+The model uses the paper's matrix method in link vectors (`formulations.vectors`), not the tree engine: W is constant
+and factorised once, so that an evaluation is two triangular solves, without velocity terms and without a singularity.
+A tree would need three bodies per link and a constraint for the masses that slide in proportion to the length.
 
 Each link has a moment actuator at its proximal joint (acting back on its parent) and an axial one that stretches it.
 
-- `Exoskeleton.prescribed` is the paper's task: the motion is given, all actuators follow from it (inverse dynamics).
-- As a `Model` it runs forward, in link vectors: the actuators play those moments and forces back, plus tracking
+- `Exoskeleton.prescribed` is the paper's task: the motion is prescribed, and all actuators follow from it (inverse
+  dynamics).
+- As a `Model` it runs forward, in link vectors: the actuators apply those moments and forces, plus the tracking force
   -k^2 e - 2 k e' of the link vectors, without which the motion is violently unstable (axial forces turn with their
-  rods: a perturbation grows by 10^4 in 0.3 s).
+  rods: a perturbation grows by a factor of 10^4 in 0.3 s).
 
-Source: Borisov & Chigarev, section 7 and figures 6-9. Masses and their places are the paper's; lengths and the numbers
-of the gait are ours (the paper prints none). The ideal ankle moment needs a fixed base: the centre of pressure leaves
-any real foot.
+Source: Borisov & Chigarev, section 7 and figures 6-9. Masses and their positions are the paper's; we chose the lengths
+and the numbers of the gait (the paper prints none). The ideal ankle moment needs a fixed base: the centre of pressure
+leaves any real foot.
 """
 
 from __future__ import annotations
@@ -78,10 +79,10 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
     """The paper's five links.
 
     Args:
-        split: how "half in the joints, half on the rod" is read. "half": a quarter of the link's mass at each end and
-            half on the rod; "distal": half at the far end and half on the rod.
-        mirror_swing: measure the place of the rod's mass of the swing leg from its far end (anatomy) instead of from
-            its proximal joint (as everywhere).
+        split: interpretation of "half in the joints, half on the rod". "half": a quarter of the link's mass at each
+            end and half on the rod; "distal": half at the far end and half on the rod.
+        mirror_swing: whether to measure the position of the rod's mass in the swing leg from its far end (as in
+            anatomy) instead of from its proximal joint (as everywhere else).
 
     Raises:
         ValueError: for another `split`.
@@ -247,7 +248,7 @@ class Exoskeleton(Model):
         except ValueError as error:
             raise ParameterError(str(error)) from error
 
-    # The prescribed motion and what it takes.
+    # The prescribed motion and its inverse dynamics.
 
     def motion(self, t: Scalar) -> Motion:
         """Prescribed coordinates, rates and accelerations at time `t` in s, with one foot as the base."""
@@ -264,16 +265,16 @@ class Exoskeleton(Model):
         return Motion(q, rate, acceleration)
 
     def prescribed(self, t: Scalar, step: Scalar | None = None) -> dict[str, Array]:
-        """Inverse dynamics: everything the prescribed motion asks for at time `t` in s, by name (see `variables`).
+        """Inverse dynamics: all variables of the prescribed motion at time `t` in s, by name (see `variables`).
 
         In the mode "gait" the links are those of the present step (1 is always the stance shank) and `joints` are
-        places in the world; forces and points of pressure are seen from the present foot, y being mirrored on every
+        positions in the world; forces and points of pressure are relative to the present foot, with y mirrored on every
         other step.
 
         Args:
             t: time in s.
-            step: number of the step, counted from 0. At the instant of an exchange two steps meet: it tells from which
-                side to look. None: the step that begins there.
+            step: number of the step, counted from 0, which matters at the instant of an exchange, when two steps meet.
+                None: the step that begins there.
 
         Examples:
             >>> from jaxgait.models import Exoskeleton
@@ -311,7 +312,7 @@ class Exoskeleton(Model):
         return step, t - step * half
 
     def _in_the_world(self, joints: Array, step: Array) -> Array:
-        """Moves a step's drawing to the foot it stands on, mirrored on every other step."""
+        """Positions moved to the foot on which the step stands, and mirrored on every other step."""
         if self.mode == "literal":
             return joints
         odd = step % 2
@@ -323,7 +324,7 @@ class Exoskeleton(Model):
         return joints * mirror[None, None] + base[None, None]
 
     def landing(self) -> Float[Array, " d"]:
-        """Place in m where the swing foot lands, from the stance foot."""
+        """Position in m at which the swing foot lands, relative to the stance foot."""
         x = vectors.link_vectors(self.motion(self.gait.stride_time / 2).q)
         return vectors.joints(self.chain, x)[self.exchange[0] - 1, 1]
 
@@ -352,12 +353,12 @@ class Exoskeleton(Model):
         return vectors.accelerations(vectors.factorise(self.chain), force, self.gravity)
 
     def state_at(self, t: Scalar) -> ExoskeletonState:
-        """On the prescribed motion at time `t` in s, with one foot as the base."""
+        """The state on the prescribed motion at time `t` in s, with one foot as the base."""
         x, v, _ = vectors.motion(*self.motion(t))
         return ExoskeletonState(x, v)
 
     def initial_state(self) -> ExoskeletonState:
-        """On the prescribed motion at t = 0."""
+        """The state on the prescribed motion at t = 0."""
         return self.state_at(0.0)
 
     def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
@@ -392,7 +393,7 @@ class Exoskeleton(Model):
         }
 
     def _observed(self, x: Array, v: Array, force: Array, acceleration: Array) -> dict[str, Array]:
-        """What prescribed and forward motion have in common."""
+        """The variables that prescribed and forward motion share."""
         moment, _ = vectors.actuation(x, force)
         reaction = vectors.ground_reaction(self.chain, acceleration, self.gravity)
         about_foot = jnp.sum(moment, axis=0)
@@ -432,7 +433,7 @@ class FactorisedExoskeleton(System):
     _factor: vectors.Factor
 
     def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
-        """As the exoskeleton's own, with the factors of W at hand."""
+        """The exoskeleton's vector field, using the factors of W."""
         force = self._model.actuators(t, y)
         return ExoskeletonState(y.v, vectors.accelerations(self._factor, force, self._model.gravity))
 

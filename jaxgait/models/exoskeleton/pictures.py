@@ -70,7 +70,7 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
 
     Args:
         data: histories of the mode "gait".
-        frames: how many postures.
+        frames: number of postures.
     """
     picks = np.linspace(0, data.sizes["time"] - 1, frames).round().astype(int)
     with style():
@@ -104,7 +104,7 @@ def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> l
 
 
 def leg_handles() -> list[Line2D]:
-    """Lines for a legend of the body's parts."""
+    """Legend handles of the body's parts."""
     return [Line2D([], [], color=c, lw=2, label=name) for name, c in LEGS.items()]
 
 
@@ -127,7 +127,7 @@ def _step(data: xr.Dataset) -> np.ndarray:
 
 
 def _parts(data: xr.Dataset, i: int) -> tuple[str, ...]:
-    """To which part of the body each link belongs at sample `i`; the legs exchange roles at every step."""
+    """The part of the body to which each link belongs at sample `i`; the legs exchange roles at every step."""
     swap = {"left leg": "right leg", "right leg": "left leg"} if _step(data)[i] % 2 else {}
     return tuple(swap.get(part, part) for part in _PARTS[: data.sizes["link"]])
 

@@ -1,4 +1,4 @@
-"""The walking exoskeleton as a film shows it: telescopic links by leg, torso, ground reaction, path of the hip."""
+"""The walking exoskeleton in films: telescopic links by leg, torso, ground reaction, path of the hip."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, di
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
 ABOVE, ASIDE = 0.15, 0.35
-"""From where a spatial one is seen, in rad: above the horizon, and from the right side toward the front."""
+"""Direction in rad from which a spatial one is seen: above the horizon, and from the right side toward the front."""
 THICKNESS = (0.055, 0.075, 0.075, 0.055, 0.12)
-"""Of the five links in m."""
+"""Thickness of the five links in m."""
 
 
 def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
     """The walk; see `jaxgait.plot.scene`.
 
-    Of results of `simulate`, and of `jaxgait.models.exoskeleton.measures.histories`.
+    `run` is a result of `simulate` or of `jaxgait.models.exoskeleton.measures.histories`.
     """
     joints = _flat(model, run.joints.transpose("time", "link", "end", "axis").values)
     at, force = joints[:, 0, 0], _flat(model, run.reaction.values)
@@ -36,12 +36,12 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
     )
 
 
-def _flat(model: Exoskeleton, places: np.ndarray) -> np.ndarray:
-    return places if model.dimension == 2 else seen(places, ASIDE, ABOVE)
+def _flat(model: Exoskeleton, positions: np.ndarray) -> np.ndarray:
+    return positions if model.dimension == 2 else seen(positions, ASIDE, ABOVE)
 
 
 def _two_legs(model: Exoskeleton) -> bool:
-    """Whether it is built as the paper's: two links of the stance leg, two of the swing leg, a torso or none."""
+    """Whether it is built like the paper's: two links of the stance leg, two of the swing leg, a torso or none."""
     return tuple(int(p) for p in model.parent)[:4] == (0, 1, 2, 3) and len(model.parent) in (4, 5)
 
 
@@ -60,7 +60,7 @@ def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Lim
 
 
 def _step(model: Exoskeleton, run: xr.Dataset) -> np.ndarray:
-    """Number of the step at each sample: the legs exchange their links at every one in the mode "gait"."""
+    """Number of the step at each sample: in the mode "gait" the legs exchange their links at every step."""
     if model.mode == "literal":
         return np.zeros(run.sizes["time"], dtype=int)
     return np.floor(run.time.values / (float(model.gait.stride_time) / 2) * (1 - 1e-9)).astype(int)

@@ -1,4 +1,4 @@
-"""Prescribed walking: the paper's analytical gait for the links of an exoskeleton, with the choice of its free numbers.
+"""Prescribed walking: the paper's analytical gait for the links of an exoskeleton, with our choice of its free numbers.
 
 With w = 2 pi / T and c = cos(w t), for a link of the stance leg (upper signs) or of the swing leg (lower signs):
 
@@ -6,11 +6,11 @@ With w = 2 pi / T and c = cos(w t), for a link of the stance leg (upper signs) o
     azimuth     phi = j sin(w t)                        for shanks, cosine for thighs and the torso
     length      l = l* (1 + eps sin(w t))               for all links but the swing shank, which has a minus
 
-T is one stride of two steps; 0 <= t <= T/2 is one step on one leg. All elevation rates vanish at 0 and T/2: the gait
-stops and goes at every step, a property of this parametrisation.
+T is one stride of two steps; 0 <= t <= T/2 is one step on one leg. All elevation rates vanish at 0 and T/2: in this
+parametrisation, the gait stops and starts again at every step.
 
-Source: Borisov & Chigarev, section 7, eq. (26). The paper gives no values of T, j, f, l*, eps: those here are ours,
-chosen so that consecutive steps join (`joined_amplitudes`).
+Source: Borisov & Chigarev, section 7, eq. (26). The paper gives no values of T, j, f, l*, eps: we chose them so that
+consecutive steps join (`joined_amplitudes`).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
 
 
 class Role(NamedTuple):
-    """What a link does in the gait."""
+    """The role of a link in the gait."""
 
     cosine: bool
-    """Cosine (thighs, torso) or sine (shanks) in the formulas."""
+    """Whether the formulas have a cosine (thighs, torso) or a sine (shanks)."""
     swings: bool
-    """It belongs to the leg in the air."""
+    """Whether it belongs to the swing leg."""
     tilts: bool = True
-    """Its elevation moves; False keeps it upright."""
+    """Whether its elevation changes; otherwise it stays upright."""
     shortens: bool = False
-    """Its length starts by shrinking (a minus before eps)."""
+    """Whether its length first decreases (a minus before eps)."""
 
 
 STANCE_SHANK = Role(cosine=False, swings=False)
@@ -58,7 +58,7 @@ FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
 def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0.1) -> Float[Array, " n"]:
     """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
 
-    At the exchange of roles each leg must be the mirror image of what the other was:
+    At the exchange of roles each leg must be the mirror image of the other:
     j_1 sin f_1 = j_2 cos f_2 = j_3 cos f_3 = j_4 sin f_4 = `swing`.
 
     Examples:

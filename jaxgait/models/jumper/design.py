@@ -33,11 +33,11 @@ SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-
 
 
 class ArmSwinger(Jumper):
-    """A jumper whose elbow swings when the shoulder does: `elbow` says only by which angle."""
+    """A jumper whose elbow swings with the shoulder: only the angle of `elbow` is used, not its timing."""
 
     @classmethod
     def of(cls, jumper: Jumper) -> ArmSwinger:
-        """The same jumper otherwise."""
+        """The given jumper as an `ArmSwinger`."""
         return cls(**{f.name: getattr(jumper, f.name) for f in dataclasses.fields(jumper)})
 
     def joint_turns(self, t: Scalar) -> list[Turn]:
@@ -52,10 +52,10 @@ def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMIN
     Args:
         jumper: the start of the search; its elbow is made to swing with the shoulder.
         over: parameters of the timing and their bounds in s.
-        iterations: of the search, at most.
+        iterations: largest number of iterations of the search.
 
     Returns:
-        What was found; its model is an `ArmSwinger`.
+        The optimum; its model is an `ArmSwinger`.
 
     Raises:
         jaxgait.outcome.NoResult: no jump that was visited keeps the limits.

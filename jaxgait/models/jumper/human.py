@@ -6,7 +6,7 @@
 
 Limbs are given twice their mass. See `jaxgait.models.jumper.planar` for the equations and
 `jaxgait.models.jumper.spatial` for the fifteen bodies in space. Source: Chen, Yan, Jin 2003 (the sine swings and their
-sizes, the sole of many flexible points); segments: de Leva 1996; what the paper leaves open is marked "chosen".
+amplitudes, the sole of many flexible points); segments: de Leva 1996; values that we chose are marked "chosen".
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _CHOSEN = "chosen"
 _PAPER = "Chen, Yan, Jin 2003"
 
 HEEL_BEHIND_ANKLE = 0.063
-"""m, a quarter of the foot's length (chosen)."""
+"""Distance in m of the heel behind the ankle: a quarter of the foot's length (chosen)."""
 FOOT_COM_BELOW_ANKLE = 0.034
-"""m (chosen)."""
+"""Distance in m of the foot's centre of mass below the ankle (chosen)."""
 
 _PARENTS = (-1, 0, 1, 2, 3, 4, 4, 6, 7)
 _SIDES = (2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0)
@@ -49,7 +49,7 @@ def _swing(angle: float | int, delay: float, duration: float) -> Any:
 
 
 class Jumper(PlanarJumper):
-    """A squat jump with an arm swing: `Jumper()` from hips to ankles, `Jumper.simultaneous()` all joints at once.
+    """A squat jump with an arm swing; joints extend from hips to ankles, or all at once (`Jumper.simultaneous()`).
 
     Examples:
         >>> from jaxgait.models import Jumper
@@ -105,7 +105,7 @@ class Jumper(PlanarJumper):
         return cls(**{name: _swing(angle, 0.0, duration) for name, angle in angles.items()}, **parameters)
 
     def links(self) -> list[Link]:
-        """The nine bars; those of the limbs stand for both sides."""
+        """The nine bars; those of the limbs represent both sides."""
         s = segments(self.mass, self.stature)
         offsets, coms = _layout(s, self.stature)
         return [

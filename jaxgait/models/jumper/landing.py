@@ -1,16 +1,16 @@
-r"""Landing on legs that give way: an absorbing motion planned in the air, and what is read off a landing.
+r"""Soft landings: an absorbing motion of the legs, planned in the air, and the figures of a landing.
 
 Joints follow prescribed motions, so a landing is soft only if the legs already shorten at touch-down as fast as the
 body falls. The plan needs no feedback, only ballistics and the linear map from the rates of ankle, knee and hip over a
 foot at rest to the momentum p = (velocity of the centre of mass, angular momentum about it):
 
-- **posture at touch-down** (ankle, hip; the knee is chosen) **and its time**: the foot is level there, so that all
-  studs meet the ground together (its pitch is a quadrature, since the angular momentum is constant in the air), the
-  centre of mass has fallen to its height in that posture, and lies a chosen distance ahead of the ankle;
-- **rates**: the legs carry all of the momentum, so that the foot comes down at rest; **accelerations**: they carry free
+- **posture at touch-down** (ankle, hip; the knee is chosen) **and its time**: the foot is level, so that all studs
+  touch the ground together (its pitch is a quadrature, since the angular momentum is constant in the air); the centre
+  of mass has fallen to its height in that posture, and lies a chosen distance ahead of the ankle;
+- **rates**: the legs carry all of the momentum, so that the foot comes down at rest; **accelerations**: those of free
   fall, p' = (0, -g, 0), so that it stays at rest;
-- **absorption**: from there p goes to zero along cubics in a chosen time, the joints follow. The ground reaction is
-  thereby chosen too: it grows from zero without any impact, and the centre of pressure stays under the sole.
+- **absorption**: from there p goes to zero along cubics in a chosen time, and the joints follow. This also determines
+  the ground reaction: it grows from zero without any impact, and the centre of pressure stays under the sole.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from jaxgait.roots import CONVERGED, Rule, many
 
 __all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]
 
-DIFFERENCE = 1e-6  # rad and s
-MISS = 1e-9  # m and rad: what the plan may leave over
+DIFFERENCE = 1e-6  # rad and s: step of the finite differences
+MISS = 1e-9  # m and rad: largest residual of a plan
 NODES = 32  # Gauss-Legendre nodes over the flight: pitch at touch-down to 1e-9 rad
-STEPS, KEYS = 240, 8  # midpoint steps of the absorption, and keyframes kept of them
+STEPS, KEYS = 240, 8  # midpoint steps of the absorption, and the number of keyframes taken from them
 
 J = TypeVar("J", bound=PlanarJumper)
 
 
 class Absorption(eqx.Module):
-    """What is chosen of a landing."""
+    """The chosen numbers of a landing."""
 
     knee: Scalar = parameter(0.9, unit="rad", doc="knee flexion at touch-down")
     com: Scalar = parameter(0.078, unit="m", doc="centre of mass ahead of the ankle at touch-down")
@@ -76,16 +76,16 @@ class Legs(NamedTuple):
 
 @float64_default
 def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None) -> J:
-    """The same jump with legs that absorb its landing.
+    """The jumper with a motion of the legs that absorbs the landing of its jump.
 
     Args:
         model: a jumper without a landing. Its arms may swing in the air: raised arms bring the trunk forward.
         run: its jump, simulated up to a time in the air, before the preparation for touch-down begins.
-        absorption: posture at touch-down and how long it takes.
+        absorption: posture at touch-down, and the durations of preparation and absorption.
 
     Raises:
         ValueError: the run does not end in the air, there is no time for the preparation, or the plan has no solution
-            (by how much it misses).
+            (naming the residual).
         jaxgait.parameters.ParameterError: it needs joint angles beyond the limits.
     """
     chosen = absorption or Absorption()
@@ -121,11 +121,11 @@ def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
 
 
 def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs | None, float]:
-    """The legs at touch-down if there are any, and what is left of the conditions."""
+    """The legs at touch-down (None if there is no solution), and the residual of the conditions."""
     u = jnp.stack([0.6 * chosen.knee, 0.3 * chosen.knee, flight.t + 0.25 + flight.velocity.z / model.gravity])
 
     def evaluated(_: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # by differences: XLA takes three times as long to compile the derivative, and Newton's method forgives them
+        # Finite differences, accurate enough for Newton's method: XLA takes three times as long for the derivative.
         left = np.asarray(_miss(model, flight, chosen, jnp.asarray(u + DIFFERENCE * np.eye(4, 3, k=-1)))[0])
         return left[:1], (left[1:] - left[:1]).T[None] / DIFFERENCE
 
@@ -139,7 +139,7 @@ def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs
 @jax.jit
 @functools.partial(jax.vmap, in_axes=(None, None, None, 0))
 def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3]) -> tuple[Float[Array, 3], Legs]:
-    """What ankle, hip and time `u` of touch-down leave of its conditions (height, balance, pitch), and the legs."""
+    """Residuals (height, balance, pitch) of touch-down at `u` (ankle, hip, time), and the legs."""
     aloft_for = u[2] - flight.t
     angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
     touch = _legs(model, u[2], angle, *_falling(model, flight, u[2]))
@@ -167,24 +167,24 @@ def _legs(
 ) -> Legs:
     """Rates and accelerations at which the legs, over a foot at rest, carry a momentum and its rate of change."""
     others = model.joint_turns(t)[3:]
-    places, rates, accelerations = (
+    positions, rates, accelerations = (
         jnp.concatenate([own, jnp.stack([turn[k] for turn in others]) if others else jnp.zeros(0)])
         for k, own in enumerate((angle, jnp.zeros(3), jnp.zeros(3)))
     )
 
-    def carried(places: Array, rates: Array) -> Float[Array, 3]:
-        turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(places, rates, strict=True)]
+    def carried(positions: Array, rates: Array) -> Float[Array, 3]:
+        turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(positions, rates, strict=True)]
         body: Any = spatial.momentum(model.tree(), _over_foot(model, turns))
         return jnp.stack([body.linear.x / body.mass, body.linear.z / body.mass, body.angular])
 
     def of_rates(own: Float[Array, 3]) -> Float[Array, 3]:
-        return carried(places, rates.at[:3].set(own))
+        return carried(positions, rates.at[:3].set(own))
 
     still = jnp.zeros(3)
     gain, rest = jax.jacfwd(of_rates)(still), of_rates(still)
     own = jnp.linalg.solve(gain, momentum - rest)
     moving = rates.at[:3].set(own)
-    bias = jax.jvp(carried, (places, moving), (moving, accelerations))[1]
+    bias = jax.jvp(carried, (positions, moving), (moving, accelerations))[1]
     return Legs(jnp.asarray(t, dtype=float), angle, own, jnp.linalg.solve(gain, change - bias))
 
 
@@ -235,7 +235,7 @@ def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -
 
 
 def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
-    """Motions of the leg joints beside what they do anyway: at rest until `reach` before the path, then along it."""
+    """Motions added to those of the leg joints: at rest until `reach` before the path, then along it."""
     anyway = jax.vmap(model.joint_turns)(path.t)[:3]
     times = jnp.concatenate([jnp.zeros(1), path.t - path.t[0] + reach])
     return [
@@ -259,7 +259,7 @@ def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> Motio
     return model.posed(flexions, rates=(0.0, 0.0, spin))
 
 
-# --- what is read off a landing -----------------------------------------------------------------------------------
+# --- the figures of a landing -------------------------------------------------------------------------------------
 
 
 class Landing(NamedTuple):
@@ -268,21 +268,21 @@ class Landing(NamedTuple):
     touch_down: float
     """Time in s at which the first stud meets the ground."""
     speed: float
-    """Of the centre of mass there, downward, m/s."""
+    """Downward velocity of the centre of mass at touch-down, m/s."""
     fall: float
-    """Of the centre of mass from its largest height to touch-down, m."""
+    """Fall of the centre of mass from its largest height to touch-down, m."""
     peak_force: float
     """Largest vertical ground reaction, body weights."""
     lowering: float
-    """Of the centre of mass from touch-down to its lowest place, m."""
+    """Descent of the centre of mass from touch-down to its lowest position, m."""
     impulse: float
-    """Of the ground reaction less the weight from touch-down to the end, N s: takes away the momentum of the fall."""
+    """Impulse of the ground reaction less the weight from touch-down to the end, N s: it stops the fall."""
     momentum: float
-    """Gained by the body meanwhile, upward, N s: what the impulse should be."""
+    """Upward momentum gained in the same time, N s: what the impulse should be."""
     airborne: float
     """Time in s without any contact after touch-down: bouncing."""
     speed_end: float
-    """Of the centre of mass at the end, m/s."""
+    """Speed of the centre of mass at the end, m/s."""
     com_end: float
     """Centre of mass ahead of the ankle at the end, m; over the sole if between its rows."""
 

@@ -1,4 +1,4 @@
-"""What is read off a jump: take-off, height, peak force, and when each row of studs lifts off."""
+"""Measures of a jump: take-off, height, peak force, and when each row of studs lifts off."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Jump(NamedTuple):
     """The figures of one jump."""
 
     take_off: Number
-    """Time in s at which the last stud leaves the ground for good; NaN where it never does."""
+    """Time in s at which the last stud leaves the ground for good; NaN if it never does."""
     x: Number
     """Centre of mass at take-off, m."""
     z: Number
@@ -46,14 +46,14 @@ class Jump(NamedTuple):
 
 @float64_default
 def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Scalar, gravity: Scalar = 9.81) -> Jump:
-    """Reads the figures of a jump off its time histories; differentiable.
+    """The figures of a jump from its time histories; differentiable.
 
     Args:
-        time: in s, dense enough that straight lines join the samples (1 ms).
-        run: histories by name as a jumper's `outputs` and state give them: `depth`, `com_x`, `com_z`, `com_vx`,
-            `com_vz`, `grf_z`, `angular_momentum`, `pitch`.
-        weight: in N.
-        gravity: m/s^2.
+        time: in s, dense enough for linear interpolation between the samples (1 ms).
+        run: histories by name, from a jumper's `outputs` and state: `depth`, `com_x`, `com_z`, `com_vx`, `com_vz`,
+            `grf_z`, `angular_momentum`, `pitch`.
+        weight: body weight in N.
+        gravity: gravitational acceleration in m/s^2.
 
     Examples:
         >>> import numpy as np
@@ -153,7 +153,7 @@ def _peak_force(run: Run) -> Number:
 
 
 INTERVAL = 2.5e-3
-"""Longest time in s between samples that straight lines may join (see `assess`)."""
+"""Longest time in s between samples that allows linear interpolation (see `assess`)."""
 
 
 def _read(figures: Callable[[Run], Jump], name: str, unit: str, long_name: str) -> Measure:
@@ -175,17 +175,17 @@ MEASURES = table(
     Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
     _read(_jump, "pitch", "rad", "pitch of the foot at take-off"),
 )
-"""What is read off a jump in the plane, by name."""
+"""Measures of a jump in the plane, by name."""
 
 SPATIAL_MEASURES = table(
     *(_read(_spatial_jump, *row) for row in _COMMON),
     _read(_spatial_jump, "peak_force", "1", "peak vertical ground reaction at the samples, body weights"),
     Measure("vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=INTERVAL),
 )
-"""What is read off a jump in space, by name."""
+"""Measures of a jump in space, by name."""
 
 measures = Measures(tuple(MEASURES.values()))
-"""All of them together."""
+"""All of `MEASURES` together."""
 
 
 @float64_default
@@ -205,7 +205,7 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
 
 
 def _last_crossing(depth: Float[Array, " times"]) -> tuple[Number, Array]:
-    """Where a depth falls through zero for the last time: share of the sample interval, and the sample before it."""
+    """The last zero at which a depth falls: as a fraction of the sample interval, and the sample before it."""
     touching = depth > 0.0
     last = depth.shape[0] - 1 - jnp.argmax(touching[::-1])
     flies = jnp.any(touching) & (last < depth.shape[0] - 1)

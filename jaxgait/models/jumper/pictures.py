@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
 SLIPPING = 0.95
-"""Share of the kinetic friction limit above which a stud counts as slipping on the map."""
+"""Fraction of the kinetic friction limit above which a stud counts as slipping on the map."""
 MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}
 """Colour and width of the rings round the studs."""
 PARTS = [BLUE] * 3 + [GREY] * 3 + [ORANGE] * 3
@@ -98,14 +98,14 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
 
 
 def foot_maps(
-    runs: Mapping[str, xr.Dataset], times: Sequence[float], places: Float[np.ndarray, "studs 2"], friction: float
+    runs: Mapping[str, xr.Dataset], times: Sequence[float], positions: Float[np.ndarray, "studs 2"], friction: float
 ) -> Figure:
     """Both soles from above at some instants, one row per run: load (area and colour) of each stud, stick or slip.
 
     Args:
         runs: jumps of the spatial jumper.
         times: instants in s.
-        places: of the studs in the soles' frame, (ahead, left of the middle between the feet) in m, as in the runs.
+        positions: of the studs in the soles' frame, (ahead, left of the middle between the feet) in m, as in the runs.
         friction: kinetic friction coefficient.
     """
     top = max(float(run.normal.max()) for run in runs.values())
@@ -120,7 +120,7 @@ def foot_maps(
                 pull = np.linalg.norm(run.tangential.sel(time=t, method="nearest").values, axis=-1)
                 slips, pressed = pull > SLIPPING * friction * load, load > 0.0
                 edges = np.where(slips, ORANGE, BLUE)
-                across, ahead = -100.0 * places[:, 1], 100.0 * places[:, 0]
+                across, ahead = -100.0 * positions[:, 1], 100.0 * positions[:, 0]
                 axis.scatter(across[~pressed], ahead[~pressed], s=8, facecolors="none", edgecolors=GREY, linewidths=0.6)
                 shown = axis.scatter(
                     across[pressed],

@@ -59,7 +59,7 @@ class JumperState(NamedTuple):
 class Joint(NamedTuple):
     """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees.
 
-    Joints are listed in the order of their bars.
+    `PlanarJumper.joints` lists them in the order of their bars.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Contact(NamedTuple):
 
     depth: Float[Array, " rows"]
     rate: Float[Array, " rows"]
-    place: Float[Array, " rows"]
+    position: Float[Array, " rows"]
     """x of the contact points in m."""
     slip: Float[Array, " rows"]
     """Sliding velocity in m/s."""
@@ -85,14 +85,14 @@ class Settled(NamedTuple):
 
     tree: PlanarTree
     ankle: Scalar
-    """Its angle in the crouch."""
+    """Angle of the ankle in the crouch."""
 
 
 class PlanarJumper(Model):
-    """What jumpers in the plane share; a subclass gives the bars and the joints.
+    """Base class of jumpers in the plane; a subclass defines the bars and the joints.
 
     Subclasses have the parameters `gravity`, `quiet`, `com_ahead`, `sole`, one `Swing` per joint under the joint's name
-    and, for every joint but the ankle, its start angle as `<joint>_start`.
+    and, for every joint except the ankle, its start angle as `<joint>_start`.
 
     Examples:
         >>> import math
@@ -117,7 +117,7 @@ class PlanarJumper(Model):
     com_ahead: Scalar
     sole: Sole
     _settled: Settled | None = None
-    """Only inside of what `prepared` returns."""
+    """Set only in the result of `prepared`."""
 
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.jumper.scene:planar"
@@ -164,7 +164,7 @@ class PlanarJumper(Model):
 
     @classmethod
     def joint_to(cls, bar: int) -> spatial.Joint:
-        """The joint that carries a bar: the foot moves freely in the plane, bars without a moving joint are fixed."""
+        """The joint of a bar to its parent: the foot is free in the plane, bars without a moving joint are fixed."""
         if bar == 0:
             return spatial.planar()
         return next((spatial.hinge((0.0, j.sense, 0.0)) for j in cls.joints if j.bar == bar), spatial.fixed())
@@ -178,12 +178,12 @@ class PlanarJumper(Model):
         return self.build() if self._settled is None else self._settled.tree
 
     def settled(self) -> PlanarJumper:
-        """The same jumper with its bars and its crouch worked out; for `prepared` alone."""
+        """The same jumper with its bars and its crouch computed; only for `prepared`."""
         settled = Settled(self.build(), self.crouch_ankle())
         return eqx.tree_at(lambda m: m._settled, self, settled, is_leaf=lambda leaf: leaf is None)
 
     def prepared(self) -> System:
-        """The jumper with its bars and its crouch worked out."""
+        """The jumper with its bars and its crouch computed."""
         return System(self.settled())
 
     @property
@@ -194,7 +194,7 @@ class PlanarJumper(Model):
     # --- joint motions -------------------------------------------------------------------------------------------
 
     def crouch_ankle(self) -> Float[Array, ""]:
-        """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle. NaN: out of reach."""
+        """Ankle angle in rad of the static crouch, its centre of mass `com_ahead` of the ankle; NaN if impossible."""
         if self._settled is not None:
             return jnp.asarray(self._settled.ankle)
         return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
@@ -202,10 +202,10 @@ class PlanarJumper(Model):
     def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
         """Ankle angle in rad that puts the centre of mass of a posture `com_ahead` in m of the ankle over a flat foot.
 
-        Everything but the foot turns with the ankle as one body, so this is a closed formula. NaN: out of reach.
+        The body without the foot turns about the ankle as one, so the angle has a closed form. NaN: impossible.
 
         Args:
-            flexions: of all joints; the ankle's own is not read.
+            flexions: of all joints; that of the ankle is ignored.
             com_ahead: in m.
 
         Examples:
@@ -284,7 +284,7 @@ class PlanarJumper(Model):
         """
         sole = self.sole
         c, s = jnp.cos(y.pitch), jnp.sin(y.pitch)
-        ahead, below = sole.row_places, sole.radius - sole.drop
+        ahead, below = sole.row_positions, sole.radius - sole.drop
         arm_x, arm_z = c * ahead + s * below, c * below - s * ahead
         depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
         # material point at the contact: from the stud's centre straight down to the ground
@@ -297,10 +297,10 @@ class PlanarJumper(Model):
         return Contact(depth, rate, y.x + arm_x, slip, studs)
 
     def _wrench(self, y: JumperState, contact: Contact) -> tuple[Vec, Scalar]:
-        """Force and moment of all studs about the ankle."""
+        """Force of all studs and its moment about the ankle."""
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
         n = self.studs_per_row
-        moment = jnp.sum(-y.z * tangential - (contact.place - y.x) * normal)
+        moment = jnp.sum(-y.z * tangential - (contact.position - y.x) * normal)
         return Vec(n * jnp.sum(tangential), n * jnp.sum(normal)), n * moment
 
     def vector_field(self, t: Scalar, y: JumperState) -> JumperState:
@@ -315,7 +315,7 @@ class PlanarJumper(Model):
     def advance(self, t: Scalar, y: JumperState, dt: Scalar) -> JumperState:
         """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
 
-        That law is not an ordinary differential equation; it serves for comparison, at small steps (0.01 ms).
+        That law is not an ordinary differential equation; it is for comparison, at small steps (0.01 ms).
 
         Args:
             t: time in s.
@@ -366,7 +366,7 @@ class PlanarJumper(Model):
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
         total = jnp.sum(normal)
         touching = total > 0.0
-        pressed = jnp.sum(contact.place * normal) / jnp.where(touching, total, 1.0)
+        pressed = jnp.sum(contact.position * normal) / jnp.where(touching, total, 1.0)
         return {
             **_balance_outputs(tree, motion, self.gravity),
             "grf_x": force.x,
@@ -410,7 +410,7 @@ class PlanarJumper(Model):
         """Rejects joint motions beyond the limits and crouches that the sole cannot carry. Leaves may be batched.
 
         Raises:
-            ParameterError: naming the joint or the studs and by how much they are off.
+            ParameterError: naming the joint or the studs, and by how much they miss.
         """
         check(self)
         self.sole.validate()
@@ -449,7 +449,7 @@ class PlanarJumper(Model):
 
 @eqx.filter_jit
 def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
-    """What `validate` needs to know: the crouch and the angles between which the joints move."""
+    """The quantities that `validate` checks: the crouch and the angles between which the joints move."""
 
     def one(model: PlanarJumper) -> dict[str, Array]:
         ankle, found = model.crouch_ankle(), {}
@@ -477,7 +477,7 @@ def held(angle: Scalar) -> Turn:
 
 
 def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Float[Array, 2]:
-    """What a pose leaves of the balance of force and moment (model, centre of mass over the foot, weight)."""
+    """Residual of force and moment in a pose; `standing` is (model, centre of mass over the foot, weight)."""
     model, frozen, weight = standing
     y = model._standing(pose)
     force, moment = model._wrench(y, model.contact(y))
@@ -486,12 +486,12 @@ def _unbalanced(pose: Float[Array, 2], standing: tuple[Any, Vec, Scalar]) -> Flo
 
 
 def _balance_outputs(tree: PlanarTree, motion: Motion, gravity: Scalar) -> dict[str, Array]:
-    whole, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, gravity)
+    momentum, (kinetic, potential) = spatial.momentum(tree, motion), spatial.energy(tree, motion, gravity)
     return {
-        "com_x": whole.com.x,
-        "com_z": whole.com.z,
-        "com_vx": whole.linear.x / whole.mass,
-        "com_vz": whole.linear.z / whole.mass,
-        "angular_momentum": whole.angular,
+        "com_x": momentum.com.x,
+        "com_z": momentum.com.z,
+        "com_vx": momentum.linear.x / momentum.mass,
+        "com_vz": momentum.linear.z / momentum.mass,
+        "angular_momentum": momentum.angular,
         "energy": kinetic + potential,
     }

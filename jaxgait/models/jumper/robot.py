@@ -1,4 +1,4 @@
-r"""A jumping robot of four bars (foot, shank, thigh, trunk): the planar jumper without arms and with other numbers.
+r"""A jumping robot of four bars (foot, shank, thigh, trunk): a planar jumper without arms.
 
       | trunk
       \ thigh

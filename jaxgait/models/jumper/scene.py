@@ -1,4 +1,4 @@
-"""The jumpers as a film shows them: bodies, ground reaction, path of the centre of mass, load of the sole's studs."""
+"""The jumpers in films: bodies, ground reaction, path of the centre of mass, load of the sole's studs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ THICKNESS: Mapping[str, float] = {
     "forearm": 0.055,
     "hand": 0.04,
 }
-"""Of the bodies, over half a height: a limb of 0.9 m of height is that many m thick."""
+"""Thickness of the bodies relative to half the height: in m for a height of 1.8 m."""
 FLOOR = "#E4E0D8"
 ARMS = ("upper_arm", "forearm", "hand")
 ABOVE, ASIDE = 0.2, 0.5
-"""From where the spatial jumper is seen, in rad: above the horizon, and from the right side toward the front."""
+"""Direction in rad from which the spatial jumper is seen: above the horizon, and from the right toward the front."""
 DEEPEST = 0.08
-"""Length in m of the bar below the stud that is loaded most."""
+"""Length in m of the bar below the stud with the largest load."""
 
 
 @float64_default
@@ -64,7 +64,7 @@ def planar(model: PlanarJumper, run: xr.Dataset) -> Scene:
 @float64_default
 def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
     """A jump in space, seen from the right and a little from the front; see `jaxgait.plot.scene`."""
-    flat = lambda places: seen(places, ASIDE, ABOVE)
+    flat = lambda points: seen(points, ASIDE, ABOVE)
     bars, names = flat(figures(model, run)), list(model.tree().names)
     tall = float(bars[..., 1].max())
     order = sorted(
@@ -126,7 +126,7 @@ def _bodies(bars: np.ndarray, names: list[str], tall: float) -> list[Limb | Body
 
 
 def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
-    """A bar below each row of studs, as long as its load; the largest of the run has the length `DEEPEST`."""
+    """A bar below each row of studs, its length proportional to the load; the longest of the run is `DEEPEST`."""
     rows, pitch = np.array([float(r) for r in model.sole.rows]), run.pitch.values[:, None]
     below = float(model.sole.radius - model.sole.drop)
     x = run.x.values[:, None] + rows * np.cos(pitch) + below * np.sin(pitch)
@@ -143,15 +143,15 @@ def _foot(model: PlanarJumper, run: xr.Dataset, bar: np.ndarray) -> Body:
     """Heel, toe and ankle, with a heel one row behind the last studs."""
     rows, pitch = [float(r) for r in model.sole.rows], run.pitch.values
     heel, drop = 2.0 * rows[0] - rows[1], float(model.sole.drop)
-    place = lambda x, z: (
+    point = lambda x, z: (
         bar[:, 0] + np.stack([x * np.cos(pitch) + z * np.sin(pitch), z * np.cos(pitch) - x * np.sin(pitch)], axis=-1)
     )
     outline = [
         bar[:, 1],
-        place(heel, -drop),
-        place(heel, -0.2 * drop),
-        place(-0.02, 0.4 * drop),
-        place(0.03, 0.4 * drop),
+        point(heel, -drop),
+        point(heel, -0.2 * drop),
+        point(-0.02, 0.4 * drop),
+        point(0.03, 0.4 * drop),
     ]
     return Body(np.stack(outline, axis=1), BLUE)
 
@@ -160,7 +160,7 @@ def _load(run: xr.Dataset, side: int, flat: Any) -> Force:
     """Ground reaction of one foot at its centre of pressure."""
     half = run.sizes["stud"] // 2
     own = slice(side * half, (side + 1) * half)
-    load, place = run.normal.values[:, own, None], run.place.values[:, own]
+    load, point = run.normal.values[:, own, None], run.contact_position.values[:, own]
     total = load.sum(axis=1)
-    centre = np.where(total > 0.0, (load * place).sum(axis=1) / np.where(total > 0.0, total, 1.0), place.mean(axis=1))
+    centre = np.where(total > 0.0, (load * point).sum(axis=1) / np.where(total > 0.0, total, 1.0), point.mean(axis=1))
     return Force(flat(centre), flat(run.grf.values[:, side]))

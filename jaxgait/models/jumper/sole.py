@@ -48,7 +48,7 @@ class Sole(eqx.Module):
         >>> print(type(sole.normal_law).__name__, type(sole.friction_law).__name__, type(sole.stepped_law).__name__)
         HystereticHertz Bristle Incremental
         >>> bristles, approach = sole.memories(1, 1)
-        >>> print(sole.row_places.shape, bristles.shape, approach)  # rows; of one stud
+        >>> print(sole.row_positions.shape, bristles.shape, approach)  # rows; of one stud
         (6,) (1, 1) None
         >>> stepped = sole.step(jnp.array([1e-3]), jnp.zeros(1), jnp.array([[0.1]]), bristles, dt=1e-4)
         >>> print(bool(stepped.tangential[0, 0] < 0.0))  # against the slip
@@ -177,7 +177,7 @@ class Sole(eqx.Module):
         """The law of friction for time steps; by default that of the numbers here.
 
         Raises:
-            ParameterError: if another law stands in its place.
+            ParameterError: if `friction` is another law.
         """
         if isinstance(self.friction, Incremental):
             return self.friction
@@ -186,15 +186,15 @@ class Sole(eqx.Module):
         return Incremental(self.static_friction, self.kinetic_friction, self.stribeck_velocity, self.shear_stiffness)
 
     @property
-    def row_places(self) -> Float[Array, " rows"]:
-        """Places of the rows ahead of the ankle in m."""
+    def row_positions(self) -> Float[Array, " rows"]:
+        """Positions of the rows ahead of the ankle in m."""
         return jnp.stack([jnp.asarray(x, dtype=float) for x in self.rows])
 
     def memories(self, *shape: int) -> tuple[Float[Array, ...] | None, Float[Array, ...] | None]:
-        """Bristles in m and remembered approach speeds in m/s at rest, as far as the laws have them.
+        """Bristles in m and remembered approach speeds in m/s at rest; None for laws without that memory.
 
         Args:
-            shape: of the studs' sliding velocities; that of the studs is its first number.
+            shape: shape of the studs' sliding velocities; its first number is that of the studs.
         """
         law, normal = self.friction_law, self.normal_law
         bristle = jnp.zeros(shape) if isinstance(law, Incremental) else law.at_rest(*shape)
@@ -237,7 +237,7 @@ class Sole(eqx.Module):
         dt: Scalar,
         approach: Float[Array, ...] | None = None,
     ) -> StudForces:
-        """Forces by the paper's incremental friction law, which needs time steps (of `dt` in s); see `forces`."""
+        """Forces with the paper's incremental friction law, over a time step of `dt` in s; see `forces`."""
         law = self.stepped_law
         assert deflection is not None
         normal, approach_rate = self._normal(depth, rate, approach)

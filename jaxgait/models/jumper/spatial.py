@@ -1,8 +1,8 @@
 """The human jumper in space: fifteen bodies, ball joints and hinges, twelve studs under each foot.
 
 The tree is rooted at the lower trunk (a free joint at the middle of the hips); the joints follow the same swings as
-`Jumper`, as rotations about the bodies' own y axes (x forward, y left, z up). Left and right may swing by themselves:
-`asymmetry` delays the left leg and arm. In a symmetric motion the model reproduces `Jumper`, whose root is the foot.
+`Jumper`, as rotations about the bodies' own y axes (x forward, y left, z up). Left and right may differ: `asymmetry`
+delays the left leg and arm. In a symmetric motion the model reproduces `Jumper`, whose root is the foot.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Ground(NamedTuple):
     """Contact of all studs, left foot first."""
 
     depth: Float[Array, " studs"]
-    place: Float[Array, "studs 3"]
+    position: Float[Array, "studs 3"]
     slip: Float[Array, "studs 2"]
     studs: StudForces
 
@@ -75,7 +75,7 @@ class SpatialJumper(Model):
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source="chosen")
     _settled: spatial.Tree | None = None
-    """The bodies; only inside of what `prepared` returns."""
+    """The bodies; set only in the result of `prepared`."""
 
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:SPATIAL_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.jumper.scene:spatial"
@@ -91,7 +91,7 @@ class SpatialJumper(Model):
         "depth": Variable("m", "compression of the studs", ("stud",)),
         "normal": Variable("N", "normal force of the studs", ("stud",)),
         "tangential": Variable("N", "friction force of the studs", ("stud", "tangent")),
-        "place": Variable("m", "position of the contact points", ("stud", "axis")),
+        "contact_position": Variable("m", "position of the contact points", ("stud", "axis")),
         "slip": Variable("m/s", "sliding velocity of the studs", ("stud", "tangent")),
         "moment": Variable("N m", "generalised forces of the joints", ("coordinate",)),
         "energy": Variable("J", "kinetic and potential energy"),
@@ -118,7 +118,7 @@ class SpatialJumper(Model):
         return self.plane.duration
 
     def prepared(self) -> System:
-        """The jumper with its bodies and its crouch worked out."""
+        """The jumper with its bodies and its crouch computed."""
         known = (self.plane.settled(), self.build())
         return System(eqx.tree_at(lambda m: (m.plane, m._settled), self, known, is_leaf=lambda leaf: leaf is None))
 
@@ -189,8 +189,10 @@ class SpatialJumper(Model):
         lever = -centre[:, 2]  # from the centre straight down to the ground
         slip = velocity[:, :2] + jnp.stack([omega[:, 1] * lever, -omega[:, 0] * lever], axis=1)
         depth = self.plane.sole.radius - centre[:, 2]
-        place = centre.at[:, 2].set(0.0)
-        return Ground(depth, place, slip, self.plane.sole.forces(depth, -velocity[:, 2], slip, y.bristle, y.approach))
+        position = centre.at[:, 2].set(0.0)
+        return Ground(
+            depth, position, slip, self.plane.sole.forces(depth, -velocity[:, 2], slip, y.bristle, y.approach)
+        )
 
     def _solve(self, t: Scalar, y: SpatialState) -> tuple[spatial.Tree, spatial.Motion, Ground, spatial.Accelerations]:
         tree = self.tree()
@@ -198,7 +200,7 @@ class SpatialJumper(Model):
         motion = spatial.kinematics(tree, q, v)
         ground = self.ground(tree, motion, y)
         force = jnp.concatenate([ground.studs.tangential, ground.studs.normal[:, None]], axis=1)
-        wrenches = spatial.point_wrenches(motion, self._studs(tree), ground.place, force)
+        wrenches = spatial.point_wrenches(motion, self._studs(tree), ground.position, force)
         driven = [False] * 6 + [True] * (tree.nv - 6)
         found = spatial.hybrid_dynamics(tree, motion, a, jnp.zeros(tree.nv), driven, wrenches, self.plane.gravity)
         return tree, motion, ground, found
@@ -210,32 +212,32 @@ class SpatialJumper(Model):
         return SpatialState(pose, found.vdot[:6], ground.studs.bristle_rate, ground.studs.approach_rate)
 
     def initial_state(self) -> SpatialState:
-        """The planar model's static crouch, seen from the lower trunk."""
+        """The planar model's static crouch, as a state of the lower trunk."""
         crouch = self.plane.initial_state()
         trunk = self.plane.motion(0.0, crouch).world[3]
         turn = spatial.quaternion_about(jnp.array([0.0, 1.0, 0.0]), jnp.arctan2(trunk.sin, trunk.cos))
         hip = trunk.r
         studs = 2 * len(self.plane.sole.rows) * len(self.plane.sole.columns)
-        place = jnp.stack([hip.x, jnp.zeros(()), hip.z])
-        return SpatialState(jnp.concatenate([place, turn]), jnp.zeros(6), *self.plane.sole.memories(studs, 2))
+        origin = jnp.stack([hip.x, jnp.zeros(()), hip.z])
+        return SpatialState(jnp.concatenate([origin, turn]), jnp.zeros(6), *self.plane.sole.memories(studs, 2))
 
     # --- what can be observed ------------------------------------------------------------------------------------
 
     def outputs(self, t: Scalar, y: SpatialState) -> dict[str, Array]:
         """Balances, ground reaction of each foot, studs, joint forces (see `variables`)."""
         tree, motion, ground, found = self._solve(t, y)
-        whole = spatial.momentum(tree, motion)
+        momentum = spatial.momentum(tree, motion)
         kinetic, potential = spatial.energy(tree, motion, self.plane.gravity)
         force = jnp.concatenate([ground.studs.tangential, ground.studs.normal[:, None]], axis=1)
         return {
-            "com": whole.com,
-            "com_velocity": whole.linear / whole.mass,
-            "angular_momentum": whole.angular,
+            "com": momentum.com,
+            "com_velocity": momentum.linear / momentum.mass,
+            "angular_momentum": momentum.angular,
             "grf": jnp.sum(force.reshape(2, -1, 3), axis=1),
             "depth": ground.depth,
             "normal": ground.studs.normal,
             "tangential": ground.studs.tangential,
-            "place": ground.place,
+            "contact_position": ground.position,
             "slip": ground.slip,
             "moment": found.tau[6:],
             "energy": kinetic + potential,
@@ -258,7 +260,7 @@ class SpatialJumper(Model):
         return jnp.stack(ends)
 
     def validate(self) -> None:
-        """Rejects what the planar model rejects, and inertia tensors that no rigid body has."""
+        """Rejects what the planar model rejects, and inertia tensors that no rigid body can have."""
         super().validate()
         self.plane.validate()
         if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:
@@ -267,8 +269,8 @@ class SpatialJumper(Model):
                 spatial.check_inertia(name, float(mass), inertia)
 
 
-def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str, place: tuple) -> list[spatial.Link]:
-    """Three links of one limb, hanging down from a place on its parent."""
+def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str, at: tuple) -> list[spatial.Link]:
+    """Three links of one limb, hanging from a joint at a position in its parent."""
     links = []
     for part in parts:
         segment = s[part]
@@ -276,8 +278,8 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
         com, inertia = (0.0, 0.0, -segment.com), principal(*axes(part, segment))
         if part == "foot":
             com = (segment.com - HEEL_BEHIND_ANKLE, 0.0, -FOOT_COM_BELOW_ANKLE)
-        links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=place))
-        parent, place = f"{side}_{part}", (0.0, 0.0, -segment.length)
+        links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=at))
+        parent, at = f"{side}_{part}", (0.0, 0.0, -segment.length)
     return links
 
 

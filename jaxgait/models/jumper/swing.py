@@ -15,7 +15,7 @@ from jaxgait.parameters import part
 from jaxgait.precision import float64_default
 
 _MODEL = "see the model's swings"
-_PROBES = 33  # angles looked at between two keyframes for the extremes of a joint's motion
+_PROBES = 33  # angles computed between two keyframes to find the extremes of a joint's motion
 
 
 class Turn(NamedTuple):
@@ -28,10 +28,10 @@ class Turn(NamedTuple):
 
 @float64_default
 class Keyframes(eqx.Module):
-    """A turn through given angles with given rates and accelerations: quintic polynomials, smooth to second order.
+    """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
-    Before the first keyframe the joint rests at the first angle, after the last one at the last angle; their rates and
-    accelerations should vanish.
+    Before the first keyframe the joint rests at the first angle, after the last one at the last angle; the rates and
+    accelerations of both should vanish.
 
     Examples:
         >>> from jaxgait.models.jumper.swing import Keyframes
@@ -54,7 +54,7 @@ class Keyframes(eqx.Module):
         piece = jnp.clip(jnp.searchsorted(times, t, side="right") - 1, 0, times.shape[0] - 2)
         T = times[piece + 1] - times[piece]
         s = jnp.clip((t - times[piece]) / T, 0.0, 1.0)
-        # in s from 0 to 1: value, slope and curvature at both ends, and the coefficients of s^3, s^4, s^5
+        # With s from 0 to 1: value, slope and curvature at both ends, and the coefficients of s^3, s^4, s^5.
         (q0, q1), (v0, v1), (a0, a1) = (
             (scale * x[piece], scale * x[piece + 1])
             for x, scale in (
@@ -87,7 +87,7 @@ def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
 
 @float64_default
 class Swing(eqx.Module):
-    """A turn by `angle` within `duration`, begun `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s.
+    """A swing by `angle` within `duration`, started `delay` after the quiet phase: q'' = (2 pi angle / T^2) sin 2 pi s.
 
     Examples:
         >>> from jaxgait.models.jumper.swing import Swing

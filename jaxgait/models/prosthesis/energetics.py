@@ -1,4 +1,4 @@
-"""What the hip must apply to the leg, the powers of all that acts on it, its energy, and how well its loop closes."""
+"""Force and moment of the hip on the leg, the powers of all forces, its energy, and the closure error of its loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hip_reactions(
     ground: Sequence[Force],
     gravity: Scalar,
 ) -> dict[str, Any]:
-    """Force in N and moment in N m that the hip must apply: Newton and Euler for the whole leg about H.
+    """Force in N and moment in N m that the hip must apply: Newton and Euler for the entire leg about H.
 
     Rows 1 to 3 of the paper's equations.
 
@@ -78,7 +78,7 @@ def powers(leg: Leg, torques: Torques, ground: Sequence[Force], hip: Mapping[str
         leg: the leg.
         torques: in its joints.
         ground: forces of the ground on heel and toe.
-        hip: what `hip_reactions` found.
+        hip: result of `hip_reactions`.
     """
     P, thigh = leg.points, leg.thigh.rate
     at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh
@@ -92,6 +92,6 @@ def powers(leg: Leg, torques: Torques, ground: Sequence[Force], hip: Mapping[str
 
 
 def loop_residual(leg: Leg, linkage: Linkage) -> Scalar:
-    """By how much in m the bar CD misses C, in the larger of its components."""
+    """Distance in m by which the bar CD misses C, the larger of its components."""
     missed = leg.points["D"].position - linkage.l_CD * leg.bar_CD.direction - leg.points["C"].position
     return jnp.maximum(jnp.abs(missed.x), jnp.abs(missed.y))

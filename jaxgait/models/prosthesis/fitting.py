@@ -17,30 +17,30 @@ from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 
 FITTED_DEPTH = 0.005
-"""How much deeper in m a leg that is fitted to a person is set.
+"""Distance in m by which a leg fitted to a person is set deeper.
 
-The middle of the shallowest range of depths at which all of four measured people walk for ten strides, in steps of
-1 mm: 4 to 6 mm (10 to 12 mm is next, between them one folds). The floor yields by as much, 6 mm, under the mean load
-of the stance (0.7 body weights on 1e5 N/m), and knees follow those of their persons better than at 10 mm.
+The middle of the shallowest range of depths, in steps of 1 mm, at which all of four measured people walk for ten
+strides: 4 to 6 mm (the next is 10 to 12 mm; between them one knee folds). The floor yields by the same 6 mm under the
+mean load of stance (0.7 body weights on 1e5 N/m), and the knee angles are closer to the measured ones than at 10 mm.
 """
 LANDING_SHARE = 0.1
-"""Share of a stride over which the straight leg would be deepest in the floor: what `with_drive` keeps."""
+"""Fraction of a stride: `with_drive` keeps the mean depth of the straight leg in the deepest part of this length."""
 
 
 @float64_default
 def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
-    """The leg driven by another measured stride, its `height_offset` set so that the leg meets the floor as before.
+    """The leg driven by another measured stride, with `height_offset` set so that the leg meets the floor as before.
 
-    Subjects differ by centimetres of leg, and the walk changes within millimetres of hip height: too high, and the leg
-    never lands (the knee folds); too low, and it walks on a bent knee. What is kept is how deep the ankle of the
-    straight leg is in the floor in the deepest tenth (`LANDING_SHARE`) of the stride. It asks the new stride only for
-    hip height and thigh angle, and not for a knee angle, which depends on where markers sat. All embedded gaits walk
-    with it; some millimetres of `height_offset` remain to be tuned. A drive that knows who walked fits the leg to that
-    person first (see `fitted`).
+    Subjects differ by centimetres of leg length, and the walk changes within millimetres of hip height: if the hip is
+    too high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight
+    leg's ankle in the floor, in the deepest tenth (`LANDING_SHARE`) of the stride, is kept. Only hip height and thigh
+    angle of the new stride enter, not its knee angle, which depends on marker placement. All embedded gaits walk with
+    it; some millimetres of `height_offset` remain to be tuned. If the drive contains its person, the leg is first
+    fitted to that person (see `fitted`).
 
     Args:
-        model: the leg with the drive that it goes well with.
-        drive: the new one.
+        model: the leg, with a drive at which it walks well.
+        drive: the new drive.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -63,11 +63,11 @@ REFERENCE_PERSON = Person(thigh=0.4175, shank=0.4151, mass=REFERENCE_MASS)
 
 @float64_default
 def fitted(leg: Prosthesis) -> Prosthesis:
-    """The leg cut to the person of its drive; unchanged if the drive does not say who walked.
+    """The leg fitted to the person of its drive; unchanged if the drive does not contain a person.
 
-    The socket's thigh and the pylon become longer or shorter by as much as that person's thigh and shank differ from
-    those of `REFERENCE_PERSON`; knee, foot and their masses come off the shelf. The residual thigh scales with the
-    person's mass, if that is known, and its moment of inertia with mass and length squared.
+    The thigh with its socket and the pylon become longer or shorter by as much as that person's thigh and shank differ
+    from those of `REFERENCE_PERSON`; knee, foot and their masses do not change. The mass of the residual thigh scales
+    with the person's mass, if that is known, and its moment of inertia with mass and length squared.
 
     Examples:
         >>> import dataclasses
@@ -96,9 +96,9 @@ def fitted(leg: Prosthesis) -> Prosthesis:
 
 @float64_default
 def straight_ankle_height(leg: Prosthesis) -> float:
-    """Height in m of the ankle above the floor, were the knee straight, at the deepest `LANDING_SHARE` of the stride.
+    """Height in m of the ankle of a straight leg above the floor, at the deepest `LANDING_SHARE` of the stride.
 
-    Negative: a leg that walks is not straight all the time.
+    It is negative, because a walking leg bends its knee.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parameters
@@ -116,7 +116,7 @@ def straight_ankle_height(leg: Prosthesis) -> float:
 
 @float64_default
 def straight_ankle(leg: Prosthesis) -> Vec:
-    """The ankle from the hip in m, were the knee straight, in the frame of the thigh.
+    """Position in m of the ankle of a straight leg relative to the hip, in the frame of the thigh.
 
     Examples:
         >>> from jaxgait import Prosthesis

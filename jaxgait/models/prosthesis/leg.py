@@ -1,4 +1,4 @@
-"""What stands for the leg: its states, everything about it at one time, and the names of its points."""
+"""The states of the leg, its kinematics at one time, and the names of its points."""
 
 from __future__ import annotations
 
@@ -33,10 +33,7 @@ class SocketState(NamedTuple):
 
 
 class BristleState(NamedTuple):
-    """The state of a leg whose ground has friction with a memory: that of `KneeState` or `SocketState`, and the memory.
-
-    The friction law says in which unit the memory is: deflections in m for `Bristle`.
-    """
+    """`KneeState` or `SocketState` with the memory of the ground's friction law, in its unit: m for `Bristle`."""
 
     theta_b: Scalar
     beta_1: Scalar
@@ -51,7 +48,7 @@ class BristleState(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """The whole leg at one time and state: the drive, the linkage, the turning segments and the points."""
+    """The kinematics of the leg at one time and state: the drive, the linkage, the turning segments and the points."""
 
     hip: HipMotion
     knee: Closure

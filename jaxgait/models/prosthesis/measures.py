@@ -1,8 +1,8 @@
-"""What a designer of a prosthetic knee wants to know of a run: correlation with the sound knee, flexion, periodicity.
+"""Measures of a prosthetic knee: correlation with the sound knee, flexion, periodicity.
 
     ensemble(Prosthesis(), grid, strides=20, observe=["rho", "peak_flexion", "order"])
 
-The measures of `MEASURES` read the last strides of a run counted in strides, however densely it is sampled.
+The measures of `MEASURES` use the last strides of a run counted in strides, with any sampling density.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run
 
 ANALYSED = 5
-"""Last strides of a run from which correlation and flexion are read (the paper runs 20 and takes the last 5)."""
+"""Number of last strides used for correlation and flexion (the paper runs 20 and takes the last 5)."""
 COMPARED = 9
-"""Last strides that are compared with each other for the subharmonic order."""
+"""Number of last strides that are compared with each other for the subharmonic order."""
 SETTLED = 20
-"""Strides of a run whose order is read, as the paper's: after ten, gaits of period one still settle and pass for
-irregular. `dataclasses.replace(MEASURES["order"], strides=...)` takes a shorter run knowingly."""
+"""Least number of strides for the order, as in the paper: after ten, gaits of period one have not settled and count as
+irregular. `dataclasses.replace(MEASURES["order"], strides=...)` allows shorter runs."""
 COARSEST = 50
 """Least samples per stride: the mean peak flexion is within 0.02 degrees of that at 200 samples, with 25 within 0.2."""
 
@@ -91,4 +91,4 @@ MEASURES = table(
 """The measures of the knee by name."""
 
 measures = Measures(tuple(MEASURES.values()))
-"""All of them together, for runs of at least `SETTLED` strides."""
+"""All of `MEASURES` together, for runs of at least `SETTLED` strides."""

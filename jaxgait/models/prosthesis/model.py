@@ -17,8 +17,8 @@ r"""Planar leg prosthesis with a four-bar knee, driven by measured hip motion.
 World frame: x forward, y up. Thigh, shank and link angles from the downward vertical, positive forward; the foot's from
 the horizontal, toe up positive. Knee flexion = alpha1 - alpha11. The state holds the free angles (thetaB, beta1) and
 their rates; thetaA and alpha11 follow from the loop in closed form (`mechanics.fourbar`), the accelerations from Kane's
-method (`mechanics.kane`). The paper's own formulation with multipliers stands in
-`jaxgait.models.prosthesis.formulations.multipliers`; they agree.
+method (`mechanics.kane`). The paper's own formulation with multipliers is
+`jaxgait.models.prosthesis.formulations.multipliers`; the two agree.
 
 Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, Chin. J. Theor. Appl. Mech. 52(4) (2020)
 1157-1173. The paper's tables are lost; the parameter sets R1, R2, R3 are reconstructions (R2: default).
@@ -62,7 +62,7 @@ from jaxgait.precision import float64_default
 
 
 class Prosthesis(Model):
-    """The leg of the module's docstring as a value; its defaults are the reference set R2 with the embedded gait.
+    """The leg of the module's docstring; its defaults are the reference set R2 with the embedded gait.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -99,7 +99,7 @@ class Prosthesis(Model):
     search: ClassVar[Mapping[str, Any]] = {
         "maximize": "rho",
         "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
-        # A touch-down layer of 0.1 mm instead of 1 micrometre: tangents need steps that resolve it.
+        # A touch-down depth of 0.1 mm instead of 1 micrometre, because derivatives need steps that resolve it.
         "set": {"ground.steepness": 1e4},
         "strides": 12,
         "rtol": 1e-5,
@@ -150,7 +150,7 @@ class Prosthesis(Model):
         """Names of the points (see `POINTS`) and of the axes."""
         return {"point": POINTS, "axis": ("x", "y")}
 
-    # --- what drives it -----------------------------------------------------------------------------------------------
+    # --- prescribed motion --------------------------------------------------------------------------------------------
 
     @property
     def period(self) -> Scalar:
@@ -193,7 +193,7 @@ class Prosthesis(Model):
         return motion._replace(hip_y=lifted)
 
     def initial_state(self) -> State:
-        """Straight swing-ready leg at heel strike: measured knee angle, at least 0.05 rad, links and foot at rest."""
+        """The leg at heel strike: the measured knee angle, at least 0.05 rad, with links and foot at rest."""
         hip = self.hip(0.0)
         psi = fourbar.psi_at(self.linkage.bars, jnp.maximum(hip.knee.value, 0.05))
         knee = fourbar.close(self.linkage.bars, psi)
@@ -205,7 +205,7 @@ class Prosthesis(Model):
         return self._state(free, (zero,) * 4, (law.at_rest(), law.at_rest()))
 
     def _state(self, free: Sequence[Scalar], socket: Sequence[Scalar], memories: Sequence[Array | None]) -> State:
-        """The state, or its rate, of its components: what the socket or the friction law does not have is left out."""
+        """The state, or its rate, from its components, without those that the socket or the friction law lacks."""
         if memories[0] is not None:
             return BristleState(*free, *(socket if self.socket is not None else (None,) * 4), *memories)
         return KneeState(*free) if self.socket is None else SocketState(*free, *socket)
@@ -360,7 +360,7 @@ class Prosthesis(Model):
 
     def _accelerations(self, leg: Leg, y: State, forces: list[Force]) -> tuple[list[Any], dict[str, Body]]:
         bodies = self.bodies(leg)
-        # A prescribed hip leaves nothing to solve for the thigh and the upper bar.
+        # The hip prescribes the motion of the thigh and the upper bar.
         moving = list(bodies.values())[0 if self.socket is not None else 2 :]
         return accelerations(moving, self.gravity, forces, self._applied(leg, y)), bodies
 
@@ -409,7 +409,7 @@ class Prosthesis(Model):
         }
 
     def knee_angle(self, t: Scalar, y: State) -> Scalar:
-        """Knee flexion in rad; the cheap output that most scans need.
+        """Knee flexion in rad, without the cost of the other outputs.
 
         Examples:
             >>> import math
@@ -424,7 +424,7 @@ class Prosthesis(Model):
         return -fourbar.shank_angle(bars, fourbar.close(bars, y.theta_b - thigh))
 
     def terminations(self) -> Mapping[str, Any]:
-        """The linkage folds where A, C and D come into one line."""
+        """The linkage folds when A, C and D are in one line."""
         return {"folded": self._folded}
 
     def _folded(self, t: Scalar, y: State) -> Array:
@@ -449,7 +449,7 @@ class Prosthesis(Model):
 
 
 FOLD_MARGIN = 1e-6
-"""How near to 1 the cosine of DAC comes before the linkage counts as folded (the last microsecond before it would)."""
+"""Distance of the cosine of DAC from 1 within which the linkage counts as folded (a microsecond before it folds)."""
 
 
 def _rod(mass: Scalar, length: Scalar) -> Scalar:

@@ -26,7 +26,7 @@ PAPER, CHOSEN = "paper", "reconstructed (set R2)"
 
 @float64_default
 class Linkage(eqx.Module):
-    """The four-bar linkage and how it sits on thigh and shank.
+    """The four-bar linkage and its position on thigh and shank.
 
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Linkage
@@ -54,7 +54,7 @@ class Linkage(eqx.Module):
 
     @property
     def bars(self) -> FourBar:
-        """What the closure needs."""
+        """The dimensions that the closure needs."""
         return FourBar(self.l_AB, self.l_BC, self.l_CD, self.l_AD, self.gamma1, self.gamma2)
 
 
@@ -116,8 +116,7 @@ class Masses(eqx.Module):
 class Ground(eqx.Module):
     """Foot-ground contact: Kelvin-Voigt with Coulomb friction (section 1.2 of the paper), or other laws.
 
-    `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))` puts another law in the place of the paper's
-    numbers.
+    `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))` replaces the paper's law by another.
 
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Ground
@@ -170,10 +169,10 @@ class Ground(eqx.Module):
         """Friction and normal force in N on a point of the foot, and the rate of the friction law's memory.
 
         Args:
-            depth: how deep the point is in the ground, in m.
+            depth: depth of the point in the ground in m.
             rate: its rate in m/s.
             slip: velocity of the point along the ground in m/s.
-            memory: of the friction law, if it has one.
+            memory: memory of the friction law, if it has one.
         """
         normal_law = self.normal_law
         normal = normal_law.force(depth, rate)
@@ -323,13 +322,13 @@ class JointDampedAnkle(Ankle):
 class Socket(eqx.Module):
     """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
 
-    The paper prescribes the hip's position over a stiff floor, so that a millimetre of hip height is a hundred newtons
-    of ground force. A wearer does not push that way: soft tissue gives, and what presses the foot down is the trunk's
-    weight, not a position. So a spring and a damper hold the prosthesis at the measured path, and the trunk pushes with
-    a share of the ground reaction that was measured together with the path: none of it in swing, about body weight in
-    stance. (In control terms: impedance control of the hip with the measured load fed forward.) The knee bears it only
-    if the foot lands with the leg straight: raise the hip by some millimetres (`height_offset` -0.11 m for set R2), or
-    it buckles.
+    The paper prescribes the hip's position over a stiff floor, so that a millimetre of hip height means a hundred
+    newtons of ground force. A real wearer is softer: soft tissue yields, and the trunk's weight, not its position,
+    presses the foot down. So a spring and a damper hold the prosthesis at the measured path, and the trunk pushes with
+    a fraction of the ground reaction that was measured together with the path: zero in swing, about body weight in
+    stance. (In control terms: impedance control of the hip with feedforward of the measured load.) The knee bears it
+    only if the leg is straight when the foot lands: raise the hip by some millimetres (`height_offset` -0.11 m for set
+    R2), or the knee buckles.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec
@@ -357,7 +356,7 @@ class Socket(eqx.Module):
     )
 
     def force(self, displacement: Vec, rate: Vec, load: Vec | None) -> Vec:
-        """Force in N on the leg, forward and upward: towards the path, less what the trunk pushes.
+        """Force in N on the leg, forward and upward: towards the path, less the push of the trunk.
 
         Args:
             displacement: of the hip in the socket in m.
@@ -398,4 +397,4 @@ SETS: dict[str, dict[str, float]] = {
         "height_offset": -0.1174,
     },
 }
-"""What each set changes of R2."""
+"""The differences of each set from R2."""

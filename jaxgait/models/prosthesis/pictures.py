@@ -21,7 +21,7 @@ from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, styl
 POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Rows of the output `points` of `Prosthesis`."""
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
-"""Irregular, period one, two, three, four."""
+"""Colours of irregular gaits and of period one, two, three, four."""
 
 
 def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) -> Figure:
@@ -30,7 +30,7 @@ def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) ->
     Args:
         runs: results of `simulate(Prosthesis(...))` by label.
         period: stride time in s.
-        last: how many strides to show.
+        last: number of strides to show.
     """
     with style():
         figure, axes = plt.subplots(
@@ -67,7 +67,7 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
 
 
 def _lines(ax: Axes, frequency: np.ndarray, amplitude: np.ndarray) -> None:
-    """The lines of a spectrum, down to the lower end of any logarithmic scale."""
+    """The lines of a spectrum, drawn down to the lower end of any logarithmic scale."""
     ax.vlines(frequency, 1e-9, amplitude, color=BLUE, lw=1.5)
 
 
@@ -101,7 +101,7 @@ def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None 
 
 
 def _sampled(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None) -> tuple[np.ndarray, ...]:
-    """Measured samples as they are drawn, with the progression; none if there are none."""
+    """Measured samples for the picture, with the progression; empty without measured samples."""
     if measured is None:
         return ()
     sway, height, thigh = (np.asarray(measured[name]) for name in ("hip_x_m", "hip_y_m", "thigh_rad"))
@@ -113,12 +113,12 @@ def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None
 
     Args:
         run: result of `simulate`.
-        paper: columns `x` and `y` in mm to be drawn beside it.
+        paper: columns `x` and `y` in mm to be drawn too.
     """
     with style():
         figure, ax = plt.subplots(figsize=(3.6, 5.2))
         flexion = np.degrees(run.knee_angle.values)
-        shown = flexion >= 0.0  # beyond straight the centre runs away to infinity
+        shown = flexion >= 0.0  # in hyperextension the centre goes to infinity
         dots = ax.scatter(1e3 * run.centre_x[shown], 1e3 * run.centre_y[shown], c=flexion[shown], s=6)
         figure.colorbar(dots, label=axis_label("knee flexion", "deg"))
         if paper is not None:
@@ -159,7 +159,7 @@ def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
 def ground_load(
     runs: Mapping[str, xr.Dataset], period: float, weight: float, measured: Float[np.ndarray, "2 phases"] | None = None
 ) -> Figure:
-    """Whole ground reaction over the last stride of some runs, in body weights, beside a measured one.
+    """Total ground reaction over the last stride of some runs, in body weights, with a measured one.
 
     Args:
         runs: results with the forces of heel and toe, by label.
@@ -228,7 +228,7 @@ def _edges(centres: xr.DataArray) -> tuple[float, float]:
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:
-    """Of every start the points that were better than all before, from a circle to a star at its end."""
+    """Draws, for every start, the points that improved on all earlier ones, from a circle to a star at the end."""
     for start in path.start.values:
         one = path.sel(start=start)
         steps = _improvements(one.objective.values)
@@ -240,7 +240,7 @@ def _draw_path(ax: Axes, path: xr.Dataset) -> None:
 
 
 def _improvements(objective: Float[np.ndarray, " n"]) -> np.ndarray:
-    """Indices of the first value, of those above all before them, and of the last one that is a number."""
+    """Indices of the first value, of those above all earlier ones, and of the last one that is finite."""
     values = np.where(np.isfinite(objective), objective, -np.inf)
     before = np.maximum.accumulate(np.concatenate([[-np.inf], values[:-1]]))
     better = np.flatnonzero(values > before)
@@ -252,7 +252,8 @@ def scan_lines(
 ) -> Figure:
     """Peak flexion in deg and rho over k at some c/k (figures 12 and 13 of the paper), each panel with its own scale.
 
-    Marked in red as there: above, where the peak falls to the measured one (see `first_fall`); below, critical k.
+    Marked in red, as in the paper: in the upper panels the k at which the peak falls to the measured one (see
+    `first_fall`), in the lower panels the critical k.
     """
     with style():
         figure, axes = plt.subplots(2, len(ratios), figsize=(2.9 * len(ratios), 5.2), sharex=True, squeeze=False)
@@ -279,9 +280,9 @@ def scan_lines(
 
 
 def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
-    """Where a sampled curve first falls through a level, by linear interpolation; NaN where it never does.
+    """The x at which a sampled curve first falls through a level, by linear interpolation; NaN if it never does.
 
-    In the unit of x; x and y of the shape (n,).
+    x and y have the shape (n,); the result is in the unit of x.
     """
     falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
     if not falls.size:

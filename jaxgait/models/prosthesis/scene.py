@@ -1,4 +1,4 @@
-"""The prosthetic leg as a film shows it: socket, four-bar knee with its cylinder, shank, foot, the sound leg behind."""
+"""The prosthetic leg in films: socket, four-bar knee with its cylinder, shank, foot, and the sound leg behind."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PIVOT = 0.006
 
 
 def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
-    """The walking leg beside a view of its knee; see `jaxgait.plot.scene`."""
+    """The walking leg and a close-up of its knee; see `jaxgait.plot.scene`."""
     at = {name: run.points.values[:, i] for i, name in enumerate(POINTS)}
-    whole = np.stack([at["H"][:, 0], np.full(run.sizes["time"], 0.42)], axis=-1)
+    overview = np.stack([at["H"][:, 0], np.full(run.sizes["time"], 0.42)], axis=-1)
     near = at["A"] + np.array([0.0, -0.06])
     knee, measured = (np.degrees(run[name].values) for name in ("knee_angle", "measured_knee_angle"))
     load = {foot: run[f"{foot}_force"].values for foot in ("heel", "toe")}
@@ -27,7 +27,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
     return Scene(
         time=run.time.values,
         shapes=(*_sound_leg(model, run, at["H"]), *_limbs(at), *_hardware(model, run, at)),
-        views=(View(whole, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
+        views=(View(overview, (1.35, 1.1)), View(near, (0.36, 0.36), "four-bar knee")),
         ground=Ground(),
         forces=tuple(Force(at[foot] * [1.0, 0.0], push[foot]) for foot in load),
         curves=(
@@ -40,7 +40,7 @@ def scene(model: Prosthesis, run: xr.Dataset) -> Scene:
 
 
 def _limbs(at: dict[str, np.ndarray]) -> tuple[Limb | Body, ...]:
-    """Shank, foot and thigh in its socket. The ankle of the model lies in the sole; the foot is drawn above it."""
+    """Shank, foot, and thigh in its socket. The model's ankle lies in the sole; the foot is drawn above it."""
     along = (at["toe"] - at["heel"]) / np.linalg.norm(at["toe"] - at["heel"], axis=-1, keepdims=True)
     up = np.stack([-along[:, 1], along[:, 0]], axis=-1)
     instep = [at["heel"] + 0.05 * up, at["K"] - 0.03 * along + 0.085 * up, at["K"] + 0.03 * along + 0.085 * up]
@@ -75,7 +75,7 @@ def cylinder(model: Prosthesis, run: xr.Dataset) -> tuple[np.ndarray, np.ndarray
 
 
 def _sound_leg(model: Prosthesis, run: xr.Dataset, hip: np.ndarray) -> tuple[Limb, ...]:
-    """Thigh and shank of the measured leg: the same hip and thigh, the measured knee, as long as the straight leg."""
+    """Thigh and shank of the measured leg: with the same hip and thigh, the measured knee, and the same leg length."""
     thigh = float(model.segments.thigh + model.linkage.l_AE)
     ankle = straight_ankle(model)
     shank = float(np.hypot(float(ankle.x), float(ankle.y))) - thigh

@@ -1,4 +1,4 @@
-r"""A mechanism assembled from bodies, joints, contact points and drives: a model without an equation of its own.
+r"""A mechanism assembled from bodies, joints, contact points and drives, without writing an equation.
 
     rod = dict(mass=1.0, com=(0, 0, -0.25), inertia=np.diag([0.02, 0.02, 1e-4]))
     pendulum = TreeModel(
@@ -38,7 +38,7 @@ from jaxgait.precision import float64_default
 __all__ = ["TreeModel", "TreeState"]
 
 STIFF_CONTACT = 1e-3
-"""Longest step in s where there are contacts, so that no touch-down is jumped over."""
+"""Longest step in s of models with contacts, so that no touch-down is stepped over."""
 
 
 class TreeState(NamedTuple):
@@ -51,7 +51,7 @@ class TreeState(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Everything that acts at an instant."""
+    """All loads at one instant."""
 
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
@@ -66,13 +66,13 @@ class Loads(NamedTuple):
     wrenches: Float[Array, "n 6"]
 
 
-def _links(given: Any) -> Any:
-    links = given.values() if isinstance(given, Mapping) else given
-    return OrderedDict((link.name, link) for link in links)
+def _links(links: Any) -> Any:
+    values = links.values() if isinstance(links, Mapping) else links
+    return OrderedDict((link.name, link) for link in values)
 
 
-def _drives(given: Any) -> Any:
-    return OrderedDict((name, law(drive)) for name, drive in given.items())
+def _drives(drives: Any) -> Any:
+    return OrderedDict((name, law(drive)) for name, drive in drives.items())
 
 
 class TreeModel(Model):
@@ -104,7 +104,7 @@ class TreeModel(Model):
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
     span: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
     _tree: Tree | None = None
-    """Only inside of what `prepared` returns."""
+    """Set only in the result of `prepared`."""
 
     scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -161,7 +161,7 @@ class TreeModel(Model):
         return Tree.build(*self.links.values()) if self._tree is None else self._tree
 
     def initial_state(self) -> TreeState:
-        """Start and its rates; prescribed joints are where their motion begins."""
+        """The coordinates and rates of `start`; prescribed joints start on their prescribed motion."""
         tree = self.tree()
         q, v = jnp.asarray(tree.neutral(), dtype=float), jnp.zeros(tree.nv)
         for name, value in self.start.items():
@@ -179,7 +179,7 @@ class TreeModel(Model):
         return TreeState(rate, self._moves(loads).vdot, None if y.memory is None else loads.memory_rate)
 
     def loads(self, t: Scalar, y: TreeState) -> Loads:
-        """Everything that acts on the bodies at time t in s.
+        """All loads on the bodies at time t in s.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, hinge
@@ -254,14 +254,14 @@ class TreeModel(Model):
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
         """Positions, balances, forces and energies (see `variables`)."""
         tree, loads = self.tree(), self.loads(t, y)
-        whole = spatial.momentum(tree, loads.motion)
+        momentum = spatial.momentum(tree, loads.motion)
         kinetic, potential = spatial.energy(tree, loads.motion, self.gravity)
         found = {
             "position": jnp.stack([place.r for place in loads.motion.world]),
-            "com": whole.com,
-            "com_velocity": whole.linear / whole.mass,
-            "momentum": whole.linear,
-            "angular_momentum": whole.angular,
+            "com": momentum.com,
+            "com_velocity": momentum.linear / momentum.mass,
+            "momentum": momentum.linear,
+            "angular_momentum": momentum.angular,
             "joint_force": self._moves(loads).tau,
             "kinetic_energy": kinetic,
             "energy": kinetic + potential + self._elastic(tree, loads),
@@ -270,17 +270,17 @@ class TreeModel(Model):
         return found | touching
 
     def _elastic(self, tree: Tree, loads: Loads) -> Array:
-        """Energy in J of all springs, and of the contacts whose laws know it."""
+        """Energy in J of all springs, and of the contacts whose laws define it."""
         springs = [d for d in self.drives.values() if isinstance(d, Spring)]
         stored = [jnp.asarray(s.energy(loads.q[_coordinate(tree, s.joint)[0]])) for s in springs]
         stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
         return sum(stored, jnp.zeros(()))
 
     def validate(self) -> None:
-        """Rejects impossible parameters, bodies that there are none of, and names that nothing has.
+        """Rejects impossible parameters, impossible bodies and unknown names.
 
         Raises:
-            jaxgait.parameters.ParameterError: naming the body, drive, contact or coordinate, and what would be right.
+            jaxgait.parameters.ParameterError: naming the body, drive, contact or coordinate, and what would be valid.
         """
         super().validate()
         for part in (*self.links.values(), *self.contacts.values(), *self.drives.values()):

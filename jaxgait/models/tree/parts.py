@@ -1,4 +1,4 @@
-"""What acts on a tree of bodies: contact points with their laws, springs, torques, forces, prescribed joint motions.
+"""Loads on a tree of bodies: contact points with their laws, springs, torques, forces, prescribed joint motions.
 
 Laws are modules with parameters of their own, or plain functions. Joints are named as in `Tree.velocity_names`.
 """
@@ -20,12 +20,12 @@ from jaxgait.precision import float64_default
 __all__ = ["Contact", "Force", "Function", "Prescribed", "Spring", "Torque"]
 
 ANY = (float("-inf"), float("inf"))
-"""No size of a body's own is implausible."""
+"""Bodies may have any size, so no value is implausible."""
 
 
 @float64_default
 class Function(eqx.Module):
-    """A plain function where a law is expected; it has no parameters.
+    """Wraps a plain function, without parameters, as a law.
 
     Examples:
         >>> from jaxgait.models.tree.parts import Function
@@ -36,13 +36,13 @@ class Function(eqx.Module):
     function: Callable[..., Any] = eqx.field(static=True)
 
     def __call__(self, *args: Any) -> Any:
-        """What the function returns."""
+        """The function's result."""
         return self.function(*args)
 
 
 @float64_default
-def law(given: Any) -> Any:
-    """A module as it is; any other function as a `Function`. For fields of modules.
+def law(function: Any) -> Any:
+    """A converter for fields: a module unchanged, any other function as a `Function`.
 
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
@@ -50,19 +50,19 @@ def law(given: Any) -> Any:
         >>> print(type(law(UnilateralSpring(1e4))).__name__, type(law(lambda depth, rate: 1e4 * depth)).__name__)
         UnilateralSpring Function
     """
-    return given if given is None or isinstance(given, eqx.Module) else Function(given)
+    return function if function is None or isinstance(function, eqx.Module) else Function(function)
 
 
 @float64_default
 class Contact(eqx.Module):
-    """A ball (or point) of a body that meets the level ground.
+    """A sphere (or point) of a body that may touch the level ground.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.tree.parts import Contact
         >>> sliding = lambda slip, normal: -0.5 * normal * jnp.sign(slip)
         >>> foot = Contact("foot", lambda depth, rate: 1e4 * depth, sliding)
-        >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))  # what it says of its laws
+        >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))  # from its laws
         False True 0.0
         >>> force, _ = foot.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
         >>> print(force)  # N: 1 cm deep, sliding along x
@@ -88,7 +88,7 @@ class Contact(eqx.Module):
             depth: penetration in m.
             rate: its rate in m/s.
             slip: sliding velocity in m/s.
-            memory: state of the friction law, e.g. deflections of bristles in m; not read by a law that has none.
+            memory: state of the friction law, e.g. deflections of bristles in m; ignored by laws without a memory.
         """
         normal = jnp.asarray(_called(self.normal, depth, rate))
         tangential, change = self._friction(depth, slip, normal, memory)
@@ -111,11 +111,11 @@ class Contact(eqx.Module):
 
     @property
     def stiff(self) -> bool:
-        """Whether explicit solvers are hopeless: unless the friction law says that it is not stiff."""
+        """Whether the contact is too stiff for explicit solvers; true unless the friction law says otherwise."""
         return self.friction is not None and getattr(self.friction, "stiff", True)
 
     def energy(self, depth: Scalar) -> Float[Array, ""]:
-        """Elastic energy in J, if the normal law knows it; else none."""
+        """Elastic energy in J; zero if the normal law does not define it."""
         return jnp.asarray(self.normal.energy(depth)) if hasattr(self.normal, "energy") else jnp.zeros(())
 
 
@@ -171,18 +171,18 @@ class Torque(eqx.Module):
 
 @float64_default
 class Prescribed(eqx.Module):
-    """A joint coordinate that follows a given motion; its moment is what this takes.
+    """A joint coordinate that follows a prescribed motion, by whatever moment that takes.
 
     Examples:
         >>> from jaxgait.models.tree.parts import Prescribed
         >>> knee = Prescribed("knee", lambda t: 0.5 * t**2)
-        >>> print(*map(float, knee.at(2.0)))  # rad, rad/s, rad/s^2: the rates are worked out
+        >>> print(*map(float, knee.at(2.0)))  # rad, rad/s, rad/s^2: the rates are derived
         2.0 2.0 1.0
     """
 
     joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
-    """Function of the time in s: the coordinate in rad (m). Twice differentiable; rates are worked out."""
+    """Function of the time in s: the coordinate in rad (m). Twice differentiable; its rates are derived from it."""
 
     def at(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
         """Coordinate in rad (m), its rate and its acceleration at a time in s."""
@@ -197,7 +197,7 @@ class Prescribed(eqx.Module):
 
 @float64_default
 class Force(eqx.Module):
-    """A force from outside at a point of a body.
+    """An external force at a point of a body.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""A tree of bodies as a film shows it: a rod from every joint to the next, to contact points and free ends."""
+"""A tree of bodies in films: rods from every joint to the next ones, to contact points and to free ends."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jaxgait.plot.style import BLUE, PALETTE
 from jaxgait.precision import cast, float64_default
 
 ABOVE, ASIDE = 0.2, 0.5
-"""From where a motion that leaves the plane y = 0 is seen, in rad: above the horizon, and toward the front."""
+"""Direction in rad from which a motion outside the plane y = 0 is seen: above the horizon, and toward the front."""
 Placements = list[tuple[np.ndarray, np.ndarray]]
 """Rotation matrix and origin of every body at all samples."""
 THICKNESS = 0.03
-"""Of a rod, over the height of the view."""
+"""Thickness of a rod as a fraction of the height of the view."""
 
 
 @float64_default
@@ -51,7 +51,7 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
 
 
 def _rods(model: TreeModel, tree: Any, world: Placements, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ends in m of what is drawn of one body: to the joints that it carries, its contact points, or its free end."""
+    """Ends in m of the rods of one body: to the joints that it carries, to its contact points, or to its free end."""
     R, r = world[i]
     name = tree.names[i]
     ahead = [world[j][1] for j, link in enumerate(model.links.values()) if link.parent == name]
@@ -67,7 +67,7 @@ def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:
 
 
 def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
-    """Of the ground, below the contact points."""
+    """Forces of the ground, drawn below the contact points."""
     found = []
     for name, contact in model.contacts.items():
         R, r = world[tree.index(contact.body)]

@@ -1,7 +1,7 @@
 """The fastest gait of the rolling walker at a given stability, over the slope and the radius of its feet.
 
-The gait is solved for (`rolling_gait`): its period is free, nothing of a transient comes in. Speed and stability are
-measures of the walker alone, so that the run they are asked of may be as short as one likes.
+The gait is solved for (`rolling_gait`), so its period is free and no transient enters. Speed and stability depend on
+the walker alone, so the run from which they are computed may be arbitrarily short.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from jaxgait.solve.periodic import PoincareMap, fixed_point, linearised
 __all__ = ["BOUNDS", "MULTIPLIER", "SPEED", "fastest_stable_gait"]
 
 BOUNDS = {"slope": (0.005, 0.02), "foot_radius": (0.05, 0.18)}
-"""Of the search, in rad and m."""
+"""Bounds of the search, in rad and m."""
 SHORT = {"duration": 0.01, "samples": 1}
-"""A run from which nothing is read."""
+"""A run as short as possible: the measures do not use it."""
 STAGES = 4
-"""Steps from the default walker to another one, in which its gait is followed."""
+"""Number of steps in which the gait is followed from the default walker to another one."""
 
 
 class _Judged(NamedTuple):
-    """The periodic gait and how it answers to a perturbation."""
+    """The periodic gait and its stability."""
 
     gait: RollingGait
     multiplier: Float[Array, ""]
@@ -39,9 +39,9 @@ class _Judged(NamedTuple):
 
 
 def _followed(walker: RollingWalker) -> Float[Array, 3]:
-    """Section point (rad, rad/s) of the gait that leads to the paper's when all parameters go back to the defaults.
+    """Section point (rad, rad/s) of the gait that leads to the paper's as all parameters return to the defaults.
 
-    There are others, which are not stable; Newton's method leaps to them from too far away.
+    There are other, unstable gaits, to which Newton's method converges from a distant guess.
     """
     step, default = PoincareMap(), RollingWalker()
 
@@ -56,7 +56,7 @@ def _judged(run: Run) -> _Judged:
     walker, step = cast(RollingWalker, run.model), PoincareMap()
     gait = rolling_gait(walker, _followed(walker))
     there = jnp.isfinite(gait.velocity)
-    _, jacobian = linearised(step, walker, gait.point.z)  # that of the search carries no second derivative
+    _, jacobian = linearised(step, walker, gait.point.z)  # the Jacobian of the search has no second derivative
     multipliers = jnp.linalg.eigvals(jnp.where(there, jacobian, 0.0))
     return _Judged(gait, jnp.where(there, jnp.max(jnp.abs(multipliers)), jnp.nan))
 
@@ -74,12 +74,12 @@ def fastest_stable_gait(
 ) -> Optimum:
     """Maximises the speed in m/s of the periodic gait, from the walker's own.
 
-    Differences are exact enough here: gaits are solved for to 1e-10.
+    Finite differences are accurate enough here, because gaits are solved for to 1e-10.
 
     Args:
         walker: the start of the search.
         over: parameters and their bounds, in the units of the parameters.
-        multiplier: most by which a perturbation may be multiplied in a step (no dimension).
+        multiplier: largest factor by which a perturbation may grow in a step (no dimension).
         search: further arguments of `jaxgait.optimize`.
 
     Raises:

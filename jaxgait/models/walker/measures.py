@@ -1,4 +1,4 @@
-"""What is read off a walk: the rolling gait and its numbers, and the measures of smooth and of time-stepped walks.
+"""Measures of a walk: the rolling gait and its numbers, and the measures of smooth and of time-stepped walks.
 
 - `rolling_gait`: the periodic gait of the event-driven walker, differentiable with respect to every parameter;
 - `MEASURES` of the smooth walker, from its samples;
@@ -36,7 +36,7 @@ INTERVAL = 0.05
 
 
 class RollingGait(NamedTuple):
-    """The periodic gait of the rolling walker; all numbers but those of `point` are NaN where none was found."""
+    """The periodic gait of the rolling walker; all numbers except those of `point` are NaN if none was found."""
 
     point: FixedPoint
     """Its point just after a heel strike, with the status of the search."""
@@ -62,17 +62,17 @@ def rolling_gait(
 
     Args:
         walker: its leaves may be traced.
-        guess: section point (rad, rad/s, rad/s) near the gait; that of the paper's walker if None.
+        guess: section point (rad, rad/s, rad/s) near the gait; if None, that of the paper's walker.
         return_map: integration settings.
 
     Returns:
-        The gait. Look at `point.status` (see `jaxgait.solve.periodic.SENTENCES`): where it is not `CONVERGED`, there is
-        no gait near the guess, and period, velocity and so on are NaN.
+        The gait. Look at `point.status` (see `jaxgait.solve.periodic.SENTENCES`): if it is not `CONVERGED`, no gait was
+        found near the guess, and period, velocity and so on are NaN.
 
     Raises:
         TypeError: for a walker of another form.
         ValueError: for a guess that is not three finite numbers.
-        jaxgait.parameters.ParameterError: for an impossible walker, as far as its leaves are not traced.
+        jaxgait.parameters.ParameterError: for an impossible walker, unless its leaves are traced.
 
     Examples:
         >>> from jaxgait.models import RollingWalker
@@ -115,7 +115,7 @@ def passing_gait(
     The legs pass each other once per step; the moments are interpolated between samples.
 
     Args:
-        t: sample times in s, of the part of the walk that counts.
+        t: sample times in s, without the transient of the walk.
         x: hip position in m.
         apart: angle in rad between the legs.
 
@@ -154,18 +154,18 @@ def _passing(run: Run) -> _Passing:
     share = jnp.where(passes, apart[:-1] / change, 0.0)
     moment, position = t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x)
     first, last = (jnp.argmax(number == n) for n in (1, 1 + steps))
-    whole = jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan)
-    return _Passing(whole, moment[last] - moment[first], position[last] - position[first])
+    count = jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan)
+    return _Passing(count, moment[last] - moment[first], position[last] - position[first])
 
 
 def _step_period(run: Run) -> Array:
-    whole = run.once(_passing)
-    return whole.duration / whole.steps
+    passing = run.once(_passing)
+    return passing.duration / passing.steps
 
 
 def _velocity(run: Run) -> Array:
-    whole = run.once(_passing)
-    return jnp.where(jnp.isnan(whole.steps), jnp.nan, whole.length / whole.duration)
+    passing = run.once(_passing)
+    return jnp.where(jnp.isnan(passing.steps), jnp.nan, passing.length / passing.duration)
 
 
 def _fell_at(run: Run) -> Array:
@@ -178,14 +178,15 @@ MEASURES = table(
     Measure("velocity", _velocity, "m/s", "mean velocity in the second half of the walk", interval=INTERVAL),
     Measure("fell_at", _fell_at, "s", "end of the solver's step in which it fell (NaN: it did not fall)", early=True),
 )
-"""What is read off a walk of the smooth walker, by name."""
+"""Measures of a walk of the smooth walker, by name."""
 
 
 @float64_default
 class Gait(NamedTuple):
     """An even number of steps in the second half of a time-stepped walk, from one heel strike to a later one.
 
-    The work of the first strike belongs to it, that of the last one does not. NaN where there are less than two steps.
+    The work of the first strike belongs to the gait, that of the last one does not. NaN if there are fewer than two
+    steps.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -199,9 +200,9 @@ class Gait(NamedTuple):
     """
 
     strikes: Events
-    """Heel strikes alone, those of the gait first."""
+    """The heel strikes, those of the gait first."""
     steps: Array
-    """How many steps, as a real number."""
+    """Number of steps, as a real number."""
     begins: Bool[Array, " events"]
     """Which strikes begin a step of the gait."""
 
@@ -228,7 +229,7 @@ def _gait(run: Run) -> Gait:
     events = run.trajectory.events
     assert events is not None
     counts = ((events.kind == TOUCHES[0]) | (events.kind == TOUCHES[1])) & (events.t > 0.5 * run.ts[-1])
-    order = jnp.argsort(~counts)  # stable: in their order in time
+    order = jnp.argsort(~counts)  # stable sort: keeps the chronological order
     strikes = jax.tree.map(lambda x: x[order], events)
     steps = jnp.maximum(jnp.sum(counts) - 1, 0) // 2 * 2
     whole = jnp.where(steps >= 2, steps.astype(run.ts.dtype), jnp.nan)
@@ -275,4 +276,4 @@ RIGID_MEASURES = table(
     Measure("friction_loss", _per_step("friction_work", -1.0), "J", "energy lost in friction per step"),
     Measure("fell_at", _fell_at, "s", "end of the step in which it fell (NaN: it did not fall)", early=True),
 )
-"""What is read off a time-stepped walk, by name: over an even number of steps in its second half (see `Gait`)."""
+"""Measures of a time-stepped walk, by name: over an even number of steps in its second half (see `Gait`)."""

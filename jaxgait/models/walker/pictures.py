@@ -18,16 +18,13 @@ __all__ = ["basin_map", "branches", "contact_strip", "phase_portrait"]
 
 
 def phase_portrait(axis: Axes, angle: np.ndarray, rate: np.ndarray, *, label: str = "", color: str = BLUE) -> None:
-    """Rate over angle of one leg. In rad/s over rad, shape (samples,)."""
+    """Rate in rad/s over angle in rad of one leg, both of the shape (samples,)."""
     axis.plot(angle, rate, color=color, lw=1.0, label=label or None)
     axis.set(xlabel=axis_label("leg angle", "rad"), ylabel=axis_label("leg rate", "rad/s"))
 
 
 def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
-    """Which foot is on the ground, as bars over time: arrays of booleans, one per foot.
-
-    Times in s, shape (samples,).
-    """
+    """Which foot is on the ground, as bars over time: times in s (samples,), one array of booleans per foot."""
     for i, (touching, colour) in enumerate(zip(feet, (BLUE, ORANGE), strict=True)):
         axis.fill_between(np.asarray(t), i + 0.1, i + 0.9, where=np.asarray(touching), color=colour, step="post", lw=0)
     axis.set(yticks=[0.5, 1.5], yticklabels=["foot 1", "foot 2"], ylim=(0, 2))
@@ -35,12 +32,12 @@ def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
 
 
 def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, np.ndarray] | None = None) -> None:
-    """Continued branches over the points of long walks: first section coordinate over the parameter.
+    """Continued branches drawn over the points of long walks: first section coordinate against the parameter.
 
     Args:
         axis: where to draw.
-        continued: branches; solid where stable, dashed where not, bifurcations as dots. Every point of an orbit of
-            higher order would need the return map: the branch shows the one that was followed.
+        continued: branches, drawn solid where stable and dashed where not, bifurcations as dots. Of an orbit of higher
+            order, only the point that was followed is drawn: the others would need the return map.
         brute: parameter values (n,) and section coordinate (n, keep) of long walks, both in SI units.
     """
     if brute is not None:

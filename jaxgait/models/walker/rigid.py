@@ -1,6 +1,6 @@
 """The round-foot walker with rigid feet: for time stepping with friction and impact, and as a hybrid system.
 
-See `jaxgait.models.walker.smooth` for the picture, the coordinates and what all forms share.
+See `jaxgait.models.walker.smooth` for the sketch, the coordinates and what all forms share.
 
 `RigidWalker` can slip, bounce and fly; `RollingWalker` is the classical step-to-step model: the stance foot rolls
 without slip, the heel strike is plastic, the old stance foot leaves at once.
@@ -43,8 +43,8 @@ class RigidWalker(RoundFeet, Model):
 
     A swing foot is ignored while it swings forward and is not yet `clearance_angle` ahead of the other leg.
 
-    Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Along the way adds up
-    what no sample shows (see `amounts`).
+    Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Running totals
+    accumulate what samples cannot show (see `amounts`).
 
     Examples:
         >>> from jaxgait.models import RigidWalker
@@ -92,7 +92,7 @@ class RigidWalker(RoundFeet, Model):
 
     @property
     def duration(self) -> float:
-        """50 s, some 120 steps: half of them to settle, half of them to count."""
+        """50 s, some 120 steps: half of them to settle, half of them to evaluate."""
         return 50.0
 
     @property
@@ -115,14 +115,14 @@ class RigidWalker(RoundFeet, Model):
         return {name: jnp.asarray(x) for name, x in self.observables(y).items()}
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, WalkerState], Bool[Array, ""]]]:
-        """A walker that lies does not get up."""
+        """The run ends when the walker falls."""
         return {"fell": lambda t, y: jnp.asarray(self.fell(y))}
 
     def amounts(self, step: Step, dt: Scalar) -> dict[str, Array]:
         """What a step of `dt` s adds to slip, impulses, flight time and losses (see `variables`).
 
-        A foot slips where its tangential impulse lies on the friction cone. The tangential impulse of a foot that
-        sticks does work only at its impact, and counts there.
+        A foot slips if its tangential impulse lies on the friction cone. The tangential impulse of a sticking foot does
+        work only at its impact, and is counted there.
         """
         normal, tangent = step.impulses[::2], step.impulses[1::2]
         slips = [(jnp.abs(t) >= self.friction * n - CONE) & (n > 0.0) for n, t in zip(normal, tangent, strict=True)]
@@ -148,7 +148,7 @@ class RigidWalker(RoundFeet, Model):
         super().validate()
         for name in ("normal_restitution", "tangent_restitution"):
             if np.any(np.asarray(getattr(self, name)) > 1.0):
-                raise ParameterError(f"RigidWalker.{name} must not exceed 1 (an impact makes no energy)")
+                raise ParameterError(f"RigidWalker.{name} must not exceed 1 (an impact creates no energy)")
         limit, mu = np.asarray(friction_limit(self, self.start.theta_1)), np.asarray(self.friction)
         if np.any(mu > limit):
             warnings.warn(
@@ -178,7 +178,7 @@ class RigidWalker(RoundFeet, Model):
     def _contact(
         self, foot: Foot, omega: Scalar, lead: Scalar, legs: Callable[[Scalar], tuple[Scalar, Scalar]]
     ) -> Contact:
-        """A foot as a contact; `legs` puts an entry in the column of its leg."""
+        """A foot as a contact; `legs` puts a value in the column of the foot's leg."""
         swings_through = (omega > 0.0) & (lead < self.clearance_angle)
         return Contact(
             gap=foot.gap,
@@ -197,11 +197,11 @@ class RigidWalker(RoundFeet, Model):
 def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
     """Friction coefficient above which a single foot's contact impulse need not be unique: ``G_NN / |G_NT|``.
 
-    No dimension; a scalar; angle in rad.
+    The result is a scalar without dimension.
 
     Args:
         walker: its legs.
-        theta: angle in rad of the leg on the ground, the other one being opposite.
+        theta: angle in rad of the leg on the ground; the other leg is at the opposite angle.
 
     Examples:
         >>> from jaxgait.models.walker.rigid import friction_limit
@@ -241,9 +241,9 @@ class HeelStrike(NamedTuple):
 
 @float64_default
 class RollingWalker(RoundFeet, Model):
-    """The walker as a hybrid system: one phase (roll on the stance foot), one event (heel strike), legs swapped there.
+    """The walker as a hybrid system: one phase (rolling on the stance foot), one event (heel strike, swaps the legs).
 
-    Its gait does not know friction: walking without slip needs a coefficient above the largest ratio of the impulses.
+    Its gait is independent of friction, but walking without slip needs a coefficient above the largest impulse ratio.
 
     Examples:
         >>> from jaxgait.models import RollingWalker
@@ -325,7 +325,7 @@ class RollingWalker(RoundFeet, Model):
         }
 
     def standing(self, y: RollingState) -> WalkerState:
-        """The full state, leg 1 being the stance leg: the hip is where rolling puts it.
+        """The full state, with leg 1 as the stance leg; the hip follows from rolling.
 
         Examples:
             >>> from jaxgait.models import RollingWalker

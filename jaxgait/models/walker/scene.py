@@ -1,4 +1,4 @@
-"""The walkers as a film shows them: two legs with round feet on their slope, seen with the horizontal level."""
+"""The walkers in films: two legs with round feet on their slope, drawn with the horizontal level."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxgait.plot.style import BLUE, ORANGE
 FOOT_ARC = 0.6
 """Half opening in rad of the drawn arc of a foot."""
 THICKNESS = 0.05
-"""Of a leg, over its length."""
+"""Thickness of a leg as a fraction of its length."""
 COLOURS = (BLUE, ORANGE)
 
 
@@ -55,14 +55,14 @@ def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarra
     return np.stack([hip, centre + sole * down(angle)], axis=1), arc
 
 
-def level(places: np.ndarray, slope: float) -> np.ndarray:
-    """Points (..., 2) or forces in the axes of the slope, seen with the horizontal level; in their own unit."""
-    along, out = places[..., 0], places[..., 1]
+def level(vectors: np.ndarray, slope: float) -> np.ndarray:
+    """Points or forces (..., 2) from the axes of the slope to level axes, in their own unit."""
+    along, out = vectors[..., 0], vectors[..., 1]
     return np.stack([along * np.cos(slope) + out * np.sin(slope), out * np.cos(slope) - along * np.sin(slope)], axis=-1)
 
 
 def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Of both legs in rad. Stance and swing leg are exchanged at every heel strike; each leg keeps its colour."""
+    """Angles of both legs in rad. Stance and swing leg swap at every heel strike; each leg keeps its colour."""
     if "theta_1" in run:
         return run.theta_1.values, run.theta_2.values
     strikes = run.event_time.values[run.event_name.values == "heel strike"]
@@ -74,7 +74,7 @@ def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 def _forces(
     model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Force, ...]:
-    """Of the ground on the feet, at the lowest points of their arcs; a rigid walker has impulses instead."""
+    """Forces of the ground at the lowest points of the feet; none for a rigid walker, which has impulses instead."""
     slope, shank = float(model.slope), float(model.leg_length - model.foot_radius)
     if "normal_1" in run:
         loads = [(run[f"tangent_{i}"].values, run[f"normal_{i}"].values, angles[i - 1]) for i in (1, 2)]

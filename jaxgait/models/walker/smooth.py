@@ -16,9 +16,9 @@ All three forms of the walker share the mass matrix, the forces, the feet and th
 - `jaxgait.models.walker.rigid.RollingWalker`: rolling without slip and plastic heel strikes, for
   `jaxgait.solve.hybrid`.
 
-Legs of equal length scuff the ground by some 1e-5 m in mid-swing. The paper is silent about it, yet a walker whose
-swing foot feels the ground there falls within a second. All forms ignore a foot that swings forward (omega > 0) until
-it is a little ahead of the other one; here a smooth gate does it.
+Legs of equal length scuff the ground by some 1e-5 m in mid-swing. The paper does not mention it, yet a walker whose
+swing foot touches the ground there falls within a second. All forms ignore a foot that swings forward (omega > 0) until
+it is a little ahead of the other one; here by a smooth gate.
 
 Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765; mass matrix and contact rows derived from it.
 """
@@ -45,9 +45,9 @@ __all__ = ["BristledState", "Foot", "Generalised", "Inertia", "RoundFeet", "Walk
 _PAPER = "Duan et al. 2011, section 3"
 _CHOSEN = "chosen"
 FALL_HEIGHT = 0.5
-"""A hip below this part of the leg length has fallen."""
+"""The walker has fallen if its hip is below this fraction of the leg length."""
 FALL_ANGLE = 1.4
-"""A leg beyond this angle in rad has fallen."""
+"""The walker has fallen if a leg is beyond this angle in rad."""
 
 
 class WalkerState(NamedTuple):
@@ -144,7 +144,7 @@ class Inertia(NamedTuple):
 
 @float64_default
 class WalkerStart(eqx.Module):
-    """Where a walk begins; by default the paper's start, with foot 1 ahead and on the ground."""
+    """The start of a walk; by default the paper's, with foot 1 ahead and on the ground."""
 
     x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=_PAPER)
     y: Scalar = parameter(
@@ -162,13 +162,13 @@ class WalkerStart(eqx.Module):
     omega_2: Scalar = parameter(-1.0, unit="rad/s", doc="angular velocity of leg 2 at the start", source=_PAPER)
 
     def state(self) -> WalkerState:
-        """The state there."""
+        """The start as a state."""
         return WalkerState(*(jnp.asarray(getattr(self, name), dtype=float) for name in WalkerState._fields))
 
 
 @float64_default
 class RoundFeet(eqx.Module):
-    """What every form of the walker is made of: legs, feet, slope; and what follows from them.
+    """The legs, feet and slope that all forms of the walker share, and what follows from them.
 
     Examples:
         >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
@@ -262,7 +262,7 @@ class RoundFeet(eqx.Module):
         return kinetic, self.gravity * (normal * cg - along * sg)
 
     def observables(self, y: WalkerState | BristledState) -> dict[str, Scalar]:
-        """What all forms report of a state: gaps in m, slip velocities in m/s, energies in J."""
+        """Observables that all forms share: gaps in m, slip velocities in m/s, energies in J."""
         foot_1, foot_2 = self.feet(y)
         kinetic, potential = self.energies(y)
         return {
@@ -276,13 +276,13 @@ class RoundFeet(eqx.Module):
         }
 
     def fell(self, y: WalkerState | BristledState) -> Bool[Array, ""]:
-        """Whether the walker has fallen at a state in SI units: `balance` below zero."""
+        """Whether the walker has fallen: `balance` is below zero."""
         return self.balance(y) < 0.0
 
     def balance(self, y: WalkerState | BristledState) -> Scalar:
-        """Falls through zero when the walker falls: a low hip (`FALL_HEIGHT`) or a wide leg angle (`FALL_ANGLE`).
+        """A number that falls through zero when the hip is too low (`FALL_HEIGHT`) or a leg too wide (`FALL_ANGLE`).
 
-        The lesser of the margin in leg lengths (no dimension) and that in rad.
+        It is the smaller of the margins in leg lengths (no dimension) and in rad.
         """
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
@@ -319,15 +319,15 @@ SETS: dict[str, dict[str, float]] = {
         "too soft": (1e5, 50.0, 1e-5, 1e-3, 0.5),
     }.items()
 }
-"""Contact parameters from the most exact to one that is too soft to walk as the rigid walker does."""
+"""Parameters of the default contact laws."""
 
 
 class Walker(RoundFeet, Model):
     """The walker with compliant feet (Hunt-Crossley) and regularised Coulomb friction: smooth, fast, differentiable.
 
-    The defaults walk with the period of the rigid walker to 0.03 %. Softer ground is cheaper and less exact: the static
-    sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: 50 s/m behaves as plastic.
-    Other laws of contact go into `normal` and `friction`.
+    With the defaults, the period is that of the rigid walker within 0.03 %. Softer ground is cheaper but less accurate:
+    the static sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: with 50 s/m the
+    impact is practically plastic. Other contact laws go into `normal` and `friction`.
 
     Examples:
         >>> from jaxgait.models import Walker
@@ -419,7 +419,7 @@ class Walker(RoundFeet, Model):
 
     @property
     def sinkage(self) -> Scalar:
-        """Depth in m to which a foot sinks under the whole weight, at rest."""
+        """Depth in m to which a foot sinks at rest under the entire weight."""
         return self.normal_law.static_depth(2.0 * self.mass * self.gravity)
 
     def initial_state(self) -> WalkerState | BristledState:

@@ -1,4 +1,4 @@
-"""What is read off the heel strikes of a walk that knows its events."""
+"""Measures from the heel strikes of an event-driven walk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxgait.run import Run
 __all__ = ["MEASURES"]
 
 HEEL_STRIKE = 0
-"""Number of the event."""
+"""Number of the event in `Events.kind`."""
 
 
 class _Steps(NamedTuple):
@@ -71,4 +71,4 @@ MEASURES = table(
     Measure("heel_strikes", _heel_strikes, "1", "number of heel strikes", early=True),
     Measure("fell_at", _fell_at, "s", "time of the fall (NaN: it did not fall)", early=True),
 )
-"""What is read off a walk of the rolling walker, by name."""
+"""Measures of a walk of the rolling walker, by name."""

@@ -1,4 +1,4 @@
-"""From what a laboratory recorded to the strides of one leg in the sagittal plane.
+"""From a laboratory's recording to the strides of one leg in the sagittal plane.
 
 Marker maps, axes, gaps and smoothing, joint centres, ground forces, events, strides: `measure` does all of it.
 """

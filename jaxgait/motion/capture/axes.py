@@ -1,4 +1,4 @@
-"""The upward and forward directions, found from the body and not from the names of the axes."""
+"""The upward and forward directions, determined from the body, not from the names of the axes."""
 
 from __future__ import annotations
 

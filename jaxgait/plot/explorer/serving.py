@@ -1,4 +1,4 @@
-"""The page served on this machine: whichever member is clicked is simulated then."""
+"""Serves the page on this machine and simulates members when they are clicked."""
 
 from __future__ import annotations
 

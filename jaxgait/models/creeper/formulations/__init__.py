@@ -1,1 +1,1 @@
-"""The paper's own formulation by spatial operators, the oracle of the chain."""
+"""The paper's own formulation by spatial operators, as an independent check of the chain."""

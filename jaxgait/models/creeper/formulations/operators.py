@@ -8,7 +8,7 @@ entries of a free base along its own axes:
     V = phi* H* v            alpha = phi* (H* v' + a)            f = phi (M alpha + b - f_ext)            tau = H f
     mass matrix  H phi M phi* H*,      phi = (I - E)^-1 = I + E + ... + E^(n-1)
 
-f_k is the wrench that body k + 1 (or the outside, for the base) exerts on body k. `inverse_dynamics` and
+f_k is the wrench that body k + 1 (for the base, the environment) exerts on body k. `inverse_dynamics` and
 `forward_dynamics` are the O(n) recursions; the functions that return (6n, 6n) matrices are the global forms, for
 study and for checks. Bodies, joints and kinematics come from `jaxgait.mechanics.spatial`.
 
@@ -37,7 +37,7 @@ Global = Float[Array, "m m"]
 
 @float64_default
 class Operators(eqx.Module):
-    """What the algebra needs to know of a chain at one instant; bodies from the tip to the base."""
+    """The operators' data of a chain at one instant; bodies from the tip to the base."""
 
     l: Float[Array, "n 3"]
     """Vector in m from O_{k+1} to O_k; zero for the base."""
@@ -69,7 +69,7 @@ class Operators(eqx.Module):
 
     @property
     def base_first(self) -> Int[np.ndarray, " nv"]:
-        """Where each joint velocity of the tree (base first) is found in the rows of `H` (tip first)."""
+        """Index of each joint velocity of the tree (base first) among the rows of `H` (tip first)."""
         starts = np.cumsum((0, *self.sizes[:-1]))
         return np.concatenate([np.arange(a, a + s) for a, s in zip(starts[::-1], self.sizes[::-1], strict=True)])
 
@@ -102,7 +102,7 @@ def operators(tree: Tree, motion: Motion) -> Operators:
     M = turn @ jnp.stack(tree.inertias()) @ jnp.swapaxes(turn, 1, 2)
     r = jnp.stack([place.r for place in motion.world])
     l = jnp.diff(r, axis=0, prepend=r[:1])
-    # The tree's bias is a derivative in body axes of the twist; `swirl` turns it into one of inertial components.
+    # The tree's bias is a derivative of the twist in body axes; `swirl` turns it into one in inertial axes.
     swirl = jax.vmap(lambda V: cross(V[:3], V[3:]))(V)
     a = jnp.einsum("nij,nj->ni", turn, jnp.stack(motion.bias))
     a = a.at[:, 3:].add(jnp.diff(swirl, axis=0, prepend=jnp.zeros_like(swirl[:1])))
@@ -133,7 +133,7 @@ class Inverse(NamedTuple):
     """Result of `inverse_dynamics`."""
 
     tau: Float[Array, " nv"]
-    """Generalised forces, base first; for a free base the wrench from outside."""
+    """Generalised forces, base first; for a free base the external wrench."""
     f: Float[Array, "n 6"]
     """Wrench of body k + 1 on body k, tip first."""
     alpha: Float[Array, "n 6"]
@@ -179,7 +179,7 @@ class Articulated(NamedTuple):
     G: Float[Array, "n 6 d"]
     """Gains P H* D^-1."""
     eps: Float[Array, "n d"]
-    """Joint forces beyond what the outboard bodies need anyway."""
+    """Joint forces less those that the outboard bodies require."""
 
 
 @float64_default
@@ -212,7 +212,7 @@ def forward_dynamics(
 
     Args:
         ops: the chain.
-        tau: generalised forces, base first; for a free base the wrench from outside.
+        tau: generalised forces, base first; for a free base the external wrench.
         f_ext: external wrenches on the bodies, tip first, in inertial axes at O_k.
         f_tip: wrench that the tip exerts on its surroundings, at O_1; none by default.
     """

@@ -1,9 +1,9 @@
-"""Inverse and forward dynamics of a chain in angles and lengths, and what the joints' actuators have to do with it.
+"""Inverse and forward dynamics of a chain in angles and lengths, and the moments and forces of its actuators.
 
-Inverse dynamics (forces from motion) holds everywhere: the formulas have no division. Forward dynamics in angles breaks
-down at two places: where a length vanishes, and in space where a link stands upright (cos psi = 0: its azimuth is then
-no coordinate). The link vectors of `jaxgait.models.exoskeleton.formulations.vectors` have neither the velocity terms
-nor the second breakdown: prefer them.
+Inverse dynamics (forces from motion) is regular everywhere: its formulas have no division. Forward dynamics in angles
+is singular if a length vanishes, and in space also if a link is vertical (cos psi = 0: its azimuth is then undefined).
+The link vectors of `jaxgait.models.exoskeleton.formulations.vectors` have neither velocity terms nor the second
+singularity: prefer them.
 """
 
 from __future__ import annotations
@@ -80,15 +80,15 @@ def forward_dynamics(
         rate: their rates.
         force: generalized forces, N m and N.
         gravity: m/s^2.
-        drop_vertical: leave the azimuths of vertical links out (their acceleration is then 0, the least-norm solution)
-            instead of refusing.
+        drop_vertical: whether to leave out the azimuths of vertical links (their acceleration is then 0, the least-norm
+            solution) instead of raising an error.
 
     Returns:
-        Accelerations, and which links were vertical. With vertical links and no `drop_vertical` the accelerations are
-        NaN in compiled code (a poisoned trajectory, not an exception).
+        Accelerations, and which links were vertical. With vertical links and without `drop_vertical` the accelerations
+        are NaN in compiled code, which cannot raise an exception.
 
     Raises:
-        ValueError: for vertical links, outside of compiled code and without `drop_vertical`.
+        ValueError: for vertical links, outside compiled code and without `drop_vertical`.
     """
     vertical = vertical_links(q)
     if not drop_vertical and not isinstance(vertical, Tracer):
@@ -116,7 +116,7 @@ def require_regular(q: Coordinates) -> None:
     """Rejects configurations that forward dynamics in angles cannot handle.
 
     Raises:
-        ValueError: naming the vertical links and the way out.
+        ValueError: naming the vertical links and the alternatives.
     """
     which = [int(i) + 1 for i in np.flatnonzero(np.asarray(vertical_links(q)))]
     if which:

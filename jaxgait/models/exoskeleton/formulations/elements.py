@@ -6,8 +6,8 @@
 Squares and products of rates are taken link by link. Every matrix is W times a geometric factor, one matrix for each
 row of equations kappa: index 0 belongs to phi, the last one to l (and 1 to psi in space).
 
-The formulas are polynomials in sines, cosines and lengths: they take arrays of numbers and object arrays of symbols
-alike, so the equations that `Chain.equations` prints and the numbers that are computed come from the same lines.
+The formulas are polynomials in sines, cosines and lengths. They accept arrays of numbers and object arrays of symbols,
+so that the equations printed by `Chain.equations` and the computed numbers come from the same code.
 
 Source: Borisov & Chigarev, eqs. (5), (17), (18) with the misprints of (18) corrected.
 """

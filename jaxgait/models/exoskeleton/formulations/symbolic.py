@@ -1,4 +1,4 @@
-"""The equations of motion as text: SymPy expressions and LaTeX, from the very formulas that compute the numbers."""
+"""The equations of motion as text: SymPy expressions and LaTeX, from the same formulas that compute the numbers."""
 
 from __future__ import annotations
 

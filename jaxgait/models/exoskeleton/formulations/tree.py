@@ -11,10 +11,10 @@ r"""A tree of weightless telescopic rods with point masses: topology, mass momen
            /////
 
 Kinetic energy T = 1/2 sum_ij W_ij x_i' . x_j' and potential energy V = g sum_i rho_i (x_i)_up, x_i = l_i u_i being the
-link vectors. W and rho hold all masses, all signs and the whole topology, and never change while the mechanism moves.
+link vectors. W and rho hold all masses, all signs and the topology, and never change while the mechanism moves.
 
-Source: Borisov & Chigarev, eqs. (6), (19), (22)-(25), where the sums over "all later links" are sums over descendants
-here (theirs hold for one unbranched sequence only).
+Source: Borisov & Chigarev, eqs. (6), (19), (22)-(25). Their sums over "all later links", which hold only for an
+unbranched chain, are sums over descendants here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from jaxgait.models.exoskeleton.formulations.symbolic import Equations
 else:
     Real = jax.Array | np.ndarray
-"""An array of numbers: NumPy in a chain at rest, JAX inside a computation."""
+"""An array of numbers of NumPy or, inside a computation, of JAX."""
 
 SINGULAR = 1e-12
 """Smallest ratio of eigenvalues of W that counts as regular: a few thousand roundings of float64."""
@@ -45,11 +45,11 @@ class Link(NamedTuple):
     """One row of the table that describes a chain."""
 
     parent: int
-    """Number of the link it starts from, 0 for the ground; links are numbered from 1."""
+    """Number of its parent link, 0 for the ground; links are numbered from 1."""
     masses: Sequence[float]
     """Point masses in kg, any number of them."""
     fractions: Sequence[float]
-    """Where each mass sits, as a fraction of the length from the proximal joint (0) to the far end (1)."""
+    """Position of each mass as a fraction of the length, from the proximal joint (0) to the far end (1)."""
     sign: int = 1
     """+1, or -1 for a rod that points against its unit vector (hangs)."""
     length: float = 1.0
@@ -68,7 +68,7 @@ class Moments(NamedTuple):
 class Chain(eqx.Module):
     """A tree of telescopic links; see the module's docstring.
 
-    Shorter lists of masses are filled up with zero masses, so that `masses` and `fractions` are rectangular.
+    Shorter lists of masses are padded with zero masses, so that `masses` and `fractions` are rectangular.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
@@ -119,12 +119,12 @@ class Chain(eqx.Module):
 
     @property
     def rho(self) -> Float[Array, " n"]:
-        """Mass that gravity turns link i with, in kg: what hangs on its far end and its own first moment, times s_i."""
+        """Mass in kg with which gravity turns link i: the mass beyond its far end plus its first moment, times s_i."""
         return jnp.asarray(weights(self.parent, self.sign, self.moments)[1])
 
     @property
     def total_mass(self) -> Float[Array, ""]:
-        """All masses in kg, those that never move included."""
+        """Sum of all masses in kg, including those that never move."""
         return jnp.sum(jnp.asarray(self.masses))
 
     def attached(self, link: Link) -> Chain:
@@ -180,12 +180,12 @@ class Chain(eqx.Module):
             raise ValueError(f"masses must not be negative, link {np.argwhere(masses < 0)[0][-2] + 1} has one")
         shape = np.broadcast_shapes(masses.shape, fractions.shape)
         masses, fractions = (np.broadcast_to(x, shape).reshape(-1, *shape[-2:]) for x in (masses, fractions))
-        self._refuse_singular(
+        self._reject_singular(
             Moments(masses.sum(-1), (masses * fractions).sum(-1), (masses * fractions * fractions).sum(-1))
         )
 
-    def _refuse_singular(self, moments: Moments) -> None:
-        """Moments have the shape (members, n)."""
+    def _reject_singular(self, moments: Moments) -> None:
+        """Rejects a singular W; the moments have the shape (members, n)."""
         units = np.eye(3 * self.size).reshape(-1, 3, self.size)
         basis = np.stack([weights(self.parent, self.sign, Moments(*unit))[0] for unit in units])  # W is linear in them
         eigenvalues, vectors = np.linalg.eigh(np.tensordot(np.concatenate(moments, axis=-1), basis, axes=1))
@@ -207,11 +207,11 @@ def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
     """Rejects tables that are not trees numbered parents first.
 
     Raises:
-        ValueError: naming the link and what its parent may be.
+        ValueError: naming the link and the valid parents.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import check_topology
-        >>> check_topology([0, 1, 1], [1, 1, -1])  # nothing to say
+        >>> check_topology([0, 1, 1], [1, 1, -1])  # valid: no error
         >>> check_topology([0, 3, 1], [1, 1, 1])
         Traceback (most recent call last):
         ValueError: link 2 has parent 3: a parent comes before its link, so it must be 0 (ground) to 1
@@ -229,7 +229,7 @@ def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
 
 
 def _walk_up(parent: Sequence[int], start: int) -> set[int]:
-    """Links met on the way from `start` towards the ground, in a table that may be wrong."""
+    """The links on the path from `start` to the ground, in a table that may be invalid."""
     seen: set[int] = set()
     while 0 < start <= len(parent) and start not in seen:
         seen.add(start)
@@ -239,7 +239,7 @@ def _walk_up(parent: Sequence[int], start: int) -> set[int]:
 
 @float64_default
 def mass_table(links: Sequence[Link], width: int = 0) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
-    """Masses in kg and fractions of a table of links as rectangles, filled up with zeros.
+    """Masses in kg and fractions of a table of links as rectangular arrays, padded with zeros.
 
     Raises:
         ValueError: for a link whose masses and fractions differ in number.
@@ -327,7 +327,7 @@ def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tup
 
 @float64_default
 def increment(chain: Chain, number: int) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
-    """What leaf `number` (from 1) contributes to W and rho of a chain: the recurrence of the paper, for trees.
+    """The contribution of leaf `number` (from 1) to W and rho of a chain: the paper's recurrence, for trees.
 
     The increment of W has a rank of at most 2. All matrices of the equations of motion are linear in W and rho, so the
     same increments, put through the same formulas, attach or remove a link from each of them.

@@ -1,4 +1,4 @@
-"""The chain in link vectors x_i = l_i u_i: no velocity terms, a constant matrix, nothing singular at the vertical.
+"""The chain in link vectors x_i = l_i u_i: no velocity terms, a constant matrix, no singularity at the vertical.
 
     sum_j W_ij x_j'' + g rho_i z = f_i ,      f_i = F_i u_i + (N_i x u_i) / l_i
 
@@ -26,7 +26,7 @@ Vectors = Float[Real, "n d"]
 
 
 class Factor(NamedTuple):
-    """What forward dynamics needs of a chain: the Cholesky factor of W and rho, both in kg."""
+    """The constants of forward dynamics: the Cholesky factor of W, and rho in kg."""
 
     lower: Float[Array, "n n"]
     rho: Float[Array, " n"]
@@ -34,7 +34,7 @@ class Factor(NamedTuple):
 
 @float64_default
 def factorise(chain: Chain) -> Factor:
-    """Factorises W, once for as many evaluations as wanted.
+    """Factorises W, once for all evaluations.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
@@ -63,7 +63,7 @@ def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | flo
 
 @float64_default
 def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
-    """Forces f (n, d) in N on the link vectors that make them accelerate so: inverse dynamics.
+    """Forces f (n, d) in N on the link vectors that produce their accelerations: inverse dynamics.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -251,7 +251,7 @@ def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
 
 @float64_default
 def joint_torques(chain: Chain, moment: Array) -> Array:
-    """Physical joint moments tau in N m, (n,) or (n, 3): what crosses the proximal joint of each link.
+    """Physical joint moments tau in N m, (n,) or (n, 3): those transmitted by the proximal joint of each link.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -2,9 +2,9 @@
 
     M(q) q'' + C(q, q') q' + N(q) = F_e + F_q + Phi^T lambda,      q = (x, y, alpha1, alpha11, thetaA, thetaB, beta1)
 
-Slower than `Prosthesis` (arrays and a 6 x 6 solve) and equal to it at consistent states: use it to read the paper, to
-see matrices and multipliers, and as a check. Every position is a sum of vectors that depend on one coordinate each, so
-that M, C and N need only those vectors and their turned copies.
+Slower than `Prosthesis` (arrays and a 6 x 6 solve) and equal to it at consistent states: use it to follow the paper, to
+inspect matrices and multipliers, and as a check. Every position is a sum of vectors that depend on one coordinate each,
+so that M, C and N need only those vectors and their turned copies.
 
 Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, equations (13) to (22) and appendix A, misprints
 corrected.
@@ -95,7 +95,7 @@ def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
 
 @float64_default
 def jacobian(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "2 7"]:
-    """Jacobian of a position: the hip's translation, and every part turned by a quarter."""
+    """Jacobian of a position: the hip's translation, and every part turned by 90 degrees."""
     turned = vectors(terms, q) @ jnp.array([[0.0, 1.0], [-1.0, 0.0]], q.dtype)
     return turned.at[:2].set(jnp.eye(2, dtype=q.dtype)).T
 
@@ -124,8 +124,9 @@ def matrices(
         leg: the parameters.
         q: coordinates in m and rad, see `COORDINATES`.
         qd: their rates.
-        appendix_shank: drop the shank's mass as the printed appendix does (all but ``m_s l_s^2/4`` in M44 and the
-            weight in N41): the shank then does not feel the acceleration of its upper end. For checking only.
+        appendix_shank: whether to drop the shank's mass as the printed appendix does (all terms except
+            ``m_s l_s^2/4`` in M44 and the weight in N41), which ignores the acceleration of its upper end. For
+            comparison only.
     """
     table, masses = parts(leg), _masses(leg)
     dtype = q.dtype
@@ -138,7 +139,7 @@ def matrices(
     for name, mass in masses.items():
         J = jacobian(table[name], q)
         M = M + mass * (J.T @ J)
-        C = C - mass * (J.T @ vectors(table[name], q).T) * qd[None, :]  # the second derivative of a part is minus it
+        C = C - mass * (J.T @ vectors(table[name], q).T) * qd[None, :]  # a part'' is -part
         N = N + mass * leg.gravity * J[1]
     return M, C, N
 
@@ -260,7 +261,7 @@ class ProsthesisMultipliers(Model):
         return q, qd, jnp.stack([jnp.asarray(j.acceleration) for j in driven])
 
     def validate(self) -> None:
-        """Rejects what `Prosthesis` rejects, a socket and friction with a memory (which only the minimal form has).
+        """Rejects what `Prosthesis` rejects, a socket, and friction with a memory (which only `Prosthesis` supports).
 
         Raises:
             ParameterError: naming what is wrong.
@@ -273,5 +274,5 @@ class ProsthesisMultipliers(Model):
             raise ValueError("ProsthesisMultipliers has no state for friction with a memory: use Prosthesis")
 
     def terminations(self) -> Mapping[str, Any]:
-        """The linkage folds where A, C and D come into one line, as it does in `Prosthesis`."""
+        """The linkage folds when A, C and D are in one line, as in `Prosthesis`."""
         return self.leg.terminations()
