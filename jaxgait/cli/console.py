@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-DONE, NOT_ALL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+from jaxgait import files
+
+DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""
 STDOUT = pathlib.Path("-")
 """The standard output, where the name of a file for JSON is asked for."""
@@ -84,7 +86,7 @@ def write_json(path: pathlib.Path | None, record: Any) -> None:
     if path == STDOUT:
         (_output.get() or sys.stdout).write(text)
     else:
-        path.write_text(text, encoding="utf-8")
+        files.text(path, text)
         print(f"wrote {path}")
 
 

@@ -193,14 +193,20 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
     _check_memory(plan)
     results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
     work = np.zeros(2, np.int64)
-    with Meter(plan, show=progress) as meter:
-        for block, found in run_blocks(plan, range(plan.size), workers, cluster):
-            work += found[EFFICIENCY]
-            region = plan.region(block)
-            for name, whole in results.items():
-                part = whole[region]
-                part[...] = found[name].reshape(part.shape)
-            meter.add(found["status"])
+    done = 0
+    try:
+        with Meter(plan, show=progress) as meter:
+            for block, found in run_blocks(plan, range(plan.size), workers, cluster):
+                work += found[EFFICIENCY]
+                region = plan.region(block)
+                for name, whole in results.items():
+                    part = whole[region]
+                    part[...] = found[name].reshape(part.shape)
+                meter.add(found["status"])
+                done += 1
+    except KeyboardInterrupt:
+        lost = f"{done} of {plan.size} blocks were done, and nothing is kept"
+        raise KeyboardInterrupt(f"stopped: {lost}; with a store (--store) they would be safe") from None
     return _with_efficiency(dataset(plan, results), work)
 
 
