@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from jaxgait import xr
 
-__all__ = ["netcdf", "text"]
+__all__ = ["data", "netcdf", "text"]
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Bytes of a NetCDF file beside its numbers."""
@@ -35,18 +35,23 @@ def text(path: str | os.PathLike[str], content: str) -> None:
         >>> pathlib.Path("note.txt").read_text()
         'all is well'
     """
-    with _replaced(pathlib.Path(path)) as draft, open(draft, "w", encoding="utf-8") as file:
+    data(path, content.encode())
+
+
+def data(path: str | os.PathLike[str], content: bytes) -> None:
+    """Writes a file of any kind; see `text`."""
+    with _replaced(pathlib.Path(path)) as draft, open(draft, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
-def netcdf(path: str | os.PathLike[str], data: xr.Dataset) -> None:
+def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
     """Writes a labelled result as NetCDF; where that fails, into a new folder for temporary files, which is said.
 
     Args:
         path: of the file; an old one is replaced when the new one is complete.
-        data: what is written.
+        result: what is written.
 
     Raises:
         OSError: naming the file, and the one that holds the result instead.
@@ -59,24 +64,24 @@ def netcdf(path: str | os.PathLike[str], data: xr.Dataset) -> None:
         array([1., 2.])
     """
     try:
-        _netcdf(pathlib.Path(path), data)
+        _netcdf(pathlib.Path(path), result)
     except OSError as error:
         spare = pathlib.Path(tempfile.mkdtemp(prefix="jaxgait-"), pathlib.Path(path).name)
         try:
-            _netcdf(spare, data)
+            _netcdf(spare, result)
         except OSError:
             shutil.rmtree(spare.parent, ignore_errors=True)
             raise error from None
         raise OSError(f"{error}; what was to be in it is in {spare}") from error
 
 
-def _netcdf(path: pathlib.Path, data: xr.Dataset) -> None:
+def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
     with _replaced(path) as draft:
         # First, since HDF5 on a disk that fills up leaves objects behind that crash the process when it ends.
-        need = data.nbytes + _PER_VARIABLE * len(data.variables) + _PER_FILE
+        need = result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE
         if need > shutil.disk_usage(draft.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        data.to_netcdf(draft, engine="h5netcdf")
+        result.to_netcdf(draft, engine="h5netcdf")
 
 
 @contextlib.contextmanager

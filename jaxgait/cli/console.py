@@ -187,7 +187,9 @@ def once(arguments: Sequence[str]) -> None:
         raise ValueError(f"{twice[0]} is given twice: give it once, with all its values after it")
 
 
-def print_outcomes(ended: Mapping[str, int]) -> None:
-    """Shows how many trajectories ended in which way."""
+def print_outcomes(ended: Mapping[str, int], precision: str = "float64") -> None:
+    """Shows how many trajectories ended in which way, and the precision if it is not the usual one."""
     for outcome, count in ended.items():
         print(f"{count:8d}  {outcome}")
+    if precision != "float64":
+        print(f"precision: {precision}")

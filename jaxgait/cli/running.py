@@ -140,7 +140,7 @@ def scan(
     note(f"running {chosen.size} trajectories of {type(model).__name__}")
     data = ensemble(model, chosen, **request)
     ended = summary(data)
-    print_outcomes(ended)
+    print_outcomes(ended, data.attrs["precision"])
     print(data)
     _save(data, out)
     write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)

@@ -332,7 +332,11 @@ def _check_job(model: Model, job: Job) -> None:
     if job.gradient and job.observe is None:
         raise ValueError("gradient needs observe: say what is to be differentiated")
     if checks.count("devices", job.devices) > jax.local_device_count():
-        raise ValueError(f"devices must be between 1 and {jax.local_device_count()}, got {job.devices}")
+        more = "; XLA_FLAGS=--xla_force_host_platform_device_count=2 in the environment makes two of a CPU"
+        raise ValueError(
+            f"devices must be between 1 and {jax.local_device_count()}, which are all that JAX finds here, "
+            f"got {job.devices}{more if jax.default_backend() == 'cpu' else ''}"
+        )
     for name in job.gradient:
         if shape_of(model, name) != ():
             raise ParameterError(f"gradients go by single numbers: {name!r} has the shape {shape_of(model, name)}")
