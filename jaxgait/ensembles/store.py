@@ -17,8 +17,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import math
+import operator
 import os
 import pathlib
 import platform
@@ -38,6 +40,10 @@ from jaxgait.ensembles.plan import Plan
 
 SCHEMA = 3
 """Raised whenever the meaning of the files changes."""
+_UNIT = 4096
+"""Bytes in which most disks give room to files and folders."""
+_DESCRIPTION, _PER_RESULT = 20, 3
+"""Of such units: what a store takes before it holds results, and what each result takes before it has blocks."""
 
 _ADVICE = {
     errno.ENOSPC: "free some disk space",
@@ -238,6 +244,16 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
     extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
     done = _read_manifest(place, math.prod(grid), lenient=True)
     return [b for b, line in sorted(done.items()) if _checksum(place, extra, grid, b) != line["sha256"]]
+
+
+def disk_bytes(plan: Plan) -> int:
+    """What the finished store of a plan takes of a disk, roughly: small files and folders take whole units of it."""
+    units = _DESCRIPTION
+    for described in descriptions(plan).values():
+        grid = (*plan.blocks, *(1 for _ in described.shape))
+        chunk = math.prod((*plan.block_shape, *described.shape)) * described.dtype.itemsize
+        units += _PER_RESULT + sum(itertools.accumulate(grid[:-1], operator.mul)) + plan.size * -(-chunk // _UNIT)
+    return units * _UNIT
 
 
 def _create(place: pathlib.Path, plan: Plan) -> None:
