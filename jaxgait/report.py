@@ -17,6 +17,8 @@ import jax
 import numpy as np
 import xarray as xr
 
+from jaxgait import files
+
 Value = float | int | str | bool | None
 
 
@@ -174,14 +176,14 @@ class Report:
             lacking = [key for key in needed if key not in variable.attrs]
             if lacking:
                 raise ValueError(f"{path.name}: {name} lacks the attribute {lacking[0]!r}")
-        results.to_netcdf(path, engine="h5netcdf")
+        files.netcdf(path, results)
 
     def write(self, out: pathlib.Path) -> pathlib.Path:
         """Writes `figures.json` and `report.md` into `out` and returns the path of the latter."""
         out.mkdir(parents=True, exist_ok=True)
-        (out / "figures.json").write_text(json.dumps([f.as_dict() for f in self.figures], indent=1) + "\n")
+        files.text(out / "figures.json", json.dumps([f.as_dict() for f in self.figures], indent=1) + "\n")
         page = out / "report.md"
-        page.write_text(self.markdown())
+        files.text(page, self.markdown())
         return page
 
     @property

@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 from scipy import stats
 
+from jaxgait import files
 from jaxgait.calibration.laplace import RANK, Laplace, laplace, open_directions
 from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.model import Model
@@ -148,7 +149,7 @@ class Fit:
 
     def to_json(self, path: pathlib.Path | str) -> None:
         """Writes the result of `as_dict` to a file."""
-        pathlib.Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
+        files.text(path, json.dumps(self.as_dict(), indent=1) + "\n")
 
     def as_dict(self) -> dict[str, Any]:
         """The entire result for JSON, with None for numbers that are not finite."""

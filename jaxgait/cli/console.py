@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-DONE, NOT_ALL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+from jaxgait import files
+
+DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""
 STDOUT = pathlib.Path("-")
 """The standard output, where the name of a file for JSON is asked for."""
@@ -84,7 +86,7 @@ def write_json(path: pathlib.Path | None, record: Any) -> None:
     if path == STDOUT:
         (_output.get() or sys.stdout).write(text)
     else:
-        path.write_text(text, encoding="utf-8")
+        files.text(path, text)
         print(f"wrote {path}")
 
 
@@ -185,7 +187,9 @@ def once(arguments: Sequence[str]) -> None:
         raise ValueError(f"{twice[0]} is given twice: give it once, with all its values after it")
 
 
-def print_outcomes(ended: Mapping[str, int]) -> None:
-    """Shows how many trajectories ended in which way."""
+def print_outcomes(ended: Mapping[str, int], precision: str = "float64") -> None:
+    """Shows how many trajectories ended in which way, and the precision if it is not the usual one."""
     for outcome, count in ended.items():
         print(f"{count:8d}  {outcome}")
+    if precision != "float64":
+        print(f"precision: {precision}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
 from jaxgait.calibration.measured import factor, measured_curve
 from jaxgait.cli import arguments as typed
@@ -69,7 +70,7 @@ def _written(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Prof
     """Files and page, as far as they are wanted."""
     if request.out is not None:
         data = as_dataset(found, profiles).assign_attrs(output=read.output, measured=read.file)
-        data.to_netcdf(request.out, engine="h5netcdf")
+        files.netcdf(request.out, data)
         print(f"wrote {request.out}")
     write_json(request.json, _record(found, read, profiles) if request.json else None)
     if request.report is not None:

@@ -15,13 +15,15 @@ version this is. With `--json FILE` a command writes what it found as JSON, with
 
 Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
 which no member completed, a search without a result, a fit that is no minimum or leaves parameters open, a reproduction
-with unmet figures); 2, bad input or usage, said in one line; 130, interrupted. Results computed by then are written.
+with unmet figures); 2, bad input or usage, said in one line; 130 and 143, interrupted by Ctrl-C and by `kill`: what was
+written to a store or a checkpoint by then is safe, and the same command continues from there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import io
 import os
 import sys
@@ -31,8 +33,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from jaxgait import __version__, registry
+from jaxgait.cli import interruptions
 from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
-from jaxgait.cli.console import BAD_INPUT, INTERRUPTED, NOT_ALL, followed, kept_for_json, note, once, say, usage
+from jaxgait.cli.console import BAD_INPUT, NOT_ALL, followed, kept_for_json, note, once, say, usage
 from jaxgait.cli.options import Positional
 
 PROGRAM = "jaxgait"
@@ -77,11 +80,26 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     for fault in registry.faults():
         say(fault)
-    with warnings.catch_warnings():
+    interrupted = False
+    with warnings.catch_warnings(), interruptions.heard():
         warnings.showwarning = lambda message, *_, **__: say(message)
-        code = _exit_code(given)
+        try:
+            code = _exit_code(given)
+        except KeyboardInterrupt as interruption:
+            say(interruption if interruption.args else "interrupted")
+            interrupted, code = True, interruptions.code()
+    if interrupted and arguments is None:  # the process is ours: blocks that still run are not waited for
+        _flush()
+        os._exit(code)
     if code:
         sys.exit(code)
+
+
+def _flush() -> None:
+    """Writes what was printed, to outputs that are there."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
 
 
 def _exit_code(arguments: list[str]) -> int:
@@ -98,16 +116,17 @@ def _exit_code(arguments: list[str]) -> int:
         with followed(), kept_for_json(getattr(command, "json", None)):
             if not isinstance(command, Completion):
                 note("loading JAX, a few seconds")
+                with interruptions.deadly():
+                    importlib.import_module("jaxgait.ensembles")
             code = command() or 0
-        sys.stdout.flush()
+        _flush()
         return code
     except BrokenPipeError:  # the reader of our output, such as `head`, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt as interruption:
-        say(interruption if interruption.args else "interrupted")
-        return INTERRUPTED
     except Exception as error:
+        if interruptions.hidden_in(error):
+            raise KeyboardInterrupt from error
         code = _code_of(error)
         if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
             raise

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait import registry
+from jaxgait import files, registry
 from jaxgait.cli import arguments as typed
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
 from jaxgait.cli.listing import needs
@@ -140,7 +140,7 @@ def scan(
     note(f"running {chosen.size} trajectories of {type(model).__name__}")
     data = ensemble(model, chosen, **request)
     ended = summary(data)
-    print_outcomes(ended)
+    print_outcomes(ended, data.attrs["precision"])
     print(data)
     _save(data, out)
     write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
@@ -164,5 +164,5 @@ def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bo
 
 def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
     if out is not None:
-        data.to_netcdf(out, engine="h5netcdf")
+        files.netcdf(out, data)
         print(f"wrote {out}")

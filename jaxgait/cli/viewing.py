@@ -45,7 +45,8 @@ def view(
     if found is not None:
         return _study(file, data, found, out)
     # How the trajectories of a result ended; of other files nothing is known.
-    print_outcomes(summary(data) if "status" in data and "status_legend" in data.attrs else {})
+    ended = summary(data) if "status" in data and "status_legend" in data.attrs else {}
+    print_outcomes(ended, data.attrs.get("precision", "float64"))
     print(data)
     if serve:
         return _served(file, chosen, members)

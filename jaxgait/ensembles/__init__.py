@@ -15,6 +15,7 @@ from jaxgait.ensembles.members import product as product
 from jaxgait.ensembles.members import sobol as sobol
 from jaxgait.ensembles.members import zipped as zipped
 from jaxgait.ensembles.store import StoreError as StoreError
+from jaxgait.ensembles.store import damaged as damaged
 from jaxgait.ensembles.store import read_store as read_store
 from jaxgait.ensembles.walks import people as people
 from jaxgait.ensembles.walks import single_strides as single_strides

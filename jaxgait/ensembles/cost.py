@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from jaxgait.checks import free_memory
 from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
-from jaxgait.ensembles.store import finished
+from jaxgait.ensembles.store import disk_bytes, finished
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.model import Model
 
@@ -38,9 +39,13 @@ class Estimate:
     workers: int
     """Blocks that run at once."""
     result_bytes: int
-    """Size of all results: in memory, or on disk before compression."""
+    """Size of all results in memory."""
+    disk_bytes: int
+    """Approximate size of the finished store on disk: many small files take more than their contents."""
     working_bytes: int
-    """Rough memory of the blocks that run at once."""
+    """Approximate memory of the blocks that run at once."""
+    process_bytes: int
+    """Peak memory of this process so far, with JAX, the compiler and the sample; 0 where the system does not report it."""
     free_memory: int
     """Bytes."""
     free_disk: int | None
@@ -60,12 +65,12 @@ class Estimate:
         yield f"members: {box}{self.members}, in {self.blocks} blocks of up to {self.block}, {self.workers} at a time"
         if self.done:
             yield f"done: {self.done} of {self.blocks} blocks are in the store"
-        free = f"{_size(self.free_memory)} are free"
+        free = f"{_size(self.process_bytes)} with program and sample; {_size(self.free_memory)} are free"
         if self.free_disk is None:
-            yield f"memory: {_size(self.result_bytes)} of results, {_size(self.working_bytes)} at work; {free}"
+            yield f"memory: {_size(self.result_bytes)} of results, {_size(self.working_bytes)} at work, {free}"
         else:
-            yield f"memory: {_size(self.working_bytes)} at work; {free}"
-            yield f"disk: at most {_size(self.result_bytes)}; {_size(self.free_disk)} are free"
+            yield f"memory: {_size(self.working_bytes)} at work, {free}"
+            yield f"disk: about {_size(self.disk_bytes)}; {_size(self.free_disk)} are free"
         found = f"{self.sample} members took {duration(self.sample_seconds)}"
         yield f"time: about {duration(self.seconds)} ({found}), after {duration(self.compile_seconds)} to compile"
 
@@ -114,6 +119,8 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         done=done,
         workers=workers,
         result_bytes=plan.members.size * plan.result_bytes,
+        disk_bytes=disk_bytes(plan),
+        process_bytes=_peak(),
         working_bytes=workers * math.prod(plan.block_shape) * need,
         free_memory=free_memory(),
         free_disk=None if given["store"] is None else _free_disk(given["store"]),
@@ -133,6 +140,15 @@ def _sampled(plan: Plan, blocks: int) -> Plan:
     values = {name: x[index] for name, x in plan.members.values.items()}
     members = Members(("sample",), (count,), values, {})
     return replace(plan, members=members, block_shape=(math.ceil(count / blocks),))
+
+
+def _peak() -> int:
+    """Most bytes that this process has held so far; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _free_disk(store: str | os.PathLike[str]) -> int:

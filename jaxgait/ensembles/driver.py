@@ -192,14 +192,20 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
     _check_memory(plan)
     results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
     work = np.zeros(2, np.int64)
-    with Meter(plan, show=progress) as meter:
-        for block, found in run_blocks(plan, range(plan.size), workers, cluster):
-            work += found[EFFICIENCY]
-            region = plan.region(block)
-            for name, array in results.items():
-                part = array[region]
-                part[...] = found[name].reshape(part.shape)
-            meter.add(found["status"])
+    done = 0
+    try:
+        with Meter(plan, show=progress) as meter:
+            for block, found in run_blocks(plan, range(plan.size), workers, cluster):
+                work += found[EFFICIENCY]
+                region = plan.region(block)
+                for name, array in results.items():
+                    part = array[region]
+                    part[...] = found[name].reshape(part.shape)
+                meter.add(found["status"])
+                done += 1
+    except KeyboardInterrupt:
+        lost = f"{done} of {plan.size} blocks were done, and nothing is kept"
+        raise KeyboardInterrupt(f"stopped: {lost}; with a store (--store) they would be safe") from None
     return _with_efficiency(dataset(plan, results), work)
 
 
@@ -325,7 +331,11 @@ def _check_job(model: Model, job: Job) -> None:
     if job.gradient and job.observe is None:
         raise ValueError("gradient needs observe: name the measures to differentiate")
     if checks.count("devices", job.devices) > jax.local_device_count():
-        raise ValueError(f"devices must be between 1 and {jax.local_device_count()}, got {job.devices}")
+        more = "; XLA_FLAGS=--xla_force_host_platform_device_count=2 in the environment makes two of a CPU"
+        raise ValueError(
+            f"devices must be between 1 and {jax.local_device_count()}, which are all that JAX finds here, "
+            f"got {job.devices}{more if jax.default_backend() == 'cpu' else ''}"
+        )
     for name in job.gradient:
         if shape_of(model, name) != ():
             raise ParameterError(f"gradient takes single numbers only: {name!r} has the shape {shape_of(model, name)}")

@@ -17,14 +17,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import math
+import operator
 import os
 import pathlib
 import platform
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +40,10 @@ from jaxgait.ensembles.plan import Plan
 
 SCHEMA = 3
 """Raised whenever the meaning of the files changes."""
+_UNIT = 4096
+"""Bytes in which most disks give room to files and folders."""
+_DESCRIPTION, _PER_RESULT = 20, 3
+"""Of such units: what a store takes before it holds results, and what each result takes before it has blocks."""
 
 _ADVICE = {
     errno.ENOSPC: "free some disk space",
@@ -45,6 +51,8 @@ _ADVICE = {
     errno.EROFS: "make the place writable",
     errno.EACCES: "make the place writable",
     errno.EPERM: "make the place writable",
+    errno.ENOTDIR: "no part of its path may be a file",
+    errno.EEXIST: "no part of its path may be a file",
 }
 
 
@@ -61,6 +69,7 @@ class Store:
         self.done = done
         self._lock = lock
         self._described = descriptions(plan)
+        self._extra = {name: len(d.shape) for name, d in self._described.items()}
 
     @property
     def missing(self) -> list[int]:
@@ -78,7 +87,7 @@ class Store:
             for name in sorted(self._described):
                 content = self._content(block, results[name], self._described[name])
                 whole.update(content)
-                _write_file(self.path, self._file(name, block), content)
+                _write_file(self.path, _chunk(self.path, name, self._extra, self.plan.blocks, block), content)
             codes, counts = np.unique(results["status"], return_counts=True)
             histogram = {str(c): int(n) for c, n in zip(codes, counts, strict=True)}
             line = {"block": block, "sha256": whole.hexdigest(), "status": histogram}
@@ -97,19 +106,13 @@ class Store:
 
     def check(self) -> list[int]:
         """Blocks whose files are not what was written."""
-        return [block for block, line in sorted(self.done.items()) if self._checksum(block) != line["sha256"]]
+        told = ((block, _checksum(self.path, self._extra, self.plan.blocks, block)) for block in sorted(self.done))
+        return [block for block, found in told if found != self.done[block]["sha256"]]
 
     def forget(self, blocks: list[int]) -> None:
         """Strikes blocks out, so that they are run again."""
         self.done = {block: line for block, line in self.done.items() if block not in blocks}
         self._write_manifest()
-
-    def _checksum(self, block: int) -> str:
-        whole = hashlib.sha256()
-        for name in sorted(self._described):
-            file = self._file(name, block)
-            whole.update(file.read_bytes() if file.exists() else b"missing")
-        return whole.hexdigest()
 
     def _content(self, block: int, values: np.ndarray, described: Description) -> bytes:
         """A Zarr chunk: the block's members as a box; those at the far edges are filled up."""
@@ -118,11 +121,6 @@ class Store:
         chunk = np.full(self.plan.block_shape + described.shape, fill_value(described.dtype), described.dtype)
         chunk[tuple(slice(n) for n in box)] = values.reshape(box + described.shape)
         return chunk.astype(described.dtype.newbyteorder("<")).tobytes()
-
-    def _file(self, name: str, block: int) -> pathlib.Path:
-        corner = np.unravel_index(block, self.plan.blocks)
-        extra = len(self._described[name].shape)
-        return self.path.joinpath(name, "c", *(str(int(i)) for i in corner), *["0"] * extra)
 
     def _write_manifest(self) -> None:
         lines = "".join(json.dumps(self.done[block]) + "\n" for block in sorted(self.done))
@@ -156,7 +154,8 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
     lock = _lock(place)
     try:
         plan = _same_scan(place, plan, any_blocks)
-        store = Store(place, plan, lock, _read_manifest(place))
+        _mend_labels(place, plan, repair)
+        store = Store(place, plan, lock, _read_manifest(place, plan.size, repair))
         _clear(place)
         damaged = store.check()
         if damaged and not repair:
@@ -190,7 +189,8 @@ def finished(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool) -> t
         StoreError: if it holds another scan, or none.
     """
     place = pathlib.Path(path)
-    return _same_scan(place, plan, any_blocks), len(_read_manifest(place))
+    plan = _same_scan(place, plan, any_blocks)
+    return plan, len(_read_manifest(place, plan.size))
 
 
 def read_store(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -220,6 +220,42 @@ def fill_value(dtype: np.dtype) -> Any:
     return dtype.type(-1) if dtype.kind == "i" else dtype.type(0)
 
 
+def damaged(path: str | os.PathLike[str]) -> list[int]:
+    """Blocks of a store whose files are not what was written, by their checksums; also while the scan runs.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import damaged
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
+        >>> pathlib.Path("scan.zarr/clearance/c/0").unlink()
+        >>> damaged("scan.zarr")
+        [0]
+    """
+    place = pathlib.Path(path)
+    try:
+        told = json.loads((place / ".jaxgait" / "plan.json").read_text())
+        arrays = json.loads((place / "zarr.json").read_text())["consolidated_metadata"]["metadata"]
+        dims, blocks = told["dimensions"], told["blocks"]
+    except (OSError, ValueError, KeyError):
+        return []  # of another program, or of an older one
+    grid = tuple(-(-n // b) for n, b in zip(dims.values(), blocks, strict=True))
+    named = {name: arrays[name]["dimension_names"] for name in told["results"] if name in arrays}
+    extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
+    done = _read_manifest(place, math.prod(grid), lenient=True)
+    return [b for b, line in sorted(done.items()) if _checksum(place, extra, grid, b) != line["sha256"]]
+
+
+def disk_bytes(plan: Plan) -> int:
+    """What the finished store of a plan takes of a disk, roughly: small files and folders take whole units of it."""
+    units = _DESCRIPTION
+    for described in descriptions(plan).values():
+        grid = (*plan.blocks, *(1 for _ in described.shape))
+        chunk = math.prod((*plan.block_shape, *described.shape)) * described.dtype.itemsize
+        units += _PER_RESULT + sum(itertools.accumulate(grid[:-1], operator.mul)) + plan.size * -(-chunk // _UNIT)
+    return units * _UNIT
+
+
 def _create(place: pathlib.Path, plan: Plan) -> None:
     """Makes an empty store, or none at all."""
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
@@ -234,7 +270,13 @@ def _create(place: pathlib.Path, plan: Plan) -> None:
                 "keep observables instead of trajectories"
             )
         _write_template(draft, plan, descriptions(plan))
-        os.rename(draft, place)
+        _flush_all(draft)
+        try:
+            os.rename(draft, place)
+        except OSError:
+            if not place.is_dir():  # else another process was faster: it has the lock, or will have to wait for ours
+                raise
+        _flush_folder(place.parent)
     except OSError as error:
         raise _no_store(place, "cannot be made", error) from error
     finally:
@@ -305,14 +347,63 @@ def _writer(place: pathlib.Path) -> str:
         return "jaxgait of unknown version"
 
 
-def _read_manifest(place: pathlib.Path) -> dict[int, dict[str, Any]]:
-    """Finished blocks. A line that was being written when the process was killed does not count."""
-    done = {}
-    for line in (place / ".jaxgait" / "manifest.jsonl").read_text().splitlines():
-        with contextlib.suppress(ValueError):
+def _read_manifest(place: pathlib.Path, size: int, lenient: bool = False) -> dict[int, dict[str, Any]]:
+    """Finished blocks of so many. A line that was being written when the process was killed does not count.
+
+    Raises:
+        StoreError: if the manifest is gone, unless that is taken for no finished blocks (`lenient`).
+    """
+    manifest, done = place / ".jaxgait" / "manifest.jsonl", {}
+    if not manifest.exists():
+        if lenient:
+            return done
+        raise StoreError(f"{place}: damaged: {manifest} is gone; repair=True (--repair) runs all blocks again")
+    for line in manifest.read_text(errors="replace").splitlines():
+        with contextlib.suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)
-            done[entry["block"]] = entry
+            if entry["block"] in range(size) and isinstance(entry["sha256"], str):
+                done[entry["block"]] = entry
     return done
+
+
+def _mend_labels(place: pathlib.Path, plan: Plan, repair: bool) -> None:
+    """Writes the files again that say what a store holds, if one is gone and that is asked for.
+
+    Raises:
+        StoreError: if one is gone otherwise: the store could not be read.
+    """
+    wanted = ["zarr.json", *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
+    lost = [name for name in wanted if not _is_json(place / name)]
+    if lost and not repair:
+        raise StoreError(f"{place}: damaged: {', '.join(lost)}; repair=True (--repair) writes that again")
+    if lost:
+        draft = place / ".jaxgait" / "tmp" / f"labels-{os.getpid()}"
+        draft.parent.mkdir(exist_ok=True)
+        _write_template(draft, plan, descriptions(plan))
+        for name in lost:
+            _write_file(place, place / name, (draft / name).read_bytes())
+
+
+def _is_json(file: pathlib.Path) -> bool:
+    try:
+        return isinstance(json.loads(file.read_bytes()), dict)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+
+
+def _chunk(place: pathlib.Path, name: str, extra: Mapping[str, int], grid: tuple[int, ...], block: int) -> pathlib.Path:
+    """The file of a result and block, of blocks in a grid; results have so many extra dimensions, each in one piece."""
+    corner = np.unravel_index(block, grid)
+    return place.joinpath(name, "c", *(str(int(i)) for i in corner), *["0"] * extra[name])
+
+
+def _checksum(place: pathlib.Path, extra: Mapping[str, int], grid: tuple[int, ...], block: int) -> str:
+    """Of all results of a block."""
+    whole = hashlib.sha256()
+    for name in sorted(extra):
+        file = _chunk(place, name, extra, grid, block)
+        whole.update(file.read_bytes() if file.exists() else b"missing")
+    return whole.hexdigest()
 
 
 def _lock(place: pathlib.Path) -> int:
@@ -361,6 +452,14 @@ def _append(target: pathlib.Path, entry: dict[str, Any]) -> None:
         file.write(json.dumps(entry) + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def _flush_all(folder: pathlib.Path) -> None:
+    """Brings all files of a folder to the disk, so that a power cut leaves whole ones."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            with open(file, "rb+") as handle:
+                os.fsync(handle.fileno())
 
 
 def _flush_folder(folder: pathlib.Path) -> None:

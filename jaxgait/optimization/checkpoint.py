@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait import files
 from jaxgait.optimization.evaluate import Evaluated
 
 __all__ = ["Checkpoint", "Row"]
@@ -78,7 +79,7 @@ class Checkpoint:
     def __enter__(self) -> Checkpoint:
         if self._path is not None:
             whole = [json.dumps(self._head) + "\n", *(_line(row) for row in self._known.values())]
-            self._path.write_text("".join(whole))
+            files.text(self._path, "".join(whole))
             self._file = self._path.open("a")
         return self
 

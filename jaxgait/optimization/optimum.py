@@ -12,6 +12,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 
+from jaxgait import files
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
@@ -117,7 +118,7 @@ class Optimum:
 
     def to_json(self, path: pathlib.Path | str) -> None:
         """Writes the result of `as_dict` to a file."""
-        pathlib.Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
+        files.text(path, json.dumps(self.as_dict(), indent=1) + "\n")
 
     def as_dict(self) -> dict[str, Any]:
         """Start, best, objective, history, why_stopped and all other results, for JSON."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,8 @@ import matplotlib as mpl
 import xarray as xr
 from cycler import cycler
 from matplotlib.figure import Figure
+
+from jaxgait import files
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, "#56B4E9", "#000000")
@@ -111,7 +114,9 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
 
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    drawn = io.BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):  # TrueType, as journals want their fonts
-        figure.savefig(path, dpi=dpi)
+        figure.savefig(drawn, dpi=dpi, format=path.suffix.removeprefix(".") or None)
+    files.data(path, drawn.getvalue())
     plt.close(figure)
     return path

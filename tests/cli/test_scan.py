@@ -61,3 +61,22 @@ def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch, capsys):
     said = stopped([*GRID, "--cluster", "tcp://127.0.0.1:1"], 2, capsys)
     assert said.splitlines()[-1].startswith("jaxgait: no Dask scheduler answered at 'tcp://127.0.0.1:1' within 1 s")
     assert "Traceback" not in said
+
+
+def test_an_interruption_without_a_store_says_what_is_lost(monkeypatch, capsys):
+    from jaxgait.ensembles import workers
+
+    monkeypatch.setattr(workers, "run_task", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert "0 of 1 blocks were done, and nothing is kept; with a store (--store)" in stopped(GRID, 130, capsys)
+
+
+def test_precision_and_damage_are_said(tmp_path, capsys):
+    place = tmp_path / "scan.zarr"
+    command = [*GRID, "--store", str(place)]
+    main([*command, "--precision", "float32"])
+    assert "precision: float32" in capsys.readouterr().out
+    assert "precision: float32 in the store, float64 now" in stopped(command, 2, capsys)
+    (place / "clearance" / "c" / "0" / "0").unlink()
+    main(["view", str(place), "--out", str(tmp_path / "scan.png")])
+    shown = capsys.readouterr()
+    assert "precision: float32" in shown.out and "damaged: the files of block 0 are not what was written" in shown.err

@@ -18,6 +18,8 @@ def test_an_estimate_runs_a_sample_and_counts_what_a_store_holds(tmp_path):
     assert told.sample == told.block == 7 and told.seconds == pytest.approx(6 * told.sample_seconds)
     data = ensemble(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
     assert told.result_bytes == sum(x.nbytes for x in data.data_vars.values())
+    taken = sum(4096 * (1 if found.is_dir() else -(-found.stat().st_size // 4096)) for found in place.rglob("*"))
+    assert told.disk_bytes == pytest.approx(taken, rel=0.3) and told.process_bytes > told.working_bytes
     after = estimate(Bungee(), MEMBERS, **REQUEST, batch=8, store=place)
     assert after.done == 6 and after.seconds == 0.0
     assert any("6 of 6 blocks are in the store" in line for line in after.lines())

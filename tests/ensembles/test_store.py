@@ -214,6 +214,37 @@ def test_a_damaged_block_is_named_and_repaired_on_request(copy, whole):
         small_scan(copy)
 
 
+def test_damage_is_seen_without_the_scan(copy):
+    """By whoever only reads it; block 9's file of one result is empty, and lines of no block do not count."""
+    assert store.damaged(copy) == []
+    (copy / "lowest" / "c" / "1" / "2").write_bytes(b"\0" * 8)
+    with open(copy / ".jaxgait" / "manifest.jsonl", "ab") as manifest:
+        manifest.write(b'[1]\n{"block": 3}\n{"block": 99, "sha256": ""}\n\xff\n')
+    assert store.damaged(copy) == [9] and store.damaged(copy.parent) == []
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "mass/zarr.json", "lowest/zarr.json", ".jaxgait/manifest.jsonl"])
+def test_what_says_what_a_store_holds_is_written_again(copy, whole, name):
+    (copy / name).unlink()
+    with pytest.raises(StoreError, match=rf"damaged: .*{name}.*repair=True"):
+        small_scan(copy)
+    small_scan(copy, repair=True)
+    assert content(copy) == content(whole)
+
+
+def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
+    """The slower one finds the store that the faster one made meanwhile."""
+    place, template = tmp_path / "scan.zarr", store._write_template
+
+    def overtaken(draft, *about):
+        template(draft, *about)
+        template(place, *about)
+
+    monkeypatch.setattr(store, "_write_template", overtaken)
+    small_scan(place)
+    assert content(place) == content(whole) and list(tmp_path.iterdir()) == [place]
+
+
 @pytest.mark.parametrize(
     ("code", "advice"),
     [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the place writable"), (errno.EIO, "mend that")],

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from jaxgait import files
 from jaxgait.cli.following import caveats, surpassed
 from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
 from jaxgait.model import Model
@@ -68,11 +69,11 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     parts = [picture(figure, folder / name, caption) for name, figure, caption in drawn]
     for name, data in (beside or {}).items():
-        data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
+        files.netcdf(folder / f"{name}.nc", data)
         title, figure, caption, rows = _BESIDE[name](data, arguments, found)
         parts += [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
     path = folder / "report.html"
-    path.write_text(_page(model, arguments, found, parts))
+    files.text(path, _page(model, arguments, found, parts))
     return path
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
 from jaxgait.cli import fit_words as words
 from jaxgait.cli.reports import page
@@ -55,9 +56,8 @@ def write(
         _starts(found),
     ]
     path = folder / "report.html"
-    path.write_text(
-        page.page(f"{type(found.model).__name__}: {read.output} fitted to {pathlib.Path(read.file).name}", parts)
-    )
+    title = f"{type(found.model).__name__}: {read.output} fitted to {pathlib.Path(read.file).name}"
+    files.text(path, page.page(title, parts))
     return path
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks
+from jaxgait import checks, files
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.lines import lines
@@ -114,7 +114,7 @@ class Explorer:
             raise ValueError(f"cannot write {place}: the name of a page must end in .html")
         page = self.html
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(page, encoding="utf-8")
+        files.text(place, page)
         return place
 
     def __repr__(self) -> str:

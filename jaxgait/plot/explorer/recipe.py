@@ -17,7 +17,7 @@ import xarray as xr
 
 from jaxgait import precision as precisions
 from jaxgait import registry
-from jaxgait.ensembles import ensemble, zipped
+from jaxgait.ensembles import damaged, ensemble, zipped
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
@@ -36,6 +36,8 @@ __all__ = ["Recipe", "again", "opened", "recipe"]
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
+NAMED = 8
+"""Damaged blocks that are named."""
 FREE = ("mode", "max_events")
 """Options of schemes that change no number of a member."""
 
@@ -169,10 +171,21 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
     Raises:
         FileNotFoundError: if there is none.
         ValueError: for a file of another kind.
+
+    Warns:
+        UserWarning: if blocks of a store are not what was written.
     """
     place = pathlib.Path(path)
     if not place.exists():
         raise FileNotFoundError(f"{place}: no such file")
+    bad = damaged(place) if place.is_dir() else []
+    if bad:
+        blocks = f"block {', '.join(map(str, bad[:NAMED]))}{', ...' if len(bad) > NAMED else ''}"
+        warnings.warn(
+            f"{place} is damaged: the files of {blocks} are not what was written, so do not trust what is shown of "
+            "them; the command that wrote the scan runs them again with --repair (Python: repair=True)",
+            stacklevel=1,  # said once, however often it is opened
+        )
     try:
         return xr.open_zarr(place) if place.is_dir() else xr.open_dataset(place, engine="h5netcdf")
     except Exception as error:  # what these readers raise for a file of another kind is not theirs to choose

@@ -1,0 +1,107 @@
+"""Ctrl-C and `kill` are heard wherever the program is, and end it at once."""
+
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from jaxgait.cli import interruptions, main
+
+KINDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.mark.parametrize(("number", "code"), KINDS)
+def test_both_signals_interrupt_and_have_a_code(number, code):
+    before = signal.getsignal(number)
+    with interruptions.heard(), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), number)
+        time.sleep(5.0)
+    assert interruptions.code() == code and signal.getsignal(number) is before
+
+
+def test_an_interruption_in_a_callback_is_not_lost():
+    """As in that of JAX, which Python calls at each garbage collection: what it raises is dropped."""
+
+    def collected(phase, _):
+        if phase == "start":
+            gc.callbacks.remove(collected)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+
+    gc.callbacks.append(collected)
+    begun = time.monotonic()
+    with interruptions.heard(), pytest.raises(KeyboardInterrupt):
+        gc.collect()
+        time.sleep(5.0)
+    assert time.monotonic() - begun < 4.0 and collected not in gc.callbacks
+
+
+def test_an_error_that_came_of_an_interruption_is_one(monkeypatch, capsys):
+    """Python's own lock may be caught between two states."""
+
+    def caught(_):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    monkeypatch.setattr("jaxgait.registry.model", caught)
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "bungee"])
+    assert stop.value.code == 130 and capsys.readouterr().err == "jaxgait: interrupted\n"
+
+
+IN_A_LONG_CALL = """
+import hashlib
+from jaxgait.cli import interruptions
+interruptions.PATIENCE = 0.1
+with interruptions.heard():
+    print(flush=True)
+    hashlib.pbkdf2_hmac("sha512", b"", b"", 10**9)
+"""
+WHILE_LOADING = """
+import time
+from jaxgait.cli import interruptions
+with interruptions.heard(), interruptions.deadly():
+    print(flush=True)
+    time.sleep(20)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), KINDS)
+@pytest.mark.parametrize("program", [IN_A_LONG_CALL, WHILE_LOADING])
+def test_nothing_is_waited_for(program, number, code):
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "\n"
+    time.sleep(0.5)  # until it is in the call
+    begun = time.monotonic()
+    child.send_signal(number)
+    said = child.communicate()[1]
+    assert (child.returncode, said) == (code, "jaxgait: interrupted\n") and time.monotonic() - begun < 10.0
+
+
+def test_a_scan_does_not_wait_for_its_blocks(tmp_path):
+    """The process ends while a block runs, and says what is safe."""
+    program = (
+        "import time; from jaxgait.ensembles import workers; import jaxgait.cli\n"
+        "workers.run_task = lambda task: (print(flush=True), time.sleep(60))\n"
+        "import sys; sys.argv[1:] = ['scan', 'bungee', '--over', 'mass=60:80:8', '--store', 'scan.zarr']\n"
+        "jaxgait.cli.main()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(0.5)
+    begun = time.monotonic()
+    child.send_signal(signal.SIGTERM)
+    said = child.communicate()[1]
+    assert "blocks are safe in scan.zarr; run the same command again" in said
+    assert child.returncode == 143 and time.monotonic() - begun < 20.0
