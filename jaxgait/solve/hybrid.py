@@ -45,7 +45,8 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.segments import Engine, Samples
+from jaxgait.solve.samples import Samples
+from jaxgait.solve.segments import Engine
 from jaxgait.solve.solvers import given_options
 
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
