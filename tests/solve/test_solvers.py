@@ -8,6 +8,7 @@ import pytest
 
 from jaxgait.solve.explicit import RK4
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import SOLVERS, as_solver
