@@ -65,7 +65,7 @@ class Measure:
     interval: float = math.inf
     """Longest time in s between samples."""
     watch: tuple[str, ...] = ()
-    """Outputs whose extremes over the solver's own steps it reads (`run.trajectory.extremes`)."""
+    """Outputs whose extremes it reads (`Run.extremes`)."""
     early: bool = False
     """Whether it is defined for runs that ended early, such as the time of a fall."""
     dims: tuple[str, ...] = ()

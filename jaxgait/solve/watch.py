@@ -1,5 +1,7 @@
 """Extremes of outputs and events over the solver's own steps: no peak falls between two samples, no event is sampled.
 
+Peaks within a step are those of `jaxgait.solve.peaks`.
+
 An event of a smooth model (`jaxgait.model.Model.events`) is where a guard falls through zero. Steps in which one does
 are remembered while the solver goes on, the same steps as ever; where it is zero is found afterwards on the cubic
 through both ends of the step with their velocities, whose error is of the fourth order of the step. A guard that falls
