@@ -30,6 +30,12 @@ Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
 
 
+TAKEN = ("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "event_time", "event_kind")
+"""Names of what every ensemble says of its members."""
+LABELS = ("time", "sample", "parameter", "member")
+"""Names of its dimensions."""
+
+
 class MeasureError(ValueError):
     """A run lacks what a measure needs, or a model has no measure of that name."""
 
@@ -37,6 +43,9 @@ class MeasureError(ValueError):
 @dataclass(frozen=True)
 class Measure:
     """A function of a run, with its name, its unit and the sampling that it needs.
+
+    Raises:
+        MeasureError: for a name that every ensemble uses for something else.
 
     Examples:
         >>> from jaxgait import Measure
@@ -56,11 +65,17 @@ class Measure:
     interval: float = math.inf
     """Longest time in s between samples."""
     watch: tuple[str, ...] = ()
-    """Outputs whose extremes over the solver's own steps it uses (`run.extremes`)."""
+    """Outputs whose extremes it uses (`Run.extremes`)."""
     early: bool = False
     """Whether it is defined for runs that ended early, such as the time of a fall."""
     dims: tuple[str, ...] = ()
     """Names of its dimensions, if it is an array."""
+
+    def __post_init__(self) -> None:
+        """Holds the name against those that are taken, when the measure is made."""
+        if self.name in (*TAKEN, *LABELS):
+            what = "result" if self.name in TAKEN else "dimension"
+            raise MeasureError(f"a measure must not be named {self.name!r}: every ensemble has a {what} of that name")
 
     @property
     def variable(self) -> Variable:

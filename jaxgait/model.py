@@ -277,7 +277,7 @@ def _check_complete(cls: type) -> None:
     """Checks that a model's class defines everything required.
 
     Raises:
-        TypeError: naming everything that is missing.
+        TypeError: naming everything that is missing, or a measure that is none or has another name.
     """
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
@@ -286,6 +286,11 @@ def _check_complete(cls: type) -> None:
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
+    brought = vars(cls).get("measures", {})
+    for name, measure in brought.items() if isinstance(brought, Mapping) else ():
+        if (own := getattr(measure, "name", None)) != name:
+            got = f"a {type(measure).__name__}" if own is None else f"one named {own!r}"
+            raise TypeError(f"measures[{name!r}] of {cls.__name__} must be a Measure with the name {name!r}, got {got}")
 
 
 def _undefined(cls: type, name: str) -> bool:

@@ -26,7 +26,10 @@ SAMPLES_PER_RUN = 1000
 
 
 class Extremes(NamedTuple):
-    """Least and largest value of one output over all accepted steps of the solver, including the start."""
+    """Least and largest value of one output over all accepted steps of the solver, including the start.
+
+    In smooth and event-driven motion, extremes within steps are found as well (`jaxgait.solve.peaks`).
+    """
 
     least: Float[Array, ""]
     largest: Float[Array, ""]
@@ -269,7 +272,7 @@ class Run:
         return self.once(_outputs)
 
     def extremes(self, name: str) -> Extremes:
-        """Least and largest value of a watched output over the solver's own steps.
+        """Least and largest value of a watched output over the solver's own steps, and within them.
 
         Raises:
             ValueError: for an output that was not watched while the run was integrated.

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgait import simulate
+from jaxgait import Measure, Transition, ensemble, simulate
 from jaxgait.model import Model, System, Variable, as_model
-from jaxgait.models import Bungee, Exoskeleton, Jumper
+from jaxgait.models import Bungee, Exoskeleton, Jumper, Prosthesis
 from jaxgait.models.jumper.spatial import SpatialJumper
 from jaxgait.parameters import ParameterError, parameter, parameters, with_parameters
 
@@ -152,3 +152,90 @@ def test_a_start_that_is_not_a_number_is_called_that():
 def test_faults_in_equations_are_said_in_the_models_terms(model, message):
     with pytest.raises(TypeError, match=message):
         simulate(model)
+
+
+class _Ball(_Partial):
+    """Falls, and moves through phases, too."""
+
+    def vector_field(self, t, y):
+        return _Pair(y.v, -9.81)
+
+    def phases(self):
+        return (self.vector_field,)
+
+    def transitions(self):
+        return {"bounce": Transition(0, 0, lambda t, y: y.x)}
+
+
+def _ball(**changed):
+    """A class of balls with other methods: of time and state, or what is returned by those without arguments."""
+    bare = {name: (lambda self, found=found: found) for name, found in changed.items() if not callable(found)}
+    return type("Ball", (_Ball,), {**changed, **bare})()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            _ball(vector_field=lambda self, y, t: y.v),
+            r"Ball.vector_field takes its arguments the other way round \(line",
+        ),
+        (_ball(outputs=lambda self, y, t: {"f": y.x}), r"Ball.outputs takes its arguments the other way round"),
+        (
+            _ball(vector_field=lambda self, y: y),
+            r"vector_field must take two arguments, the time and the state, \(t, y\)",
+        ),
+        (_ball(phases=[lambda t, y: (y.v, y.x)]), r"phases\(\)\[0\] must return the rates as a _Pair, .* got a tuple"),
+        (_ball(events={"low": lambda y, t: y.x}), r"events\(\)\['low'\] takes its arguments the other way round"),
+        (
+            _ball(terminations={"low": lambda t, y: y.x}),
+            r"must return a condition, true or false, got one of type float",
+        ),
+        (_ball(transitions={"a": (0, 0)}), r"transitions\(\)\['a'\] must be a Transition"),
+        (_ball(transitions={"a": Transition(0, 0, lambda y, t: y.x)}), r"\['a'\].guard takes its arguments the other"),
+        (
+            _ball(transitions={"a": Transition(0, 0, lambda t, y: y)}),
+            r"\['a'\].guard must return one number, got a _Pair",
+        ),
+        (
+            _ball(transitions={"a": Transition(0, 0, lambda t, y: y.x, reset=lambda t, y: y.x)}),
+            r"\['a'\].reset must return the state after the event as a _Pair",
+        ),
+    ],
+)
+def test_functions_of_time_and_state_are_checked_by_name(model, message):
+    with pytest.raises(TypeError, match=message):
+        simulate(model, samples=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            _ball(transitions={"a": Transition(0, 1, lambda t, y: y.x)}),
+            "target of the transition 'a' must be one of the",
+        ),
+        (_ball(outputs=lambda self, t, y: {"x": y.v}), "must not use the name 'x': it is a component of the state"),
+        (_ball(outputs=lambda self, t, y: {"time": t}), "must not use the name 'time': it is part of every result"),
+    ],
+)
+def test_what_would_be_wrong_without_a_word_is_an_error(model, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(model, samples=2, scheme="EventDriven")
+
+
+def test_measures_are_held_against_their_names_when_they_are_made():
+    top = Measure("top", lambda run: run["x"].max(), "m", "highest")
+    with pytest.raises(TypeError, match=r"measures\['high'\] of Ball must be a Measure .*, got one named 'top'"):
+        type("Ball", (_Ball,), {"measures": {"high": top}})
+    with pytest.raises(TypeError, match=r"measures\['high'\] of Ball must be a Measure .*, got a function"):
+        type("Ball", (_Ball,), {"measures": {"high": lambda run: run["x"].max()}})
+    with pytest.raises(ValueError, match="must not be named 'steps': every ensemble has a result of that name"):
+        Measure("steps", lambda run: run["x"].max(), "1", "steps")
+
+
+def test_choices_are_no_axis():
+    with pytest.raises(
+        ParameterError, match=r"'ground.friction' must be real numbers, .*: a choice or a part varies from"
+    ):
+        ensemble(Prosthesis(), {"ground.friction": ["Coulomb", "Stribeck"]})

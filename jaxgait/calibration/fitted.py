@@ -32,6 +32,8 @@ UNFINISHED = 0.1
 """Predicted further fall of chi-square above which a fit is no minimum; at 1, it is a standard error away."""
 ALIKE = 0.5
 """Correlation of neighbouring residuals above which they are reported not to be noise."""
+EXACT = 1e-9
+"""Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
 INTERPOLATION = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
 BESIDE = 1 << 20
@@ -227,7 +229,8 @@ def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         problem, found = _estimated(problem, found, degrees)
     local = laplace(found.slopes, free)
     covariance = local.covariance * np.outer(space.width, space.width)
-    errors, named, fall = np.sqrt(np.diagonal(covariance)), space.named(best.x), _fall(found, free)
+    errors, named = np.sqrt(np.diagonal(covariance)), space.named(best.x)
+    fall = 0.0 if estimated and _exact(problem) else _fall(found, free)
     with np.errstate(invalid="ignore"):
         correlation = covariance / np.outer(errors, errors)
     correlation[np.isinf(errors), np.isinf(errors)] = 1.0
@@ -292,16 +295,23 @@ def _fall(found: Residuals, free: Bool[np.ndarray, " n"]) -> float:
     return float(np.sum((slopes @ step) ** 2))
 
 
+def _exact(problem: Problem) -> bool:
+    """Whether the noise is none: what the search and the solver leave of a curve that the model itself has made."""
+    return bool(np.sqrt(np.mean(problem.noise**2)) < EXACT * np.abs(problem.measured.values).max())
+
+
 def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, estimated: bool) -> tuple[str, ...]:
     """Doubts about the result."""
     r = found.values
     together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
     apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0
     far = not estimated and degrees > 0 and stats.chi2.sf(found.squares, degrees) < TOO_FAR
-    seen = estimated or found.squares > degrees  # below the noise, no pattern matters
+    exact = estimated and _exact(problem)
+    seen = not exact and (estimated or found.squares > degrees)  # below the noise, no pattern matters
     sentences = {
         f"this is no minimum: chi-square would fall by about {fall:.2g} further on (why_stopped says what keeps the "
         "search from it), and the standard errors do not hold": fall > UNFINISHED,
+        "the curve is met to the accuracy of a run: it has no noise, and the standard errors say nothing": exact,
         f"chi-square per degree of freedom is {float(found.squares) / max(degrees, 1):.3g}: the model does not reach "
         "the data within the noise, and the standard errors leave that out": far,
         f"neighbouring residuals are correlated ({together:.2f}): what is left is not independent noise, and the "

@@ -45,7 +45,7 @@ class Estimate:
     working_bytes: int
     """Approximate memory of the blocks that run at once."""
     process_bytes: int
-    """Peak memory of this process so far, with JAX, the compiler and the sample; 0 where the system does not report it."""
+    """Peak memory of this process so far, with JAX, the compiler and the sample; 0 where it is not reported."""
     free_memory: int
     """Bytes."""
     free_disk: int | None

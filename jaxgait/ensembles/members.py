@@ -422,7 +422,9 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
     if x.dtype.kind not in "fiu":
-        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}")
+        choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.ravel()[0] is not None)
+        hint = ": a choice or a part varies from model to model (with_parts), one ensemble for each" if choices else ""
+        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}{hint}")
     if x.ndim == 0:
         raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
     if x.size == 0:

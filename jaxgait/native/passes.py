@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +18,12 @@ from jaxgait.native.reading import Array, Place, Reader, Unsupported
 SEVERAL = 9
 """Times `jaxgait.native.reading.LONGEST` up to which a program is read that may do the same for many directions."""
 
+RECORD, RECORDS = 8, 128
+"""Length above which arrays may be records, and numbers in all of them above which they lie in memory."""
+
 
 def read_loop(
-    loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int = reading.SMALL
+    loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int | None = None
 ) -> Code:
     """The code of a loop by itself.
 
@@ -28,12 +33,18 @@ def read_loop(
         loop: of one member.
         avals: shapes and dtypes of the operands.
         assured: see `jaxgait.native.checks`.
-        registers: numbers up to which an operand is held in registers.
+        registers: numbers up to which an operand is held in registers; None: `reading.SMALL`, or fewer where the loop
+            writes many records.
 
     Raises:
         Unsupported: for operations that structured code cannot express.
     """
     shapes = [aval.shape for aval in avals]
+    if registers is None:
+        if (fewer := _below_records(shapes)) < reading.SMALL:
+            with contextlib.suppress(Unsupported):
+                return read_loop(loop, avals, assured, fewer)
+        registers = reading.SMALL
     most = SEVERAL * reading.LONGEST
     try:
         longest = min(most, reading.LONGEST * max(directions.lengths(shapes, above=1), default=1))
@@ -43,6 +54,16 @@ def read_loop(
             with contextlib.suppress(Unsupported):
                 return _finished(loop, avals, Reader(assured, registers, most, n), 2)
         raise
+
+
+def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
+    """Numbers up to which an operand is held in registers so that records of a loop are not: samples, events.
+
+    These are many arrays of one length, written to one element at a time. In registers every element would be chosen
+    anew in each iteration, for which LLVM takes minutes (18 arrays of 50: 440 s; in memory 2 s).
+    """
+    lengths = Counter(n for s in shapes if RECORD < (n := max(s, default=0)) == math.prod(s) <= reading.SMALL)
+    return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=reading.SMALL)
 
 
 def _finished(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) -> Code:

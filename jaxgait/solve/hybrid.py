@@ -34,7 +34,6 @@ from typing import Any, ClassVar, NamedTuple
 import diffrax
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
@@ -45,7 +44,9 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.segments import Engine, Samples
+from jaxgait.solve.equations import check_transitions
+from jaxgait.solve.samples import Samples
+from jaxgait.solve.segments import Engine
 from jaxgait.solve.solvers import given_options
 
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
@@ -242,12 +243,5 @@ def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, 
     phases = len(model.phases())
     if checks.is_concrete(phase) and checks.count("phase", phase, least=0) >= phases:
         raise ValueError(f"phase must be one of the model's {phases}, 0 to {phases - 1}, got {phase}")
-    for name, transition in model.transitions().items():
-        for end in ("source", "target"):
-            for given in np.atleast_1d(getattr(transition, end)):
-                if not 0 <= given < phases:
-                    raise ValueError(
-                        f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
-                        f"0 to {phases - 1}, got {given}"
-                    )
+    check_transitions(model)
     return own if y0 is None else y0

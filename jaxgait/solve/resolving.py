@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import diffrax
@@ -31,10 +32,11 @@ class Resolving(diffrax.PIDController):
     ) -> Any:
         """As in diffrax, with the smallest step of the time reached."""
         coarse = t1.dtype == jnp.float32
-        control = diffrax.PIDController(
-            self.rtol, self.atol, dtmax=self.dtmax, dtmin=None if coarse else resolution(t1), force_dtmin=False
-        )
-        decided = control.adapt_step_size(t0, t1, y0, y1_candidate, args, y_error, *state)
+        least = None if coarse else resolution(t1)
+        if self.dtmin is not None:
+            least = self.dtmin if least is None else jnp.maximum(self.dtmin, least)
+        control = replace(self, dtmin=least, force_dtmin=self.force_dtmin and self.dtmin is not None)
+        decided = diffrax.PIDController.adapt_step_size(control, t0, t1, y0, y1_candidate, args, y_error, *state)
         return _within_resolution(t0, t1, y_error, *decided) if coarse else decided
 
 

@@ -16,10 +16,11 @@ from jaxgait.model import Scalar, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import float64_default
 from jaxgait.roots import Bracket
-from jaxgait.run import Events, Extremes, Trajectory, blank, state_variables
+from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
+from jaxgait.solve.samples import Samples
 
-__all__ = ["Engine", "Samples"]
+__all__ = ["Engine"]
 
 POLISHING = 2
 """Newton iterations in time that follow the secants: quadratic, and on one guard where the secants saw several."""
@@ -65,10 +66,11 @@ class Engine:
         self.transitions: Sequence[Transition] = tuple(transitions.values())
         self.fields = tuple(_hashable(phase) for phase in model.phases())
         self.t_end, self.scheme, self.samples, self.looked_at = t_end, scheme, samples, looked_at
+        self._order = scheme.solver.order(None) or 1
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
         """The point from which a trajectory sets out, at time `t` in s (a scalar)."""
-        seen = None if self.looked_at is None else self.looked_at.start(y)
+        seen = None if self.looked_at is None else self.looked_at.start(y, self._field(phase))
         zero = jnp.asarray(0)
         return Point(t, y, self.guards(t, y), phase, jnp.asarray(-1, jnp.int32), zero, zero, seen)
 
@@ -121,7 +123,8 @@ class Engine:
         status = jnp.where(bracket.failed, bracket.why, status).astype(jnp.int32)
         failed = bracket.failed | ~event.located | ~_finite(y_after)
         guards = self._settled(bracket, event, self.guards(t, y_after))
-        seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, y, y_after)
+        fields = self._field(point.phase), self._field(phase)
+        seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, (y, y_after), fields)
         after = Point(t, y_after, guards, phase, status, bracket.steps + point.steps, bracket.rejected, seen)
         after = after._replace(rejected=bracket.rejected + point.rejected)
         end = _select(running, after._replace(seen=None), point._replace(seen=None))
@@ -166,69 +169,22 @@ class Engine:
 
     def _search(self, point: Point) -> _Bracket:
         """Steps on until some guard falls through zero within a step."""
-        scheme, order = self.scheme, self.scheme.solver.order(None) or 1
-        first = jnp.asarray(scheme.dt, dtype=point.t.dtype)
-        _, control = scheme.controller.init(
-            None, point.t, point.t + first, point.y, first, None, lambda *_: None, order
-        )
 
         def unfinished(b: _Bracket) -> Bool[Array, ""]:
             return ~b.found & ~b.failed
 
         def advance(b: _Bracket) -> _Bracket:
-            dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
-            y, error = self._try(b.t, dt, b.y, point.phase)
-            keep, t0, t1, _, control, _ = scheme.controller.adapt_step_size(
-                b.t, t, b.y, y, None, error, order, b.control
-            )
-            guards, armed = self.guards(t, y), self._armed(t, y, point.phase)
-            # Above zero and below it again within the step; or too little above it for its digits.
-            back = jnp.any(b.leaving & ((guards < 0.0) | ((guards == 0.0) & b.halved)) & armed)
-            keep = jnp.asarray(keep) & ~back
-            fell = (b.guards > 0.0) & (guards <= 0.0) & armed & keep
-            found = jnp.any(fell)
-            lost, spent = keep & ~_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
-            crowded = back & (0.5 * dt <= _rounding(b.t))
-            why = jnp.where(crowded, Outcome.EVENTS_CROWDED, Outcome.MAX_STEPS)
-            why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
-            following = jax.lax.stop_gradient(jnp.where(back, 0.5 * dt, jnp.asarray(t1 - t0)))
-            # A step that was cut short at a sample says nothing against the length that was wanted.
-            following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
-            following = jnp.where(b.halved, jnp.minimum(following, jax.lax.stop_gradient(b.dt)), following)
-            moved = keep & ~found & ~lost
-            seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y, moved)
-            after = _Bracket(
-                t=t,
-                y=y,
-                dt=following,
-                guards=guards,
-                guards_after=guards,
-                leaving=b.leaving & (guards == 0.0),
-                halved=b.halved,
-                fell=fell,
-                found=found,
-                failed=lost | spent | crowded,
-                why=why,
-                steps=b.steps + 1,
-                rejected=b.rejected,
-                control=_select(back, b.control, control),
-                seen=None,
-            )
-            before = after._replace(
-                t=b.t,
-                y=b.y,
-                dt=jnp.where(found, dt, following),
-                guards=b.guards,
-                leaving=b.leaving,
-                halved=b.halved | back,
-                steps=b.steps + found.astype(int),
-                rejected=b.rejected + (~keep).astype(int),
-            )
-            return _select(moved, after, before)._replace(seen=seen)
+            return self._advance(b, point.phase)
 
-        guards = point.guards
-        zero = jnp.asarray(0)
-        start = _Bracket(
+        return _loop(self.scheme.mode, self.scheme.max_steps)(unfinished, advance, self._outset(point))
+
+    def _outset(self, point: Point) -> _Bracket:
+        """The bracket before the first step of a segment."""
+        first, zero, guards = jnp.asarray(self.scheme.dt, dtype=point.t.dtype), jnp.asarray(0), point.guards
+        _, control = self.scheme.controller.init(
+            None, point.t, point.t + first, point.y, first, None, lambda *_: None, self._order
+        )
+        return _Bracket(
             point.t,
             point.y,
             first,
@@ -245,7 +201,54 @@ class Engine:
             control,
             point.seen,
         )
-        return _loop(scheme.mode, scheme.max_steps)(unfinished, advance, start)
+
+    def _advance(self, b: _Bracket, phase: Array) -> _Bracket:
+        """One step of the search: taken, found to hold an event, or to be tried again with another length."""
+        scheme = self.scheme
+        dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
+        y, error = self._try(b.t, dt, b.y, phase)
+        keep, t0, t1, _, control, _ = scheme.controller.adapt_step_size(
+            b.t, t, b.y, y, None, error, self._order, b.control
+        )
+        guards, armed = self.guards(t, y), self._armed(t, y, phase)
+        # Above zero and below it again within the step; or too little above it for its digits.
+        back = jnp.any(b.leaving & ((guards < 0.0) | ((guards == 0.0) & b.halved)) & armed)
+        keep = jnp.asarray(keep) & ~back
+        fell = (b.guards > 0.0) & (guards <= 0.0) & armed & keep
+        found = jnp.any(fell)
+        lost, spent = keep & ~_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
+        crowded = back & (0.5 * dt <= _rounding(b.t))
+        why = jnp.where(crowded, Outcome.EVENTS_CROWDED, Outcome.MAX_STEPS)
+        why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
+        following = _following(b, dt, jnp.asarray(t1 - t0), keep, back)
+        moved = keep & ~found & ~lost
+        seen = None if self.looked_at is None else self.looked_at.step(b.seen, t, y, moved, self._field(phase))
+        after = b._replace(
+            t=t,
+            y=y,
+            dt=following,
+            guards=guards,
+            guards_after=guards,
+            leaving=b.leaving & (guards == 0.0),
+            fell=fell,
+            found=found,
+            failed=lost | spent | crowded,
+            why=why,
+            steps=b.steps + 1,
+            control=_select(back, b.control, control),
+            seen=None,
+        )
+        before = after._replace(
+            t=b.t,
+            y=b.y,
+            dt=jnp.where(found, dt, following),
+            guards=b.guards,
+            leaving=b.leaving,
+            halved=b.halved | back,
+            steps=b.steps + found.astype(int),
+            rejected=b.rejected + (~keep).astype(int),
+        )
+        return _select(moved, after, before)._replace(seen=seen)
 
     def _leaving(self, point: Point) -> Bool[Array, " guards"]:
         """Which guards are at zero (or a rounding error below it) and about to be positive."""
@@ -342,72 +345,12 @@ class _Bracket(NamedTuple):
     """See `Point`."""
 
 
-class _Seen(NamedTuple):
-    """What is looked at while a trajectory moves on."""
-
-    next: Int[Array, ""]
-    """Number of the next sample."""
-    ys: Any
-    """Samples, NaN where there is none yet."""
-    extremes: dict[str, Extremes]
-
-
-@float64_default
-class Samples:
-    """When a trajectory is looked at, and for the extremes of what: steps end on the sampling times."""
-
-    def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...]) -> None:
-        self.model, self.ts, self.watch = model, ts, watch
-
-    def start(self, y: State) -> _Seen:
-        """What is known at the first sample, from the state there in its own units."""
-        n = self.ts.shape[0]
-        ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
-        return _Seen(jnp.asarray(1), ys, {name: Extremes(x, x) for name, x in self._values(self.ts[0], y).items()})
-
-    def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
-        """Length and end in s (scalars) of the next step, which goes no further than the next sample."""
-        sample = self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
-        lands = (t + dt >= sample) & (t < sample)
-        return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
-
-    def step(self, seen: _Seen, t: Array, y: State, moved: Array) -> _Seen:
-        """After a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
-
-        Samples are chosen one by one: a choice between all of them would copy them at every step.
-        """
-        due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
-        noted = self._noted(seen, due, y)
-        return noted._replace(extremes=_select(moved, self._wider(seen, t, y), seen.extremes))
-
-    def event(self, seen: _Seen, t: Array, before: State, after: State) -> _Seen:
-        """At an event, at time `t` in s (a scalar); a sample at the same instant is the state before it."""
-        seen = self.step(seen, t, before, jnp.asarray(True))
-        return seen._replace(extremes=self._wider(seen, t, after))
-
-    def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
-        """The samples up to the end at `t_end` in s (a scalar), with a leading axis; the end is the last one."""
-        last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
-        return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
-
-    def _noted(self, seen: _Seen, due: Array, y: State) -> _Seen:
-        i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
-        due = due & (seen.next < self.ts.shape[0])
-        ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
-        return seen._replace(next=seen.next + due.astype(int), ys=ys)
-
-    def _wider(self, seen: _Seen, t: Array, y: State) -> dict[str, Extremes]:
-        """Extremes with those of another instant."""
-        values = self._values(t, y)
-        return {
-            name: Extremes(jnp.minimum(e.least, values[name]), jnp.maximum(e.largest, values[name]))
-            for name, e in seen.extremes.items()
-        }
-
-    def _values(self, t: Array, y: State) -> dict[str, Array]:
-        components = state_variables(y)
-        outputs = {} if all(name in components for name in self.watch) else self.model.outputs(t, y)
-        return {name: jnp.asarray({**outputs, **components}[name]) for name in self.watch}
+def _following(b: _Bracket, dt: Array, wanted: Array, keep: Array, back: Array) -> Array:
+    """Length in s of the step after one of `dt` from the bracket's start: what the controller wants, if it may be."""
+    following = jax.lax.stop_gradient(jnp.where(back, 0.5 * dt, wanted))
+    # A step that was cut short at a sample says nothing against the length that was wanted.
+    following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
+    return jnp.where(b.halved, jnp.minimum(following, jax.lax.stop_gradient(b.dt)), following)
 
 
 def _no_events(y: State, most: int) -> tuple[Array, Array, State, State]:

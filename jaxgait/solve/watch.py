@@ -1,5 +1,7 @@
 """Extremes of outputs, and events, over the solver's own steps, so that neither depends on the sampling.
 
+Peaks within a step are those of `jaxgait.solve.peaks`.
+
 An event of a smooth model (`jaxgait.model.Model.events`) is where a guard falls through zero. Steps in which one does
 are recorded without changing the solver's steps. The zero is located afterwards, on the cubic through both ends of the
 step with their velocities, whose error is of the fourth order of the step. A guard that falls and rises within one step
@@ -18,7 +20,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxgait.precision import float64_default
-from jaxgait.run import Events, Extremes, State, state_variables
+from jaxgait.run import Events, Extremes, State
+from jaxgait.solve.peaks import Look, at_first, look, widened
 
 __all__ = ["Crossings", "Watching", "located"]
 
@@ -48,6 +51,8 @@ class Crossings(NamedTuple):
 class _State(NamedTuple):
     inner: Any
     extremes: dict[str, Extremes]
+    last: Look
+    """The outputs that are watched, at the end of the last accepted step."""
     crossings: Crossings | None
 
 
@@ -93,8 +98,8 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     ) -> tuple[Any, _State]:
         """End of the first step, and the values at the start."""
         end, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
-        extremes = {n: Extremes(x, x) for n, x in self._values(t0, y0, args).items()}
-        return end, _State(inner, extremes, _none(t0, y0, args, self.events) if self.events else None)
+        first = self._look(t0, y0, args)
+        return end, _State(inner, at_first(first), first, _none(t0, y0, args, self.events) if self.events else None)
 
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any, error_order: Any, state: _State
@@ -103,20 +108,16 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         keep, *decided, inner, result = self.controller.adapt_step_size(
             t0, t1, y0, y1_candidate, args, y_error, error_order, state.inner
         )
-        values = self._values(t1, y1_candidate, args)
-        seen = {
-            n: Extremes(jnp.minimum(e.least, values[n]), jnp.maximum(e.largest, values[n])) for n, e in state[1].items()
-        }
-        extremes = jax.tree.map(lambda new, old: jnp.where(keep, new, old), seen, state.extremes)
+        here = self._look(t1, y1_candidate, args)
+        new = widened(state.extremes, state.last, here), here
+        extremes, last = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, (state.extremes, state.last))
         crossings = state.crossings
         if crossings is not None:
             crossings = _crossed(crossings, _End(t0, y0), _End(t1, y1_candidate), args, keep)
-        return keep, *decided, _State(inner, extremes, crossings), result  # type: ignore[return-value]
+        return keep, *decided, _State(inner, extremes, last, crossings), result  # type: ignore[return-value]
 
-    def _values(self, t: Any, y: Any, model: Any) -> dict[str, Array]:
-        components = state_variables(y)
-        outputs = {} if all(n in components for n in self.names) else model.outputs(t, y)
-        return {n: jnp.asarray({**outputs, **components}[n]) for n in self.names}
+    def _look(self, t: Any, y: Any, model: Any) -> Look:
+        return look(model, model.vector_field, t, y, self.names)
 
 
 def _guards(model: Any, t: Any, y: Any) -> Float[Array, " guards"]:

@@ -91,6 +91,12 @@ def test_noise_that_is_not_given_is_estimated_from_the_residual():
     assert reach == pytest.approx(stats.t(19).ppf(0.975) * got.standard_error["mass"])
 
 
+def test_a_curve_without_noise_is_no_reason_to_doubt_the_minimum():
+    ripple = 1e-12 * np.linspace(-1.0, 1.0, len(T)) ** 2  # what a solver leaves; its neighbours are alike
+    got = found(toy(lambda t: line(t) + ripple, line_slopes, line([4.0, 2.0]), noise=1.0), estimated=True)
+    assert got.minimum and len(got.remarks) == 1 and "met to the accuracy of a run" in got.remarks[0]
+
+
 def test_two_parameters_that_only_occur_as_a_product_are_reported():
     product = lambda t: t[0] * t[1] * T
     slopes = lambda t: np.stack([t[1] * T, t[0] * T], axis=1)

@@ -418,3 +418,21 @@ def test_random_programs_are_those_of_jax(program, dtype):
         np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
         ordinary = ~(np.isnan(b) | big)
         np.testing.assert_allclose(np.asarray(a)[ordinary], np.asarray(b)[ordinary], rtol=tolerance, atol=tolerance)
+
+
+def recorded(x, most, count=9):
+    """A loop that writes down what it passes, in several records."""
+
+    def body(c):
+        records, y, n = c
+        return tuple(r.at[n].set(y**i) for i, r in enumerate(records)), 0.9 * y + 0.01, n + 1
+
+    empty = tuple(jnp.full(most, jnp.nan) for _ in range(count))
+    return jax.lax.while_loop(lambda c: (c[1] > 0.2) & (c[2] < most), body, (empty, x, 0))
+
+
+@pytest.mark.parametrize(("most", "where"), [(20, "9 arrays in memory"), (7, "loops"), (100, "9 arrays in memory")])
+def test_many_records_lie_in_memory_since_every_element_in_registers_would_be_chosen_anew(most, where):
+    function = lambda x: recorded(x, most)
+    assert explain(function, 1.0).endswith(where)
+    agrees(function, np.linspace(0.1, 1.0, 13))

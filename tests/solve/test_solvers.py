@@ -8,6 +8,7 @@ import pytest
 
 from jaxgait.solve.explicit import RK4
 from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import SOLVERS, as_solver
@@ -87,3 +88,12 @@ def test_wrong_names_are_told(wrong):
     said = "did you mean 'Verner8'" if wrong == "Vernr8" else r"must be a diffrax solver .* or one of Bosh3, .*, got"
     with pytest.raises(ValueError, match=said):
         as_solver(wrong)
+
+
+def test_coefficients_of_a_controller_count():
+    given = {"pcoeff": 0.3, "icoeff": 0.4, "safety": 0.7, "factormax": 3.0, "dtmin": 1e-3, "force_dtmin": False}
+    t0, t1, y, error = (jnp.asarray(x) for x in (1.0, 1.1, 2.0, 1e-7))
+    last = (jnp.asarray(0.5), jnp.asarray(0.8), jnp.asarray(False))
+    ours, theirs = (kind(1e-6, 1e-6, **given) for kind in (Resolving, diffrax.PIDController))
+    decided = [one.adapt_step_size(t0, t1, y, y, None, error, 5.0, last)[2] for one in (ours, theirs)]
+    assert float(decided[0]) == float(decided[1]) != float(t1)

@@ -85,9 +85,15 @@ def point_wrenches(
 
 
 @overload
-def momentum(tree: Tree, motion: Motion) -> Momentum: ...
+def momentum(tree: Tree, motion: Motion) -> Momentum:  # noqa: D418 (each form is documented)
+    """Of a tree in space: vectors of three components."""
+
+
 @overload
-def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
+def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum:  # noqa: D418
+    """Of a tree in a plane: vectors of two, and one angular momentum."""
+
+
 @float64_default
 def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass.

@@ -1,0 +1,237 @@
+"""Checks of a model's own functions, each traced once: faults in them are said in the model's terms."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgait import precision
+from jaxgait.checks import shown
+from jaxgait.kinds import Transition
+from jaxgait.native import disk
+from jaxgait.native.identity import identity
+from jaxgait.run import state_variables
+
+__all__ = ["check_equations", "check_transitions"]
+
+T = TypeVar("T")
+
+RESULTS = ("time", "event_time", "event_name", "event_kind")
+"""Names in every result, which no output may have."""
+
+
+def check_equations(model: Any) -> None:
+    """Traces a model's own functions once per structure, so that faults in them are said in the model's terms.
+
+    Args:
+        model: with leaves of the precision in force; their values do not matter.
+
+    Raises:
+        TypeError: for a state of another structure than the vector field's, of a phase's or of what a reset returns,
+            outputs that are not a dict of numbers, guards that are not numbers, functions that take state and time
+            the other way round, and those that branch on values that are only known when the program runs.
+        ValueError: for outputs named as a component of the state, and transitions between phases that are not there.
+    """
+    dynamic, static = eqx.partition(model, eqx.is_array_like)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)), dynamic)
+    leaves, structure = jax.tree.flatten(shapes)
+    _check_equations(_Structure(type(model), structure, tuple((x.shape, x.dtype) for x in leaves), (shapes, static)))
+
+
+class _Structure:
+    """A model without its numbers, equal to others of the same structure."""
+
+    def __init__(self, kind: type, structure: Any, leaves: tuple, model: Any) -> None:
+        self.key, self.kind, self.model = (kind, structure, leaves), kind, model
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Structure) and self.key == other.key
+
+
+@functools.lru_cache(maxsize=64)
+def _check_equations(given: _Structure) -> None:
+    shapes, static = given.model
+    name, known = given.kind.__name__, identity(given.kind, shapes, static)
+    passed = None if known is None else disk.key("checked", known)
+    if passed is not None and disk.load(passed) is not None:  # by an earlier process
+        return
+
+    def whole(numbers: Any) -> Any:
+        return eqx.combine(numbers, static)
+
+    y = _traced(f"{name}.initial_state", lambda m: whole(m).initial_state(), shapes)
+    if not jax.tree.leaves(y):
+        raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
+
+    def at(what: str, function: Callable[[Any], Any]) -> Any:
+        """What a function of time and state returns, which a model gives."""
+        return _traced(f"{name}.{what}", lambda m, t, y: function(whole(m))(t, y), shapes, _NUMBER, y)
+
+    if hasattr(given.kind, "vector_field"):
+        _check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y)
+    found = at("outputs", lambda m: m.outputs)
+    if not (isinstance(found, dict) and all(isinstance(key, str) for key in found)):
+        raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
+    _check_names(name, found, y)
+    if hasattr(given.kind, "transitions"):
+        _check_phases(name, _known(whole, shapes), at, y)
+    for kind in ("terminations", "events"):
+        for one in _known(lambda m, kind=kind: getattr(whole(m), kind)(), shapes):
+            what = f"{kind}()[{one!r}]"
+            _check_number(f"{name}.{what}", at(what, _entry(kind, one)), flag=kind == "terminations")
+    if passed is not None:
+        disk.store(passed, b"")
+
+
+_NUMBER = jax.ShapeDtypeStruct((), float)
+
+
+def _known(function: Callable[[Any], T], shapes: Any) -> T:
+    """What a function of a model returns that is known before anything runs: names, numbers of phases."""
+    found = []
+    jax.eval_shape(lambda m: found.append(function(m)), shapes)
+    return found[0]
+
+
+def _entry(kind: str, name: str) -> Callable[[Any], Any]:
+    return lambda m: getattr(m, kind)()[name]
+
+
+def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
+    """Checks that outputs have names of their own."""
+    for taken, by in ((state_variables(y), "a component of the state"), (RESULTS, "part of every result")):
+        if both := [key for key in outputs if key in taken]:
+            raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+
+
+def _check_phases(name: str, model: Any, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> None:
+    """Checks what moves a model through phases: rates of each, guards, resets, and where the transitions lead."""
+    for i in range(len(model.phases())):
+        _check_rates(f"{name}.phases()[{i}]", at(f"phases()[{i}]", lambda m, i=i: m.phases()[i]), y)
+    check_transitions(model)
+    for key, transition in model.transitions().items():
+        for part in ("guard", "armed", "reset"):
+            if getattr(transition, part) is None:
+                continue
+            what = f"transitions()[{key!r}].{part}"
+            found = at(what, lambda m, key=key, part=part: getattr(m.transitions()[key], part))
+            if part == "reset":
+                _check_like(f"{name}.{what}", "the state after the event", found, y)
+            else:
+                _check_number(f"{name}.{what}", found, flag=part == "armed")
+
+
+def check_transitions(model: Any) -> None:
+    """Checks that a model's transitions are such, between phases that it has.
+
+    Raises:
+        TypeError: for something else.
+        ValueError: naming the transition and the phase.
+    """
+    phases = len(model.phases())
+    for name, transition in model.transitions().items():
+        if not isinstance(transition, Transition):
+            raise TypeError(f"transitions()[{name!r}] must be a Transition(...), got {shown(transition)}")
+        for end in ("source", "target"):
+            for given in np.atleast_1d(getattr(transition, end)):
+                if not 0 <= given < phases:
+                    raise ValueError(
+                        f"the {end} of the transition {name!r} must be one of the model's {phases} phases, "
+                        f"0 to {phases - 1}, got {given}"
+                    )
+
+
+def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The shapes that a function of a model returns."""
+    try:
+        return jax.eval_shape(function, *arguments)
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise TypeError(
+            f"{name} looks at a value that is only known when the compiled program runs ({_place(error)}): write "
+            "jnp.where(condition, a, b) instead of `if`, and jnp functions instead of float(), math and numpy ones"
+        ) from error
+    except (AttributeError, TypeError, IndexError, ValueError) as error:
+        if _swapped(function, *arguments):
+            raise TypeError(
+                f"{name} takes its arguments the other way round ({_place(error)}): it is called with the time first, "
+                "then the state, (t, y)"
+            ) from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if "positional argument" in str(error) and last.filename in (__file__, precision.__file__):
+            raise TypeError(f"{name} must take two arguments, the time and the state, (t, y): {error}") from error
+        raise
+
+
+def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
+    """Whether a function of time and state would do with the two exchanged."""
+    if len(when) != 2:
+        return False
+    try:
+        jax.eval_shape(function, model, *when[::-1])
+    except Exception:  # whatever it says: it is wrong either way
+        return False
+    return True
+
+
+def _place(error: Exception) -> str:
+    """Where in the user's own code an error came up."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = next((f for f in frames[::-1] if "site-packages" not in f.filename), frames[-1])
+    return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
+
+
+def _check_number(name: str, found: Any, *, flag: bool) -> None:
+    """Checks whether a guard is one number, or a condition one flag."""
+    single = isinstance(found, jax.ShapeDtypeStruct) and found.shape == ()
+    if single and (found.dtype == bool) == flag:
+        return
+    got = f"one of type {found.dtype}" if single else _shape_of(found)
+    raise TypeError(f"{name} must return {'a condition, true or false' if flag else 'one number'}, got {got}")
+
+
+def _shape_of(found: Any) -> str:
+    return "None" if found is None else f"{'an' if isinstance(found, jax.ShapeDtypeStruct) else 'a'} {_kind(found)}"
+
+
+def _check_like(name: str, what: str, found: Any, y: Any) -> None:
+    """Checks whether something has the structure of the state and the shapes of its components."""
+    if jax.tree.structure(found) != jax.tree.structure(y):
+        raise TypeError(f"{name} must return {what} as a {_kind(y)}, like the state, got {_what(found, y)}")
+    for (path, one), own in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(y), strict=True):
+        if np.shape(one) != np.shape(own):
+            raise TypeError(f"{name} must return {what} with the shape {own.shape}{_of(path)}, got {one.shape}")
+
+
+def _check_rates(name: str, rates: Any, y: Any) -> None:
+    """Checks whether a vector field returns what the state is made of."""
+    _check_like(name, "the rates", rates, y)
+    for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
+        if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):
+            raise TypeError(f"{name} must return real rates, got complex ones{_of(path)}")
+
+
+def _of(path: Any) -> str:
+    component = jax.tree_util.keystr(path)
+    return f" for {component}" if component else ""
+
+
+def _kind(y: Any) -> str:
+    return f"array of shape {y.shape}" if isinstance(y, jax.ShapeDtypeStruct) else type(y).__name__
+
+
+def _what(rates: Any, y: Any) -> str:
+    """What was returned instead of something like the state, in words."""
+    if type(rates) is type(y) and hasattr(y, "_fields"):
+        wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
+        return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"
+    return _shape_of(rates)

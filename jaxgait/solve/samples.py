@@ -1,0 +1,86 @@
+"""What is looked at while an event-driven trajectory moves on: samples at given times, extremes of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxgait.model import Scalar, State
+from jaxgait.precision import float64_default
+from jaxgait.run import Extremes, blank
+from jaxgait.solve.peaks import Look, at_first, look, widened
+
+__all__ = ["Samples"]
+
+Field = Callable[[Scalar, State], State]
+
+
+class _Seen(NamedTuple):
+    """What was seen so far."""
+
+    next: Int[Array, ""]
+    """Number of the next sample."""
+    ys: Any
+    """Samples, NaN where there is none yet."""
+    extremes: dict[str, Extremes]
+    last: Look
+    """The outputs that are watched, at the end of the last step."""
+
+
+@float64_default
+class Samples:
+    """When a trajectory is looked at, and for the extremes of what: steps end on the sampling times."""
+
+    def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...]) -> None:
+        self.model, self.ts, self.watch = model, ts, watch
+
+    def start(self, y: State, field: Field) -> _Seen:
+        """What is known at the first sample, from the state there in its own units, and the phase's vector field."""
+        n = self.ts.shape[0]
+        ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
+        first = self._look(self.ts[0], y, field)
+        return _Seen(jnp.asarray(1), ys, at_first(first), first)
+
+    def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
+        """Length and end in s (scalars) of the next step, which goes no further than the next sample."""
+        sample = self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
+        lands = (t + dt >= sample) & (t < sample)
+        return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
+
+    def step(self, seen: _Seen, t: Array, y: State, moved: Array, field: Field) -> _Seen:
+        """After a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
+
+        Samples are chosen one by one: a choice between all of them would copy them at every step.
+        """
+        due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
+        here = self._look(t, y, field)
+        new = (widened(seen.extremes, seen.last, here), here)
+        extremes, last = jax.tree.map(lambda a, b: jnp.where(moved, a, b), new, (seen.extremes, seen.last))
+        return self._noted(seen, due, y)._replace(extremes=extremes, last=last)
+
+    def event(self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field]) -> _Seen:
+        """At an event, at time `t` in s (a scalar), from the states and vector fields before and after it.
+
+        A sample at the same instant is the state before it.
+        """
+        seen = self.step(seen, t, states[0], jnp.asarray(True), fields[0])
+        after = self._look(t, states[1], fields[1])
+        return seen._replace(extremes=widened(seen.extremes, after, after), last=after)
+
+    def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
+        """The samples up to the end at `t_end` in s (a scalar), with a leading axis; the end is the last one."""
+        last = jax.tree.map(lambda whole, one: whole.at[-1].set(jnp.where(completed, one, whole[-1])), seen.ys, y_end)
+        return jax.tree.map(lambda z: blank(z, self.ts <= t_end), last)
+
+    def _noted(self, seen: _Seen, due: Array, y: State) -> _Seen:
+        i = jnp.minimum(seen.next, self.ts.shape[0] - 1)
+        due = due & (seen.next < self.ts.shape[0])
+        ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
+        return seen._replace(next=seen.next + due.astype(int), ys=ys)
+
+    def _look(self, t: Array, y: State, field: Field) -> Look:
+        return look(self.model, field, t, y, self.watch)

@@ -1,0 +1,82 @@
+"""Extremes between the ends of steps: their values, their derivatives, and outputs that jump."""
+
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, parameter
+from jaxgait.model import Scalar
+from jaxgait.solve.peaks import Look, at_first, widened
+
+CUBIC = 2e-6  # of the amplitude; steps of a tenth of a radian: (h w)^4 / 384, and what is left of the solver
+SLOPE = 1e-4  # its derivative: one order lower
+
+
+class Swing(NamedTuple):
+    x: Scalar
+    v: Scalar
+
+
+class Swinging(Model):
+    """Set out at `speed` from the middle: it turns at speed / rate, between the ends of steps."""
+
+    rate: Scalar = parameter(10.0, unit="rad/s", doc="angular frequency")
+    speed: Scalar = parameter(3.0, unit="m/s", doc="speed at the start")
+
+    variables: ClassVar = {
+        "x": Variable("m", "position"),
+        "v": Variable("m/s", "velocity"),
+        "force": Variable("N", "force"),
+        "right": Variable("1", "right of the middle"),
+    }
+    numerics: ClassVar = Numerics(stiff=False, rtol=1e-9, atol=1e-9, max_step=0.01)
+    duration: ClassVar = 0.5
+
+    def initial_state(self):
+        return Swing(jnp.asarray(0.0), self.speed)
+
+    def vector_field(self, t, y):
+        return Swing(y.v, -(self.rate**2) * y.x)
+
+    def outputs(self, t, y):
+        return {"force": self.rate**2 * y.x, "right": y.x > 0.0}
+
+    def phases(self):
+        return (self.vector_field,)
+
+    def transitions(self):
+        return {"back": Transition(0, 0, lambda t, y: y.x - 0.05)}
+
+
+PEAKS = [
+    Measure("top", lambda run: run.extremes("force").largest, "N", "largest", watch=("force",)),
+    Measure("low", lambda run: run.extremes("force").least, "N", "least", watch=("force",)),
+]
+
+
+@pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
+def test_peaks_and_their_slopes_are_those_of_the_motion(scheme):
+    members = {"rate": [9.9, 10.0, 10.1]}
+    found = ensemble(Swinging(), members, scheme=scheme, samples=2, observe=PEAKS, gradient=["speed", "rate"])
+    exact = 3.0 * np.array([9.9, 10.0, 10.1])  # N: rate * speed
+    for name, sign in (("top", 1.0), ("low", -1.0)):
+        np.testing.assert_allclose(found[name], sign * exact, rtol=CUBIC)
+        slopes = found[f"{name}_gradient"]
+        np.testing.assert_allclose(slopes.sel(parameter="speed"), sign * exact / 3.0, rtol=SLOPE)
+        np.testing.assert_allclose(slopes.sel(parameter="rate"), sign * 3.0, rtol=SLOPE)
+
+
+def test_a_flag_is_watched_without_a_slope():
+    right = Measure("right", lambda run: run.extremes("right").largest.sum(), "1", "was right", watch=("right",))
+    assert ensemble(Swinging(), {"rate": [10.0]}, samples=2, observe=[right], gradient=["rate"]).right == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [((0.0, 1.0), (100.0, -20.0)), ((0.0, 0.1), (100.0, -0.1))])
+def test_a_jump_within_a_step_is_no_peak(before, after):
+    one = lambda t, pair: Look(jnp.asarray(t), {"f": jnp.asarray(pair[0])}, {"f": jnp.asarray(pair[1])})
+    start, end = one(0.0, before), one(1.0, after)
+    seen = jax.jit(widened)(at_first(start), start, end)["f"]
+    assert float(seen.largest) == 100.0 and float(seen.least) == 0.0
