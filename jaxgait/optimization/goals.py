@@ -194,6 +194,12 @@ class Goal:
         return tuple(dict.fromkeys(watched))
 
     @property
+    def label(self) -> dict[str, str]:
+        """Unit and long name of the objective; of a function, whose unit is unknown, only its name."""
+        first = self.measures[0]
+        return {"units": self.units[0], "long_name": getattr(first, "long_name", _name(first))}
+
+    @property
     def units(self) -> tuple[str, ...]:
         """Units of the objective and of each slack; empty for functions, whose unit is unknown."""
         first, *others = (getattr(m, "unit", "") for m in self.measures)
@@ -280,3 +286,9 @@ def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
     if not jnp.issubdtype(number.dtype, jnp.floating):
         raise ValueError(f"{what} must be {wanted} of a run, got {number.dtype}: it has no gradient")
     return number
+
+
+def _name(function: Callable[[Run], Any]) -> str:
+    """A function's own name; lambdas and partial functions have none that says anything."""
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else "objective"

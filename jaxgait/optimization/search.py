@@ -388,7 +388,7 @@ class Search:
         slopes = grid(lambda row: row.found.slopes[0]) / space.width
         status = np.where(alive, grid(lambda row: row.found.status), -1)
         data: dict[str, Any] = {
-            "objective": (dims, values[..., 0], _labels("1", "objective, in its own unit")),
+            "objective": (dims, values[..., 0], self._settings.goal.label),
             "status": (dims, status, _labels("1", _STATUS)),
         }
         allowed = grid(self._allowed).astype(np.int32)
@@ -400,7 +400,8 @@ class Search:
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
             data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))
-            label = _labels(f"per {info.unit}", f"slope of the objective over {name}")
+            unit = self._settings.goal.label["units"].removeprefix("1")
+            label = _labels(f"{unit} per {info.unit}".strip(), f"slope of the objective over {name}")
             data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
         data |= self._limited(values, dims)
         multiplier = grid(lambda row: row.found.multiplier)
@@ -426,12 +427,12 @@ class Search:
             info = parameter_info(self._model, name)
             values = np.array([space.physical(row.x)[k] for row in rows])
             data[name] = (dims, values, _labels(info.unit, info.doc))
+        data["objective"] = (dims, np.array([float(row.found.values[0]) for row in rows]), self._settings.goal.label)
         objective = self._settings.sign * np.array([float(row.found.values[0]) for row in rows])
         allowed, fine = (np.array(x) for x in zip(*((self._allowed(r), bool(r.found.fine)) for r in rows), strict=True))
         basin, bests = gathered(np.array([row.x for row in rows]), objective, allowed, fine)
         numbers = {
             "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
-            "objective": ([float(row.found.values[0]) for row in rows], "objective, in its own unit"),
             "slope": ([self._slope(row) for row in rows], "slope left, in units of the objective per box"),
             "multiplier": ([float(row.found.multiplier) for row in rows], "modulus of the largest Floquet multiplier"),
             "evaluations": ([len(r) for r in self._rows], "runs that were evaluated"),

@@ -45,6 +45,7 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
     if scan is not None and (scan.ndim != 2 or not set(scan.dims) <= set(names)):
         raise ValueError(f"scan must be over two of {', '.join(names)}, it is over {', '.join(map(str, scan.dims))}")
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(names[0], None)]
+    goal = axis_label(found.history["objective"])
     with style():
         columns = min(len(pairs), 3)
         rows = -(-len(pairs) // columns)
@@ -55,12 +56,12 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
             points = _path(ax, found, a, b, scan if scan is not None and {a, b} == set(scan.dims) else None)
             _span(ax, bounds, a, b)
             ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
-            ax.set_ylabel("objective" if b is None else axis_label(b, found.history[b].attrs["units"]))
+            ax.set_ylabel(goal if b is None else axis_label(b, found.history[b].attrs["units"]))
         axes[0, 0].legend(
             loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=7, handletextpad=0.1, columnspacing=0.8
         )
         if points is not None:
-            figure.colorbar(points, ax=axes, label="objective")
+            figure.colorbar(points, ax=axes, label=goal)
     return figure
 
 

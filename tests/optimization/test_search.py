@@ -7,6 +7,7 @@ import pytest
 
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
+from jaxgait.optimization.goals import Goal
 from jaxgait.outcome import NoResult
 from tests.optimization.oscillator import Oscillator, amplitude
 
@@ -202,3 +203,14 @@ def test_a_limit_on_an_array_holds_for_each_of_its_elements(way):
     assert -1.25e-8 <= found.limits["a function of the run <= 1.25"] < 1e-6
     assert found.history.limit_0.dims == ("start", "iteration", "element_0") and found.history.limit_1.ndim == 2
     assert len(found.local.active) == 1 and found.local.active[0].startswith("a function of the run[")
+
+
+def test_an_objective_is_labelled_with_what_it_measures(held):
+    assert held.history.objective.attrs == held.ends.objective.attrs == Goal.of(Oscillator(), "power").label
+
+    def lowest(run):
+        return run["height"].min()
+
+    assert Goal.of(Bungee(), "peak_rope_force").label == {"units": "N", "long_name": "largest pull of the rope"}
+    assert Goal.of(Bungee(), lowest).label == {"units": "", "long_name": "lowest"}
+    assert Goal.of(Bungee(), lambda run: run["height"].min()).label["long_name"] == "objective"
