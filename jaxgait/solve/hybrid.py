@@ -38,13 +38,15 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
-from jaxgait.model import Scalar, State
+from jaxgait.model import Numerics, Scalar, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.equations import check_transitions
+from jaxgait.solve.resolving import Resolving
+from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.segments import Engine
 from jaxgait.solve.solvers import given_options
@@ -104,11 +106,20 @@ class EventDriven(Scheme):
     def of(
         cls, model: Any, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> EventDriven:
-        """See `Scheme.of`; by default constant steps, as long as the model's `numerics` allow."""
-        del differentiated, precision
-        hints = model.numerics
-        longest = cls.dt if hints.max_step is None else min(cls.dt, hints.max_step)
-        chosen = cls(dt=longest, max_steps=hints.max_steps)
+        """See `Scheme.of`; by default constant steps, as long as the model's `numerics` allow.
+
+        A stiff model gets a linearly implicit solver and adaptive steps: explicit ones of constant length would have to
+        be as short as its fastest motion, and their derivatives overflow long before their values do.
+        """
+        del precision
+        hints = getattr(model, "numerics", None) or Numerics(stiff=False)
+        if hints.stiff:
+            control = Resolving(hints.rtol, hints.atol, dtmax=hints.max_step)
+            solver = Ros4(pivoting=False, unrolled=not differentiated)
+            chosen = cls(solver, control, dt=hints.first_step, max_steps=hints.max_steps)
+        else:
+            longest = cls.dt if hints.max_step is None else min(cls.dt, hints.max_step)
+            chosen = cls(dt=longest, max_steps=hints.max_steps)
         return replace(chosen, **given_options(options))
 
     def event_names(self, model: Any) -> tuple[str, ...]:
@@ -178,7 +189,7 @@ def hybrid(
     phase: int | Int[Array, ""] = 0,
     t0: Scalar = 0.0,
     samples: int = 0,
-    scheme: EventDriven = EventDriven(),
+    scheme: EventDriven | None = None,
 ) -> HybridSolution:
     """Solves a hybrid mechanism through a bounded number of events.
 
@@ -190,7 +201,7 @@ def hybrid(
         phase: phase at `t0`.
         t0: start time in s.
         samples: number of equally spaced samples to return of each segment (for pictures); none by default.
-        scheme: solver and step sizes.
+        scheme: solver and step sizes; those that suit the model if None (`EventDriven.of`).
 
     Raises:
         TypeError: for a model without phases and transitions.
@@ -218,7 +229,8 @@ def hybrid(
         [0.5 1.3] [4.  3.2]
     """
     y0 = _checked(model, events, t_end, y0, phase, t0, samples)
-    engine = Engine(model, jnp.asarray(t_end, dtype=float), scheme, samples)
+    chosen = EventDriven.of(model) if scheme is None else scheme
+    engine = Engine(model, jnp.asarray(t_end, dtype=float), chosen, samples)
     t, y = jnp.asarray(t0, dtype=float), jax.tree.map(lambda z: jnp.asarray(z, dtype=float), y0)
     start = engine.start(t, y, jnp.asarray(phase, jnp.int32))
     end, records = jax.lax.scan(lambda point, _: engine.segment(point), start, length=events)

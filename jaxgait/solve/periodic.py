@@ -135,7 +135,8 @@ class PoincareMap:
         3.200 m/s after 0.800 s
     """
 
-    scheme: EventDriven = EventDriven()  # noqa: RUF009 (frozen)
+    scheme: EventDriven | None = None
+    """Solver and step sizes; None: those that suit the model (`EventDriven.of`)."""
     longest: float = 5.0
     """Time in s within which it must return."""
     section: str | None = None

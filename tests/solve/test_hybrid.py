@@ -1,6 +1,6 @@
 """Hybrid solves against closed forms: a bouncing ball (one phase) and a ball on a spring floor (two phases)."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxgait.kinds import Transition
-from jaxgait.model import Scalar
+from jaxgait.model import Numerics, Scalar
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.solve.hybrid import EventDriven, hybrid
 
@@ -277,3 +277,28 @@ class Astray(Trampoline):
 def test_transitions_lead_to_phases_that_exist():
     with pytest.raises(ValueError, match="the target of the transition 'land' must be one of the model's 2 phases"):
         hybrid(Astray(), events=1, t_end=1.0)
+
+
+class Drifting(Bouncing):
+    """Its speed settles to 1 m/s at a rate; the event is at 1 m, at 1 + 1/rate seconds."""
+
+    rate: Scalar = 1e3
+    numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-8, atol=1e-10, first_step=1e-4)
+
+    def initial_state(self):
+        return Ball(0.0, 0.0)
+
+    def phases(self):
+        return (lambda t, y: Ball(y.v, self.rate * (1.0 - y.v)),)
+
+    def transitions(self):
+        return {"arrived": Transition(0, 0, lambda t, y: 1.0 - y.h, ends=True)}
+
+
+def test_a_stiff_phase_has_exact_derivatives_by_default():
+    """Explicit steps of constant length gave NaN here."""
+    arrival = lambda rate: hybrid(Drifting(rate=rate), events=1, t_end=3.0).ts[0]
+    t, slope = jax.jit(lambda rate: jax.jvp(arrival, (rate,), (1.0,)))(1e3)
+    assert t == pytest.approx(1.0 + 1e-3, rel=1e-9)
+    assert slope == pytest.approx(-1e-6, rel=1e-6)
+    assert EventDriven.of(Drifting(), dt=1e-3).dt == 1e-3
