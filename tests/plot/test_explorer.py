@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import threading
+import time
 import urllib.error
 import urllib.request
 from importlib import util
@@ -406,6 +407,12 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     window.until("state.selected.size > 0")
     assert window.js("return [...state.selected].sort((a, b) => a - b)") == [0, 1, 3, 4, 6, 7]
     assert "6 members are selected" in window.js("return $('several-note').textContent")
+    shown_side_by_side = "return [...document.querySelectorAll('#multiples canvas')].map(c => +c.dataset.member)"
+    assert window.js(shown_side_by_side) == sorted({0, 1, 3, 4, 6, 7} & set(shown.runs))
+    right = (high[0] + 60, high[1])
+    window.click(*right)
+    window.click(*right)  # a double click forgets the selection, as everywhere in Plotly
+    window.until("state.selected.size === 0 && $('forget').hidden")
     window.js("$('arrows').click(); $('colour').value = 'status'; $('colour').onchange();")
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
@@ -430,6 +437,34 @@ def test_frames_of_a_dark_notebook_are_dark_as_high_as_their_page_and_apart(show
     assert window.js(f"return {members}") == [other, shown.header["first"]]
     window.js("document.body.dataset.jpThemeLight = 'true'")
     window.until(f"({paper.removeprefix('return ')}).every(c => c === 'rgb(255, 255, 255)')")
+    assert window.errors() == []
+
+
+@needs_plotly
+@needs_chromium
+def test_a_frame_drawn_while_it_is_hidden_is_whole_once_it_is_seen(shown, window, tmp_path):
+    """As in JupyterLab: a notebook in another tab, and one that hides for a moment while it takes another theme."""
+    book = tmp_path / "hidden.html"
+    notebook = '<!doctype html><body data-jp-theme-light="true" style="width:1048px"><div id="tab" hidden>'
+    book.write_text(notebook + shown._repr_html_() + "</div>")
+    window.open(book)
+    frame = "document.querySelector('iframe')"
+    room = "const box = e => e.getBoundingClientRect();"
+    legend = (
+        room + f"const [a, b] = {frame}.contentDocument.querySelectorAll('#history .legendtext');"
+        "return box(a).width > 20 && box(a).right < box(b).left"
+    )
+    time.sleep(2.0)  # long enough to have drawn what cannot be seen
+    window.js("document.querySelector('#tab').hidden = false")
+    window.until(f"{frame}.contentDocument.body.dataset.ready")
+    assert window.js(legend)
+    choices = room + f"const all = {frame}.contentDocument.querySelectorAll('#charts select');"
+    assert window.js(choices + "return [...all].every(e => box(e).right <= box(e.closest('div')).right)")
+    window.js("document.querySelector('#tab').hidden = true; document.body.dataset.jpThemeLight = 'false'")
+    time.sleep(0.5)
+    window.js("document.querySelector('#tab').hidden = false")
+    time.sleep(0.5)
+    assert window.js(legend)
     assert window.errors() == []
 
 

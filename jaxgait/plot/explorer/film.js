@@ -37,7 +37,7 @@ function nice(x) {
 /** Text that stays readable on whatever is behind it. */
 function write(g, text, x, y) {
   g.save();
-  g.strokeStyle = "#fbfbf9cc"; g.lineWidth = 4; g.lineJoin = "round";
+  g.strokeStyle = "#fbfbf9"; g.lineWidth = 6; g.lineJoin = "round";
   g.strokeText(text, x, y);
   g.fillStyle = INK;
   g.fillText(text, x, y);

@@ -20,6 +20,13 @@ function takeTheme() {
   dispatchEvent(new Event("theme"));
 }
 
+/** Waits until the page has room: in a hidden frame (another tab, a notebook that changes its theme) no text has a width, and Plotly would keep that. */
+const hasRoom = () => new Promise(done => new ResizeObserver((_, watch) => {
+  if (!document.body.clientWidth) return;
+  watch.disconnect();
+  done();
+}).observe(document.body));
+
 if (around) {
   takeTheme();
   new MutationObserver(takeTheme).observe(around.body, { attributes: true });

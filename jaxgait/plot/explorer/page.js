@@ -121,7 +121,7 @@ function heatmap(x, y, c, rows, colorbar) {
 
 /** Rings on members that play, a star on the reference, a large ring on the chosen one. */
 function marks(x, y, rows) {
-  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: which.map(r => x.values.data[r]), y: which.map(r => y.values.data[r]), hoverinfo: "skip", marker });
+  const at = (which, marker) => ({ type: "scatter", mode: "markers", x: which.map(r => x.values.data[r]), y: which.map(r => y.values.data[r]), hoverinfo: "skip", marker, unselected: { marker: { opacity: 1 } } });
   const shown = new Set(rows);
   const play = [...films.keys()].map(rowOf).filter(r => shown.has(r));
   const one = member => member === null ? [] : [rowOf(member)].filter(r => shown.has(r));
@@ -395,7 +395,7 @@ function step(count) {
 
 function drawMultiples() {
   if (!scan.columns.length) return;
-  const all = [...films.keys()], able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
+  const all = [...films.keys()].sort((a, b) => a - b), able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
   $("several-note").textContent = state.selected.size ? `${state.selected.size} members are selected; of these ${able.length} play, ${shown.length} are shown.` : `Nothing is selected: ${shown.length} of the ${able.length} members that play. Drag on the map, or along an axis of the parallel coordinates, to choose.`;
@@ -432,7 +432,7 @@ function wire() {
   for (const id of ["curve", "px", "py"]) $(id).onchange = () => { drawCharts(); drawFrame(); };
   $("speed").onchange = () => state.speed = +$("speed").value;
   addEventListener("resize", () => requestAnimationFrame(drawFrame));
-  const repaint = () => { if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); };
+  const repaint = async () => { await hasRoom(); if (scan.columns.length) drawMap(); if (chosenFilm()) drawCharts(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   addEventListener("theme", repaint);
   addEventListener("keydown", event => {
@@ -444,14 +444,16 @@ function wire() {
 
 function listen() {
   const gd = $("map");
-  for (const name of ["plotly_click", "plotly_selected", "plotly_restyle"]) gd.removeAllListeners?.(name);
+  for (const name of ["plotly_click", "plotly_selected", "plotly_deselect", "plotly_restyle"]) gd.removeAllListeners?.(name);
   if (!gd.on) Plotly.newPlot(gd, [], {});
   gd.on("plotly_click", ({ points: hit }) => { const p = hit.find(q => q.customdata !== undefined); if (p) show(idOf(p.customdata)); });
   gd.on("plotly_selected", event => { if (event) select(event.points.filter(p => p.customdata !== undefined).map(p => p.customdata)); });
+  gd.on("plotly_deselect", () => { select([]); drawMap(); });
   gd.on("plotly_restyle", () => { if (state.view === "lines") brushed(); });
 }
 
 async function start() {
+  await hasRoom();
   const script = document.createElement("script");
   script.textContent = new TextDecoder().decode(await gunzip(fromBase64("library")));
   document.head.append(script);
