@@ -21,6 +21,7 @@ import functools
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
@@ -162,7 +163,7 @@ def load(where: str) -> Any:
 
 
 def lazy(package: str, **public: str) -> Callable[[str], Any]:
-    """A package's `__getattr__` that imports public names from its modules on first use.
+    """A package's `__getattr__` that imports public names from its modules on first use, and `dir` lists them.
 
     Args:
         package: the package's name.
@@ -181,9 +182,14 @@ def lazy(package: str, **public: str) -> Callable[[str], Any]:
 
     def __getattr__(name: str) -> Any:
         if name not in where:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            near = difflib.get_close_matches(name, where, 1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         return getattr(importlib.import_module(f"{package}.{where[name]}"), name)
 
+    own = vars(sys.modules[package])
+    own.setdefault("__all__", sorted(where))  # what completion at a prompt and `import *` find
+    own.setdefault("__dir__", lambda: sorted({*own, *where}))
     return __getattr__
 
 

@@ -206,3 +206,13 @@ def test_models_stand_at_the_top():
     classes = {where.partition(":")[2] for where in jaxgait.registry.models().values()}
     assert all(getattr(jaxgait, name).__name__ == name for name in classes)
     assert all(re.search(rf"\b{name}\b", jaxgait.__doc__) for name in classes)  # help(jaxgait) lists them
+
+
+def test_a_prompt_completes_public_names_and_corrects_misspelt_ones():
+    assert {"simulate", "ensemble", "Bungee", "models"} <= {*dir(jaxgait)} and "Bungee" in dir(jaxgait.models.bungee)
+    there = {}
+    exec("from jaxgait import *", there)
+    assert there["simulate"] is jaxgait.simulate
+    with pytest.raises(AttributeError, match="no attribute 'simulat': did you mean 'simulate'"):
+        jaxgait.simulat  # noqa: B018
+    assert len(repr(jaxgait.Prosthesis())) < 200

@@ -40,7 +40,7 @@ BESIDE = 1 << 20
 """Search number of a run outside the searches, for the memory of their gaits."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit:
     """The result of a fit.
 
@@ -105,6 +105,11 @@ class Fit:
     """What was fitted, for `profile` and `sample`."""
     memory: Any = field(default=None, repr=False, compare=False)
     """The gait that was found, as a guess for further searches."""
+
+    def __repr__(self) -> str:
+        found = (f"{n} = {x:g} ± {self.standard_error[n]:.2g} {self.units[n]}".rstrip() for n, x in self.best.items())
+        doubts = "".join(f"\n  {said}" for said in (*self.undetermined, *self.remarks))
+        return f"<Fit of {type(self.model).__name__}: {', '.join(found)} (standard errors){doubts}>"
 
     @property
     def condition(self) -> float:

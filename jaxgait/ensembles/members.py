@@ -40,7 +40,7 @@ DRIVE = "drive."
 Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Members:
     """The members of an ensemble: a box of shape `shape` with named dimensions, and the values that differ inside it.
 
@@ -67,6 +67,9 @@ class Members:
     def size(self) -> int:
         """Number of members."""
         return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<Members {dict(zip(self.dims, self.shape, strict=True))} with values of {', '.join(self.values)}>"
 
 
 def grid(axes: Axes) -> Members:
@@ -484,7 +487,7 @@ def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]
     _count("seed", seed, 0)
     box = {}
     for name, pair in _named(ranges).items():
-        bounds = _numbers(name, pair)
+        bounds = _numbers(name, pair if np.ndim(pair) else [pair])
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
         box[name] = (float(bounds[0]), float(bounds[1]))

@@ -127,12 +127,12 @@ class GaitDrive(eqx.Module):
     """Stride time in s."""
     speed: Scalar
     """Walking speed in m/s."""
-    hip_x: FourierSeries
-    hip_y: FourierSeries
-    thigh: FourierSeries
-    knee: FourierSeries
-    ankle: FourierSeries
-    load: tuple[FourierSeries, FourierSeries] | None = None
+    hip_x: FourierSeries = eqx.field(repr=False)
+    hip_y: FourierSeries = eqx.field(repr=False)
+    thigh: FourierSeries = eqx.field(repr=False)
+    knee: FourierSeries = eqx.field(repr=False)
+    ankle: FourierSeries = eqx.field(repr=False)
+    load: tuple[FourierSeries, FourierSeries] | None = eqx.field(default=None, repr=False)
     """Measured ground reaction on this foot in N, forward and upward, if there is one."""
     person: Person | None = None
     """The person who walked, if the leg is to be fitted to it."""

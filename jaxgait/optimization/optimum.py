@@ -63,7 +63,7 @@ class Local:
     """Largest disagreement of slopes and differences of values around the optimum, relative to the slopes there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Optimum:
     """The result of a search.
 
@@ -107,6 +107,11 @@ class Optimum:
     """Objective, limited measures and weight of each scenario at the best point; None without scenarios."""
     stages: xr.Dataset | None = None
     """With `continue_in`: over `stage`, its values, the optimum, the objective and the number of evaluations."""
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{n} = {x:g}" for n, x in self.best.items())
+        ends = "".join(f"\n  start {i}: {why}" for i, why in enumerate(self.why_stopped))
+        return f"<Optimum of {type(self.model).__name__}: objective {self.objective:g} at {best}{ends}>"
 
     @property
     def moved(self) -> dict[str, float]:

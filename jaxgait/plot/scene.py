@@ -150,7 +150,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         >>> print([curve.name for curve in shown.curves], shown.forces[0].force[-1])  # N, upward
         ['height', 'rope'] [  0. 100.]
     """
-    if tuple(run.coords["time"].dims if "time" in run.coords else ()) != ("time",) or run.sizes["time"] < 2:
+    coords = run.coords if isinstance(run, xr.Dataset) else {}
+    if tuple(coords["time"].dims if "time" in coords else ()) != ("time",) or run.sizes["time"] < 2:
         raise ValueError(
             "a film shows one run over time: give a result of simulate, or one member of an ensemble with trajectories "
             "(data.isel(member=0))"

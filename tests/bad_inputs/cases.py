@@ -24,6 +24,9 @@ MODELS = {
         ("optimize(Bungee, maximize=lowest, over={'mass': (40, 90)})", "TypeError", "not the class: Bungee()"),
         ("optimize('knee', maximize='rho', over={'damper.k': (1e4, 2e4)})", "TypeError", "Prosthesis() from"),
         ("cloud(Bungee, {'x': 1.0}, 8)", "TypeError", "not the class: Bungee()"),
+        ("animate(None)", "ValueError", "a film shows one run over time: give a result of simulate"),
+        ("animate('run.nc')", "ValueError", "a film shows one run over time"),
+        ("explore(Bungee())", "TypeError", "explore shows a result of ensemble or simulate, or its file, got Bungee"),
         ("known_model('unicycle')", "ValueError", "no model 'unicycle': there are bungee, creeper, creeper-chain"),
     ],
     "values of parameters": [
@@ -398,6 +401,7 @@ ENSEMBLES = {
             "samples must be a whole number, at least 1, got True",
         ),
         ("latin_hypercube({'mass': (40, 60, 100)}, 8)", "ParameterError", "must be (lowest, highest)"),
+        ("latin_hypercube({'mass': 60}, 8)", "ParameterError", "must be (lowest, highest), got 60"),
         ("cloud(Bungee(), {'y': 1.0}, 8)", "ParameterError", "no component 'y'"),
         ("cloud(Bungee(), {'x': -1.0}, 8)", "ParameterError", "must be a finite number, not negative, got -1.0"),
         ("cloud(Bungee(), {'x': 'wide'}, 8)", "ParameterError", "must be real numbers, got ['wide']"),

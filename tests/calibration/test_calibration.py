@@ -80,6 +80,7 @@ def test_a_line_is_fitted_as_the_textbook_does():
     np.testing.assert_allclose(got.covariance, covariance, rtol=1e-9)
     np.testing.assert_allclose(got.curve.band, 1.959964 * np.sqrt(np.einsum("pi,ij,pj->p", design, covariance, design)))
     assert got.degrees == 19 and not got.undetermined and not got.remarks
+    assert repr(got).startswith("<Fit of Bungee: stiffness = 3.93948 ± 0.072 N/m, mass = ")
     assert got.fall < 1e-9 and got.minimum and got.determined
 
 

@@ -15,6 +15,7 @@ def test_a_grid_is_every_pair_with_the_last_axis_fastest():
     np.testing.assert_array_equal(members.values["mass"], [1, 1, 2, 2, 3, 3])
     np.testing.assert_array_equal(members.values["stiffness"], [4, 5, 4, 5, 4, 5])
     assert as_members({"mass": [1.0]}).dims == ("mass",)
+    assert repr(members) == "<Members {'mass': 3, 'stiffness': 2} with values of mass, stiffness>"
 
 
 def test_zipped_in_one_dimension():

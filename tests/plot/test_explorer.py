@@ -413,6 +413,8 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     window.click(*right)
     window.click(*right)  # a double click forgets the selection, as everywhere in Plotly
     window.until("state.selected.size === 0 && $('forget').hidden")
+    dots = "[...document.querySelector('#map .scatterlayer .trace').querySelectorAll('path.point')]"
+    window.until(f"{dots}.every(p => +p.style.opacity === 0)")
     window.js("$('arrows').click(); $('colour').value = 'status'; $('colour').onchange();")
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")

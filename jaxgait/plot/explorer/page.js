@@ -90,7 +90,7 @@ function drawMap() {
   if (others.length) traces.push(points(x, y, others, { color: others.map(r => statusOf(r)[1]), symbol: "square", size: Math.min(11, size(others.length) + 1) }));
   if (c && $("arrows").checked) traces.push(gradientArrows(x, y, c, shaded));
   traces.push(...marks(x, y, rows));
-  const whole = { ...layout, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: { ...axis, title: { text: x.title } }, yaxis: { ...axis, title: { text: y.title } }, uirevision: x.name + y.name };
+  const whole = { ...layout, margin: { l: 60, r: 10, t: 30, b: 46 }, dragmode: "select", xaxis: { ...axis, title: { text: x.title } }, yaxis: { ...axis, title: { text: y.title } }, uirevision: x.name + y.name, selectionrevision: state.selected.size > 0 };
   Plotly.react(gd, traces, whole, config("map"));
 }
 

@@ -154,10 +154,13 @@ def explore(
 
     Raises:
         FileNotFoundError: for a file that is not there.
+        TypeError: for anything but a result or its file.
         ValueError: for something that is not a scan, one without members, an unknown measure; for a run of a mechanism
             without a scene.
     """
     checks.count("members", members, least=0)
+    if not isinstance(scan, xr.Dataset | str | os.PathLike):
+        raise TypeError(f"explore shows a result of ensemble or simulate, or its file, got {type(scan).__name__}")
     data = scan if isinstance(scan, xr.Dataset) else opened(scan)
     source = None if isinstance(scan, xr.Dataset) else scan
     if is_run(data):
