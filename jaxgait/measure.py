@@ -30,8 +30,11 @@ Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
 
 
-TAKEN = ("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "event_time", "event_kind")
-"""Names of what every ensemble says of its members."""
+TAKEN = (
+    *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
+    *("event_time", "event_kind", "event_name"),
+)
+"""Names of the results that ensembles have of their members anyway."""
 LABELS = ("time", "sample", "parameter", "member")
 """Names of its dimensions."""
 

@@ -272,7 +272,7 @@ class Run:
         return self.once(_outputs)
 
     def extremes(self, name: str) -> Extremes:
-        """Least and largest value of a watched output over the solver's own steps, and within them.
+        """Least and largest value of a watched output over the solver's own steps (see `Extremes`).
 
         Raises:
             ValueError: for an output that was not watched while the run was integrated.

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -165,6 +166,24 @@ class _Ball(_Partial):
 
     def transitions(self):
         return {"bounce": Transition(0, 0, lambda t, y: y.x)}
+
+
+class _Computing(_Ball):
+    """What its phases and transitions are made of is computed when they are asked for."""
+
+    gravity: float = parameter(9.81, unit="m/s^2", doc="of the earth")
+
+    def phases(self):
+        g = jnp.square(self.gravity) / self.gravity
+        return (lambda t, y: _Pair(y.v, -g),)
+
+    def transitions(self):
+        height = 0.5 * self.gravity
+        return {"low": Transition(0, 0, lambda t, y: y.x + height, armed=lambda t, y: y.v < 0.0)}
+
+
+def test_phases_and_transitions_may_compute_from_parameters():
+    assert int(simulate(_Computing(), duration=0.1, scheme="EventDriven", samples=2, progress=False).status) == 0
 
 
 def _ball(**changed):

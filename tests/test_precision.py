@@ -61,6 +61,9 @@ ALONE = {
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
     "jaxgait.solve.schemes": "chooses",
+    "jaxgait.solve.equations": "checks",
+    "jaxgait.solve.peaks": "parts of schemes, which are decorated",
+    "jaxgait.solve.smooth.tolerances": "of a precision that it is told",
     "jaxgait.solve.steps": "parts of schemes, which are decorated",
     **{
         f"jaxgait.models.{m}.pictures": "pictures" for m in ("creeper", "exoskeleton", "jumper", "prosthesis", "walker")

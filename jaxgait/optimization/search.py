@@ -6,12 +6,15 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from tqdm import tqdm
 
 from jaxgait import outcome
+from jaxgait.ensembles.source import digest
 from jaxgait.model import Model
 from jaxgait.optimization.basins import basins, gathered
 from jaxgait.optimization.checkpoint import Checkpoint, Row
@@ -159,7 +162,9 @@ class Search:
         s = self._settings
         numbers = {"iterations": s.iterations, "tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}
         space = {"names": self._space.names, "low": self._space.low.tolist(), "high": self._space.high.tolist()}
-        texts = {"model": repr(self._model), "method": self._method, "gradient": self._evaluate.name}
+        leaves = [np.asarray(x) for x in jax.tree.leaves(self._model) if eqx.is_array_like(x)]
+        values = digest(*(f"{x.shape} {x.dtype}".encode() + x.tobytes() for x in leaves))  # `repr` shows no arrays
+        texts = {"model": repr(self._model), "values": values, "method": self._method, "gradient": self._evaluate.name}
         measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
         limits = [str(one) for one in s.goal.limits]
         scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None
@@ -387,8 +392,10 @@ class Search:
         points, values = grid(lambda row: row.x), grid(lambda row: row.found.values)
         slopes = grid(lambda row: row.found.slopes[0]) / space.width
         status = np.where(alive, grid(lambda row: row.found.status), -1)
+        label = self._settings.goal.label
+        unit = "" if label["units"] == "1" else label["units"]
         data: dict[str, Any] = {
-            "objective": (dims, values[..., 0], self._settings.goal.label),
+            "objective": (dims, values[..., 0], label),
             "status": (dims, status, _labels("1", _STATUS)),
         }
         allowed = grid(self._allowed).astype(np.int32)
@@ -400,8 +407,9 @@ class Search:
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
             data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))
-            unit = self._settings.goal.label["units"].removeprefix("1")
-            label = _labels(f"{unit} per {info.unit}".strip(), f"slope of the objective over {name}")
+            label = _labels(
+                f"{'' if unit == '1' else unit} per {info.unit}".strip(), f"slope of the objective over {name}"
+            )
             data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
         data |= self._limited(values, dims)
         multiplier = grid(lambda row: row.found.multiplier)

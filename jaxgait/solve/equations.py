@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -84,9 +84,9 @@ def _check_equations(given: _Structure) -> None:
         raise TypeError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
     _check_names(name, found, y)
     if hasattr(given.kind, "transitions"):
-        _check_phases(name, _known(whole, shapes), at, y)
+        _check_phases(name, _known(lambda m: _plan(whole(m)), shapes), at, y)
     for kind in ("terminations", "events"):
-        for one in _known(lambda m, kind=kind: getattr(whole(m), kind)(), shapes):
+        for one in _known(lambda m, kind=kind: list(getattr(whole(m), kind)()), shapes):
             what = f"{kind}()[{one!r}]"
             _check_number(f"{name}.{what}", at(what, _entry(kind, one)), flag=kind == "terminations")
     if passed is not None:
@@ -97,7 +97,10 @@ _NUMBER = jax.ShapeDtypeStruct((), float)
 
 
 def _known(function: Callable[[Any], T], shapes: Any) -> T:
-    """What a function of a model returns that is known before anything runs: names, numbers of phases."""
+    """What a function of a model returns that is known before anything runs: names, numbers of phases.
+
+    It must hold no numbers of the model: outside of this trace they are nothing.
+    """
     found = []
     jax.eval_shape(lambda m: found.append(function(m)), shapes)
     return found[0]
@@ -114,15 +117,26 @@ def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
 
 
-def _check_phases(name: str, model: Any, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> None:
-    """Checks what moves a model through phases: rates of each, guards, resets, and where the transitions lead."""
-    for i in range(len(model.phases())):
-        _check_rates(f"{name}.phases()[{i}]", at(f"phases()[{i}]", lambda m, i=i: m.phases()[i]), y)
+class _Plan(NamedTuple):
+    """What an event-driven model is made of."""
+
+    phases: int
+    transitions: dict[str, list[str]]
+    """Of each transition, by its name, the functions that it has."""
+
+
+def _plan(model: Any) -> _Plan:
     check_transitions(model)
-    for key, transition in model.transitions().items():
-        for part in ("guard", "armed", "reset"):
-            if getattr(transition, part) is None:
-                continue
+    has = lambda transition: [part for part in ("guard", "armed", "reset") if getattr(transition, part) is not None]
+    return _Plan(len(model.phases()), {name: has(one) for name, one in model.transitions().items()})
+
+
+def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> None:
+    """Checks what moves a model through phases: the rates of each, guards and resets."""
+    for i in range(plan.phases):
+        _check_rates(f"{name}.phases()[{i}]", at(f"phases()[{i}]", lambda m, i=i: m.phases()[i]), y)
+    for key, parts in plan.transitions.items():
+        for part in parts:
             what = f"transitions()[{key!r}].{part}"
             found = at(what, lambda m, key=key, part=part: getattr(m.transitions()[key], part))
             if part == "reset":
@@ -195,7 +209,8 @@ def _check_number(name: str, found: Any, *, flag: bool) -> None:
     single = isinstance(found, jax.ShapeDtypeStruct) and found.shape == ()
     if single and (found.dtype == bool) == flag:
         return
-    got = f"one of type {found.dtype}" if single else _shape_of(found)
+    hint = ": compare it, as in `x > 0`" if flag and single else ""
+    got = f"one of type {found.dtype}{hint}" if single else _shape_of(found)
     raise TypeError(f"{name} must return {'a condition, true or false' if flag else 'one number'}, got {got}")
 
 

@@ -40,7 +40,7 @@ from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Numerics, Scalar, State
 from jaxgait.outcome import Outcome
-from jaxgait.precision import Precision, float64_default
+from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
@@ -49,6 +49,7 @@ from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.segments import Engine
+from jaxgait.solve.smooth import tolerances
 from jaxgait.solve.solvers import given_options
 
 __all__ = ["EventDriven", "HybridSolution", "hybrid"]
@@ -109,12 +110,14 @@ class EventDriven(Scheme):
         """See `Scheme.of`; by default constant steps, as long as the model's `numerics` allow.
 
         A stiff model gets a linearly implicit solver and adaptive steps: explicit ones of constant length would have to
-        be as short as its fastest motion, and their derivatives overflow long before their values do.
+        be as short as its fastest motion, and their derivatives overflow long before their values do. With `dt` they
+        have that constant length.
         """
-        del precision
         hints = getattr(model, "numerics", None) or Numerics(stiff=False)
         if hints.stiff:
-            control = Resolving(hints.rtol, hints.atol, dtmax=hints.max_step)
+            control: Any = Resolving(*tolerances(hints, precision or in_force()), dtmax=hints.max_step)
+            if options.get("dt") is not None:
+                control = diffrax.ConstantStepSize()
             solver = Ros4(pivoting=False, unrolled=not differentiated)
             chosen = cls(solver, control, dt=hints.first_step, max_steps=hints.max_steps)
         else:
@@ -146,7 +149,7 @@ class EventDriven(Scheme):
         del progress
         ts = sampling.times(model)
         start = jax.tree.map(lambda z: jnp.asarray(z, dtype=float), model.initial_state() if y0 is None else y0)
-        return Engine(model, ts[-1], self, 0, Samples(model, ts, watch)).trajectory(start)
+        return Engine(model, ts[-1], self, 0, Samples(model, ts, watch, self.mode)).trajectory(start)
 
 
 def _with_checkpoints(solver: Any) -> Any:

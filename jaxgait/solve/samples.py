@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from jaxgait.model import Scalar, State
 from jaxgait.precision import float64_default
 from jaxgait.run import Extremes, blank
+from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Look, at_first, look, widened
 
 __all__ = ["Samples"]
@@ -35,8 +36,9 @@ class _Seen(NamedTuple):
 class Samples:
     """When a trajectory is looked at, and for the extremes of what: steps end on the sampling times."""
 
-    def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...]) -> None:
+    def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...], mode: Mode) -> None:
         self.model, self.ts, self.watch = model, ts, watch
+        self.mode: Mode = mode
 
     def start(self, y: State, field: Field) -> _Seen:
         """What is known at the first sample, from the state there in its own units, and the phase's vector field."""
@@ -83,4 +85,4 @@ class Samples:
         return seen._replace(next=seen.next + due.astype(int), ys=ys)
 
     def _look(self, t: Array, y: State, field: Field) -> Look:
-        return look(self.model, field, t, y, self.watch)
+        return look(self.model, field, t, y, self.watch, self.mode)

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import SmoothModel
-from jaxgait.model import Model, State
+from jaxgait.model import Model, Numerics, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory, blank
@@ -123,10 +123,9 @@ class Smooth(Scheme):
         explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
         solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
         kind = in_force() if precision is None else checks.one_of("precision", precision, ("float64", "float32"))
-        eps = float(np.finfo(kind).eps)
-        rtol, atol = max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
-        chosen = cls(solver, rtol, atol, hints.first_step, hints.max_step, hints.max_steps)
+        chosen = cls(solver, *tolerances(hints, kind), hints.first_step, hints.max_step, hints.max_steps)
         chosen = replace(chosen, **given_options(options))
+        eps = float(np.finfo(kind).eps)
         if chosen.rtol < _LEAST_RTOL * eps:
             raise ValueError(f"rtol must be at least {_LEAST_RTOL * eps:.1e} in {kind}, got {chosen.rtol:g}")
         return chosen
@@ -172,6 +171,19 @@ class Smooth(Scheme):
         return {**super().describe(), "solver": re.sub(r"0x[0-9a-f]+", "", repr(self.solver))}
 
 
+def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:
+    """A model's relative tolerance and its absolute one, in units of the state, at a distance from rounding errors.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.solve.smooth import tolerances
+        >>> print(tolerances(Bungee.numerics, "float64"))
+        (1e-10, 1e-10)
+    """
+    eps = float(np.finfo(precision).eps)
+    return max(hints.rtol, _DEFAULT_RTOL * eps), max(hints.atol, _DEFAULT_ATOL * eps)
+
+
 @float64_default
 def integrate(
     model: Model,
@@ -206,7 +218,7 @@ def integrate(
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
     most = scheme.max_events if model.events() else 0
     if watch or most:
-        controller = Watching.of(controller, watch, most)
+        controller = Watching.of(controller, watch, most, scheme.mode)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: args.vector_field(t, y)),
         scheme.solver,

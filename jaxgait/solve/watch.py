@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
+from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Look, at_first, look, widened
 
 __all__ = ["Crossings", "Watching", "located"]
@@ -68,6 +69,8 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     """Outputs or components of the state."""
     events: int = eqx.field(static=True)
     """Largest number of events to record."""
+    mode: Mode = eqx.field(static=True)
+    """Which derivatives go through (see `jaxgait.solve.peaks.look`)."""
 
     @property
     def rtol(self) -> Any:
@@ -85,13 +88,13 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         return self.controller.norm
 
     @classmethod
-    def of(cls, controller: Any, names: tuple[str, ...], events: int = 0) -> Watching:
+    def of(cls, controller: Any, names: tuple[str, ...], events: int = 0, mode: Mode = "forward") -> Watching:
         """Watches outputs or components of the state, and up to `events` events, while `controller` decides."""
-        return cls(controller=controller, names=names, events=events)  # type: ignore[call-arg]
+        return cls(controller=controller, names=names, events=events, mode=mode)  # type: ignore[call-arg]
 
     def wrap(self, direction: Any) -> Watching:
         """The same for one direction of time."""
-        return Watching.of(self.controller.wrap(direction), self.names, self.events)
+        return Watching.of(self.controller.wrap(direction), self.names, self.events, self.mode)
 
     def init(
         self, terms: Any, t0: Any, t1: Any, y0: Any, dt0: Any, args: Any, func: Any, error_order: Any
@@ -117,7 +120,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         return keep, *decided, _State(inner, extremes, last, crossings), result  # type: ignore[return-value]
 
     def _look(self, t: Any, y: Any, model: Any) -> Look:
-        return look(model, model.vector_field, t, y, self.names)
+        return look(model, model.vector_field, t, y, self.names, self.mode)
 
 
 def _guards(model: Any, t: Any, y: Any) -> Float[Array, " guards"]:

@@ -1,7 +1,9 @@
 """The search: optima known in closed form, limits, gaits against runs, what cannot be had, what is kept in a file."""
 
 import json
+from typing import Any
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -214,3 +216,17 @@ def test_an_objective_is_labelled_with_what_it_measures(held):
     assert Goal.of(Bungee(), "peak_rope_force").label == {"units": "N", "long_name": "largest pull of the rope"}
     assert Goal.of(Bungee(), lowest).label == {"units": "", "long_name": "lowest"}
     assert Goal.of(Bungee(), lambda run: run["height"].min()).label["long_name"] == "objective"
+
+
+class Loaded(Oscillator):
+    """With an array that its text does not show."""
+
+    load: Any = eqx.field(default_factory=lambda: np.zeros(3))
+
+
+def test_a_checkpoint_knows_the_arrays_of_its_model(tmp_path):
+    request = {"maximize": "excursion", "over": {"k": BOX["k"]}, "starts": 1, "iterations": 1, **QUICK}
+    optimize(Loaded(), checkpoint=tmp_path / "search.jsonl", **request)
+    assert repr(Loaded()) == repr(Loaded(load=np.ones(3)))
+    with pytest.raises(ValueError, match="checkpoint of another search: values differ"):
+        optimize(Loaded(load=np.ones(3)), checkpoint=tmp_path / "search.jsonl", **request)

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, parameter
+from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, parameter, precision
 from jaxgait.model import Scalar
 from jaxgait.solve.peaks import Look, at_first, widened
+from jaxgait.solve.smooth import Smooth, integrate
 
 CUBIC = 2e-6  # of the amplitude; steps of a tenth of a radian: (h w)^4 / 384, and what is left of the solver
 SLOPE = 1e-4  # its derivative: one order lower
@@ -80,3 +81,57 @@ def test_a_jump_within_a_step_is_no_peak(before, after):
     start, end = one(0.0, before), one(1.0, after)
     seen = jax.jit(widened)(at_first(start), start, end)["f"]
     assert float(seen.largest) == 100.0 and float(seen.least) == 0.0
+
+
+class Falling(Model):
+    """Falls on Hertz' law as one writes it, whose second derivative is infinite out of contact."""
+
+    stiffness: Scalar = parameter(1e4, unit="N/m^1.5", doc="of the ground")
+
+    variables: ClassVar = {"x": Variable("m", "height"), "v": Variable("m/s", "velocity"), "f": Variable("N", "force")}
+    numerics: ClassVar = Numerics(stiff=False, rtol=1e-9, atol=1e-9, max_step=0.01)
+    duration: ClassVar = 0.6
+
+    def initial_state(self):
+        return Swing(0.5, 0.0)
+
+    def force(self, x):
+        return self.stiffness * jnp.maximum(-x, 0.0) ** 1.5
+
+    def vector_field(self, t, y):
+        return Swing(y.v, self.force(y.x) - 9.81)
+
+    def outputs(self, t, y):
+        return {"f": self.force(y.x)}
+
+
+def test_reverse_mode_has_derivatives_where_the_rates_have_none():
+    def top(stiffness, mode):
+        model = Falling(stiffness)
+        run = integrate(model, jnp.array([0.0, 0.6]), Smooth.of(model, mode=mode), watch=("f",))
+        return run.extremes["f"].largest
+
+    with precision.use("float64"):
+        forward, reverse = jax.jacfwd(top)(1e4, "forward"), jax.grad(top)(1e4, "reverse")
+        by_differences = (top(1.001e4, "forward") - top(0.999e4, "forward")) / 20.0
+    assert forward == pytest.approx(float(by_differences), rel=1e-3)
+    assert reverse == pytest.approx(float(forward), rel=0.05)
+
+
+@pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
+def test_outputs_of_another_type_are_watched(scheme):
+    class Single(Swinging):
+        def outputs(self, t, y):
+            return {"force": jnp.asarray(y.x, jnp.float32), "right": y.x > 0.0}
+
+    found = ensemble(Single(), {"speed": [3.0]}, observe=PEAKS, scheme=scheme, progress=False)
+    assert found.top.item() == pytest.approx(0.3, rel=1e-4)
+
+
+def test_rates_of_another_type_are_those_of_the_state():
+    class Coasting(Swinging):
+        def vector_field(self, t, y):
+            return Swing(y.v, 0)
+
+    found = ensemble(Coasting(), {"speed": [3.0]}, observe=PEAKS, scheme="Smooth", progress=False)
+    assert found.top.item() == pytest.approx(10.0**2 * 3.0 * 0.5)

@@ -85,15 +85,9 @@ def point_wrenches(
 
 
 @overload
-def momentum(tree: Tree, motion: Motion) -> Momentum:  # noqa: D418 (each form is documented)
-    """Of a tree in space: vectors of three components."""
-
-
+def momentum(tree: Tree, motion: Motion) -> Momentum: ...
 @overload
-def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum:  # noqa: D418
-    """Of a tree in a plane: vectors of two, and one angular momentum."""
-
-
+def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
 @float64_default
 def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass.
