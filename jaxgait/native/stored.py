@@ -164,7 +164,8 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     begun = time.perf_counter()
     _log.info("compiling what is new to this computer, usually 2 to 20 s: %s", _later())
     with opened() as files, _afresh(name is not None), _little_to_collect(), jax.disable_jit(False):
-        lowered = jax.jit(native(function, assured=assured)).lower(*args, **options)
+        # Every argument is in the text, used or not: programs that differ only in which one they use are two programs.
+        lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     if others or not _storable(given):
@@ -310,7 +311,7 @@ def _shapes(results: Any) -> Any:
 def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float) -> Callable[..., Any]:
     """A traced program from disk, or compiled and stored; `spent` is the time in s that tracing took."""
     begun = time.perf_counter()
-    key = disk.key("program", text)
+    key = disk.key("program", f"all arguments\n{text}")
     data, program = disk.load(key), None
     if data is not None:
         try:  # whatever another machine, or version, left there

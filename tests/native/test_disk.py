@@ -242,3 +242,20 @@ def test_machine_code_is_found(folder, monkeypatch):
     code = machine._object_code(text)
     monkeypatch.setattr(machine, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert machine._object_code(text) == code
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda x, y: 2.0 * x, lambda x, y: 2.0 * y),
+        (lambda x, y: x, lambda x, y: y),
+        (lambda x, y: (x, y), lambda x, y: (y, x)),
+        (lambda x, y: (2.0 * x, y), lambda x, y: (2.0 * y, x)),
+    ],
+)
+def test_programs_that_differ_only_in_the_argument_they_use_are_two(folder, first, second):
+    """What XLA is given of both is alike once arguments that are not used are dropped."""
+    x, y = jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])
+    for function in (first, second):
+        for found, wanted in zip(compiled(function, x, y)(x, y), function(x, y), strict=True):
+            np.testing.assert_array_equal(found, wanted)
