@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 
 from jaxgait import xr
@@ -16,6 +17,8 @@ __all__ = ["data", "netcdf", "text"]
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Bytes of a NetCDF file beside its numbers."""
+_LINKS = 40
+"""Links in a row that are followed, as many as Linux follows."""
 
 
 def text(path: str | os.PathLike[str], content: str) -> None:
@@ -40,10 +43,8 @@ def text(path: str | os.PathLike[str], content: str) -> None:
 
 def data(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file of any kind; see `text`."""
-    with _replaced(pathlib.Path(path)) as draft, open(draft, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with _replaced(pathlib.Path(path)) as draft:
+        draft.write_bytes(content)
 
 
 def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
@@ -72,7 +73,7 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
         except OSError:
             shutil.rmtree(spare.parent, ignore_errors=True)
             raise error from None
-        raise OSError(f"{error}; what was to be in it is in {spare}") from error
+        raise _told(error, f"{error}; what was to be in it is in {spare}") from error
 
 
 def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
@@ -81,19 +82,67 @@ def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
         need = result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE
         if need > shutil.disk_usage(draft.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        result.to_netcdf(draft, engine="h5netcdf")
+        try:
+            result.to_netcdf(draft, engine="h5netcdf")
+        except RuntimeError as error:  # HDF5's, such as for a quota that is found exceeded when the file is closed
+            raise OSError(str(error)) from error
 
 
 @contextlib.contextmanager
 def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A draft beside a file, which takes its place in the end."""
-    target = path.resolve()  # of a link: what it leads to
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+    """A draft beside a file, which takes its place in the end; where it must not or cannot, its content is copied."""
+    target = pathlib.Path(os.path.realpath(path))  # of a link: what it leads to
+    draft = None
     try:
+        old = path.exists()
+        if old and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "it is read-only")
+        in_place = _is_descriptor(path) or (old and not path.is_file())
+        try:
+            draft = _draft(pathlib.Path(tempfile.gettempdir()) if in_place else target.parent, private=old)
+        except PermissionError:
+            if not old:
+                raise
+            in_place, draft = True, _draft(pathlib.Path(tempfile.gettempdir()), private=True)
         yield draft
-        os.replace(draft, target)
+        if in_place:
+            with open(draft, "rb") as content, open(path, "wb") as file:
+                shutil.copyfileobj(content, file)
+        else:
+            with open(draft, "rb+") as content:
+                os.fsync(content.fileno())
+            if old:
+                shutil.copymode(target, draft)
+            os.replace(draft, target)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _told(error, f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
+        if draft is not None:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+def _draft(folder: pathlib.Path, private: bool) -> pathlib.Path:
+    """A new empty file with a short name that nobody else has chosen."""
+    draft = folder / f".{uuid.uuid4().hex}.draft"
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
+    return draft
+
+
+def _is_descriptor(path: pathlib.Path) -> bool:
+    """Whether a path stands for an open file, as /dev/stdout, /dev/fd/3 and a shell's >(...) do."""
+    for _ in range(_LINKS):
+        path = path.parent.resolve() / path.name
+        if path.parts[:2] == ("/", "proc"):
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / os.readlink(path)
+    return False
+
+
+def _told(error: OSError, message: str) -> OSError:
+    """An error of the same kind that says more."""
+    told = type(error)(message)
+    told.errno = error.errno
+    return told

@@ -1,8 +1,12 @@
 """Files are written whole or not at all."""
 
+import errno
+import os
 import pathlib
 import re
 import shutil
+import stat
+import threading
 
 import pytest
 import xarray as xr
@@ -49,3 +53,81 @@ def test_a_result_that_fits_nowhere_says_so(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"No space left on device$"):
         files.netcdf(tmp_path / "x.nc", DATA)
     assert not any(tmp_path.iterdir())
+
+
+def test_a_quota_that_hdf5_finds_exceeded_keeps_the_result_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    write = xr.Dataset.to_netcdf
+
+    def exceeded(self, path, **options):
+        if path.parent == tmp_path:
+            raise RuntimeError("Unable to synchronously close file")
+        write(self, path, **options)
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", exceeded)
+    with pytest.raises(OSError, match=r"cannot write .*close file; what was to be in it is in") as said:
+        files.netcdf(tmp_path / "x.nc", DATA)
+    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" in ")[2])).equals(DATA)
+
+
+def test_a_result_is_on_the_disk_before_it_replaces_the_old_one(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr("os.fsync", lambda _, real=os.fsync: (real(_), done.append("flushed")))
+    monkeypatch.setattr("os.replace", lambda *at, real=os.replace: (real(*at), done.append("replaced")))
+    files.netcdf(tmp_path / "x.nc", DATA)
+    assert done[-2:] == ["flushed", "replaced"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_permissions_are_kept(tmp_path, mode):
+    old = tmp_path / ("x" * 250)  # as long as names may be
+    files.text(old, "old")
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert old.stat().st_mode == plain.stat().st_mode
+    old.chmod(mode)
+    files.text(old, "new")
+    assert old.read_text() == "new" and stat.S_IMODE(old.stat().st_mode) == mode
+
+
+def test_a_read_only_file_is_left_alone_and_the_error_keeps_its_kind(tmp_path, monkeypatch):
+    old = tmp_path / "old.txt"
+    old.write_text("old")
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything
+    with pytest.raises(PermissionError, match=re.escape(f"cannot write {old}: it is read-only")) as said:
+        files.text(old, "new")
+    assert said.value.errno == errno.EACCES and old.read_text() == "old"
+    with pytest.raises(FileNotFoundError, match=r"cannot write .*: No such file"):
+        files.text(tmp_path / "none" / "x.txt", "new")
+
+
+def test_a_file_in_a_folder_that_is_not_writable_is_written_in_place(tmp_path, monkeypatch):
+    old, real = tmp_path / "old.txt", os.open
+    old.write_text("old")
+
+    def refused(path, *how, **more):
+        if pathlib.Path(path).parent == tmp_path and pathlib.Path(path) != old:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, *how, **more)
+
+    monkeypatch.setattr("os.open", refused)
+    number = old.stat().st_ino
+    files.text(old, "new")
+    assert old.read_text() == "new" and old.stat().st_ino == number
+    with pytest.raises(PermissionError, match="Permission denied"):
+        files.text(tmp_path / "x.txt", "new")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files here")
+def test_what_is_no_ordinary_file_is_written_into(tmp_path):
+    fifo, got = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()))
+    reader.start()
+    files.text(fifo, "through")
+    reader.join()
+    files.text(os.devnull, "nowhere")
+    with open(tmp_path / "opened", "w+") as file:
+        files.text(f"/dev/fd/{file.fileno()}", "into it")
+        assert file.read() == "into it"
+    assert got == ["through"] and stat.S_ISFIFO(fifo.stat().st_mode) and stat.S_ISCHR(os.stat(os.devnull).st_mode)

@@ -164,7 +164,8 @@ def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
         raise ValueError(f"cannot write {path}: its name must end in one of .{', .'.join(sorted(kinds))}")
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only")
-    folder_to_write(path.parent)
+    if not path.exists():
+        folder_to_write(path.parent)
 
 
 def json_to_write(path: pathlib.Path | None) -> None:

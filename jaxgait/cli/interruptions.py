@@ -45,6 +45,7 @@ def heard() -> Iterator[None]:
         yield
         return
     _last[0] = int(signal.SIGINT)
+    _taken.clear()
     hook, ours = sys.unraisablehook, _handled(_interrupt)
     woken, wakes = socket.socketpair()
     wakes.setblocking(False)
@@ -112,6 +113,16 @@ def _watch(woken: socket.socket) -> None:
             if not _taken.wait(PATIENCE):
                 _leave(received[0])
             _taken.clear()
+            _drain(woken)  # several signals during one call are taken as one
+
+
+def _drain(woken: socket.socket) -> None:
+    """Reads what is there already."""
+    woken.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while woken.recv(64):
+            pass
+    woken.setblocking(True)
 
 
 def _leave(number: int) -> None:

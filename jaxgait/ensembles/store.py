@@ -4,6 +4,7 @@
       zarr.json, NAME/zarr.json       labels, units, provenance
       NAME/c/0/3                      one file per result and block, raw little-endian numbers
       .jaxgait/plan.json              what the scan is; another scan is refused
+      .jaxgait/labels.json            checksums of the coordinates' numbers
       .jaxgait/manifest.jsonl         one line per finished block: its checksum and how its trajectories ended
       .jaxgait/sessions.jsonl         when and where the scan was worked on
 
@@ -51,6 +52,7 @@ _ADVICE = {
     errno.EROFS: "make the place writable",
     errno.EACCES: "make the place writable",
     errno.EPERM: "make the place writable",
+    errno.ENOLCK: "choose a disk that has file locks",
     errno.ENOTDIR: "no part of its path may be a file",
     errno.EEXIST: "no part of its path may be a file",
 }
@@ -165,12 +167,11 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, any_blocks: bool, re
             )
         store.forget(damaged)  # also drops a line cut short
         _append(place / ".jaxgait" / "sessions.jsonl", _session(plan, len(store.done)))
-    except OSError as error:
+    except (OSError, StoreError) as error:
         os.close(lock)
+        if isinstance(error, StoreError):
+            raise
         raise _no_store(place, "cannot be continued", error) from error
-    except StoreError:
-        os.close(lock)
-        raise
     try:
         yield store
     finally:
@@ -236,14 +237,23 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
     try:
         told = json.loads((place / ".jaxgait" / "plan.json").read_text())
         arrays = json.loads((place / "zarr.json").read_text())["consolidated_metadata"]["metadata"]
-        dims, blocks = told["dimensions"], told["blocks"]
-    except (OSError, ValueError, KeyError):
+        dims = told["dimensions"]
+        grid = tuple(-(-n // b) for n, b in zip(dims.values(), told["blocks"], strict=True))
+        named = {name: arrays[name]["dimension_names"] for name in told["results"] if name in arrays}
+        extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return []  # of another program, or of an older one
-    grid = tuple(-(-n // b) for n, b in zip(dims.values(), blocks, strict=True))
-    named = {name: arrays[name]["dimension_names"] for name in told["results"] if name in arrays}
-    extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
     done = _read_manifest(place, math.prod(grid), lenient=True)
     return [b for b, line in sorted(done.items()) if _checksum(place, extra, grid, b) != line["sha256"]]
+
+
+def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
+    """Files of a store's coordinates that are not what was written; of stores that keep no checksums of them, none."""
+    try:
+        told = json.loads(pathlib.Path(path, ".jaxgait", "labels.json").read_text())
+        return [name for name, written in told.items() if _label(pathlib.Path(path, name)) != written]
+    except (OSError, ValueError, AttributeError):
+        return []
 
 
 def disk_bytes(plan: Plan) -> int:
@@ -304,7 +314,10 @@ def _write_template(draft: pathlib.Path, plan: Plan, described: dict[str, Descri
                 attributes=d.attrs,
             )
         zarr.consolidate_metadata(draft)
+    numbers = sorted(file for file in draft.rglob("*") if file.is_file() and file.name != "zarr.json")
     (draft / ".jaxgait").mkdir()
+    sums = {file.relative_to(draft).as_posix(): _label(file) for file in numbers}
+    (draft / ".jaxgait" / "labels.json").write_text(json.dumps(sums, indent=1))
     plan_file = json.dumps({"schema": SCHEMA, **fingerprint(plan)}, indent=1)
     (draft / ".jaxgait" / "plan.json").write_text(plan_file)
     (draft / ".jaxgait" / "manifest.jsonl").touch()
@@ -367,21 +380,26 @@ def _read_manifest(place: pathlib.Path, size: int, lenient: bool = False) -> dic
 
 
 def _mend_labels(place: pathlib.Path, plan: Plan, repair: bool) -> None:
-    """Writes the files again that say what a store holds, if one is gone and that is asked for.
+    """Writes the files again that say what a store holds, if one is damaged and that is asked for.
 
     Raises:
-        StoreError: if one is gone otherwise: the store could not be read.
+        StoreError: if one is damaged otherwise: the store could not be read.
     """
     wanted = ["zarr.json", *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
-    lost = [name for name in wanted if not _is_json(place / name)]
+    lost = [*(name for name in wanted if not _is_json(place / name)), *damaged_labels(place)]
     if lost and not repair:
         raise StoreError(f"{place}: damaged: {', '.join(lost)}; repair=True (--repair) writes that again")
     if lost:
         draft = place / ".jaxgait" / "tmp" / f"labels-{os.getpid()}"
         draft.parent.mkdir(exist_ok=True)
         _write_template(draft, plan, descriptions(plan))
-        for name in lost:
-            _write_file(place, place / name, (draft / name).read_bytes())
+        again = [".jaxgait/labels.json", *dict.fromkeys(name.partition("/")[0] for name in lost)]
+        for file in (file for name in again for file in (draft / name, *(draft / name).rglob("*")) if file.is_file()):
+            _write_file(place, place / file.relative_to(draft), file.read_bytes())
+
+
+def _label(file: pathlib.Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
 
 
 def _is_json(file: pathlib.Path) -> bool:
@@ -422,6 +440,9 @@ def _lock(place: pathlib.Path) -> int:
     except BlockingIOError as error:
         os.close(lock)
         raise StoreError(f"{place} is in use: another process is running this scan") from error
+    except OSError as error:
+        os.close(lock)
+        raise _no_store(place, "cannot be locked", error) from error
     return lock
 
 
@@ -463,7 +484,10 @@ def _flush_all(folder: pathlib.Path) -> None:
 
 
 def _flush_folder(folder: pathlib.Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # on Windows always
+        return
     try:
         os.fsync(handle)
     finally:

@@ -99,7 +99,7 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
 
     Args:
         figure: what to save.
-        path: a file; its ending says which kind (see `kinds`).
+        path: a file; its ending says which kind (see `kinds`); without one, matplotlib's own kind is appended (.png).
         dpi: resolution in dots per inch.
 
     Examples:
@@ -113,10 +113,14 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
     import matplotlib.pyplot as plt
 
     path = pathlib.Path(path)
+    kind = path.suffix.removeprefix(".")
+    if not kind:
+        kind = mpl.rcParams["savefig.format"]
+        path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):  # TrueType, as journals want their fonts
-        figure.savefig(drawn, dpi=dpi, format=path.suffix.removeprefix(".") or None)
+        figure.savefig(drawn, dpi=dpi, format=kind)
     files.data(path, drawn.getvalue())
     plt.close(figure)
     return path

@@ -4,8 +4,10 @@ import gc
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -54,6 +56,29 @@ def test_an_error_that_came_of_an_interruption_is_one(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["run", "bungee"])
     assert stop.value.code == 130 and capsys.readouterr().err == "jaxgait: interrupted\n"
+
+
+def test_two_signals_during_one_call_are_taken_as_one(monkeypatch):
+    left: list[int] = []
+    monkeypatch.setattr(interruptions, "_leave", left.append)
+    monkeypatch.setattr(interruptions, "PATIENCE", 0.5)
+    woken, wakes = socket.socketpair()
+    interruptions._taken.clear()
+    watch = threading.Thread(target=interruptions._watch, args=(woken,))
+    watch.start()
+    wakes.send(bytes([signal.SIGINT, signal.SIGINT]))
+    interruptions._taken.set()
+    time.sleep(0.7)
+    wakes.close()
+    watch.join()
+    woken.close()
+    assert left == []
+
+
+def test_an_old_signal_counts_for_no_new_command():
+    interruptions._taken.set()
+    with interruptions.heard():
+        assert not interruptions._taken.is_set()
 
 
 IN_A_LONG_CALL = """

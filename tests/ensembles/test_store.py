@@ -232,6 +232,58 @@ def test_what_says_what_a_store_holds_is_written_again(copy, whole, name):
     assert content(copy) == content(whole)
 
 
+@pytest.mark.parametrize("harm", ["no folder", "no chunk", "other bytes"])
+def test_a_damaged_coordinate_is_named_and_written_again(copy, whole, harm):
+    chunk = copy / "mass" / "c" / "0"
+    if harm == "no folder":
+        shutil.rmtree(copy / "mass")
+    elif harm == "no chunk":
+        chunk.unlink()
+    else:
+        chunk.write_bytes(b"\0" * 48)
+    assert store.damaged_labels(copy) == ["mass/c/0"]
+    with pytest.raises(StoreError, match=r"damaged: .*mass/c/0; repair=True"):
+        small_scan(copy)
+    small_scan(copy, repair=True)
+    assert content(copy) == content(whole) and store.damaged_labels(copy) == []
+
+
+def test_an_odd_plan_is_not_ours(copy):
+    plan = copy / ".jaxgait" / "plan.json"
+    told = json.loads(plan.read_text())
+    for odd in ({**told, "blocks": [1]}, {**told, "blocks": [0, 1]}, [1], {**told, "dimensions": 3}):
+        plan.write_text(json.dumps(odd))
+        assert store.damaged(copy) == []
+
+
+def test_a_disk_without_locks_is_told(copy, monkeypatch):
+    fcntl, closed = pytest.importorskip("fcntl"), []
+
+    def none(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    monkeypatch.setattr(store.os, "close", lambda n, real=os.close: (closed.append(n), real(n)))
+    with pytest.raises(StoreError, match=r"cannot be locked: .*; choose a disk that has file locks"):
+        store._lock(copy)
+    assert len(closed) == 1
+
+
+def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
+    """As on Windows, where they cannot be opened."""
+    real = os.open
+
+    def refused(path, *how, **more):
+        if os.path.isdir(path):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, *how, **more)
+
+    monkeypatch.setattr(store.os, "open", refused)
+    store._flush_folder(tmp_path)
+    store._write_file(tmp_path, tmp_path / "x", b"1")
+    assert (tmp_path / "x").read_bytes() == b"1"
+
+
 def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
     """The slower one finds the store that the faster one made meanwhile."""
     place, template = tmp_path / "scan.zarr", store._write_template

@@ -6,12 +6,13 @@ import pathlib
 import re
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 import xarray as xr
 from IPython.core.inputtransformer2 import TransformerManager
 
 import jaxgait
-from jaxgait.plot.style import axis_label, style
+from jaxgait.plot.style import axis_label, save, style
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 SOURCES = [*ROOT.glob("jaxgait/plot/*.py"), *ROOT.glob("experiments/*/*.py"), *ROOT.glob("notebooks/*.ipynb")]
@@ -68,3 +69,9 @@ def test_only_the_settings_of_the_style_are_put_back():
         assert mpl.rcParams["interactive"] is not before["interactive"]
     finally:
         mpl.rcParams.update(before)
+
+
+@pytest.mark.parametrize(("given", "written"), [("knee", "knee.png"), ("knee.", "knee.png"), ("knee.svg", "knee.svg")])
+def test_a_picture_without_an_ending_gets_one(tmp_path, given, written):
+    assert save(plt.figure(figsize=(1.0, 1.0)), tmp_path / given) == tmp_path / written
+    assert [path.name for path in tmp_path.iterdir()] == [written]

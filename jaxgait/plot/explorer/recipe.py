@@ -20,6 +20,7 @@ from jaxgait import registry
 from jaxgait.ensembles import damaged, ensemble, zipped
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.store import damaged_labels
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters, with_parameters
@@ -173,7 +174,7 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
         ValueError: for a file of another kind.
 
     Warns:
-        UserWarning: if blocks of a store are not what was written.
+        UserWarning: if blocks or coordinates of a store are not what was written.
     """
     place = pathlib.Path(path)
     if not place.exists():
@@ -185,6 +186,13 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
             f"{place} is damaged: the files of {blocks} are not what was written, so do not trust what is shown of "
             "them; the command that wrote the scan runs them again with --repair (Python: repair=True)",
             stacklevel=1,  # said once, however often it is opened
+        )
+    labels = damaged_labels(place) if place.is_dir() else []
+    if labels:
+        warnings.warn(
+            f"{place} is damaged: {', '.join(labels)} of its coordinates; the command that wrote the scan writes that "
+            "again with --repair (Python: repair=True)",
+            stacklevel=1,
         )
     try:
         return xr.open_zarr(place) if place.is_dir() else xr.open_dataset(place, engine="h5netcdf")
