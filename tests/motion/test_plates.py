@@ -10,7 +10,7 @@ from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.naming import motion_drive
-from jaxgait.motion.readers import read_recording
+from jaxgait.motion.readers import c3d_process, read_recording
 from jaxgait.motion.recording import Force, Recording
 from tests.motion import walker
 
@@ -130,3 +130,28 @@ def test_the_standing_trial_tells_the_mass():
     assert walk.subject["mass_from"] == "ground forces of the standing trial" and walk.dynamics is not None
     half = dataclasses.replace(static, forces=(stood._replace(force=0.5 * stood.force),))  # one foot beside the plate
     assert "mass_kg" not in measure([recording()], options=Options(static=half)).subject
+
+
+@pytest.mark.parametrize(
+    ("label", "computed"),
+    [("LKneeAngles", True), ("RAnkleMoment", True), ("GRF_force", True), ("LEFT_ANGLE", True), ("Power", True)]
+    + [(name, False) for name in ("LTriangle", "RThighTriangle", "Quadrangle", "RECTANGLE", "LKNE")],
+)
+def test_results_of_a_model_are_told_from_markers_by_their_last_word(label, computed):
+    assert bool(c3d_process.COMPUTED.search(label)) == computed
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_plate_that_nobody_hits_is_nothing_to_speak_of():
+    spare = Force("plate 2", TIME, np.zeros_like(FORCE), np.zeros_like(POINT))
+    trial = recording()
+    walk = measure([dataclasses.replace(trial, forces=(*trial.forces, spare))], mass=CARRIED)
+    assert not [line for line in walk.warnings if "plate 2" in line]
+
+
+def test_contacts_in_which_a_foot_is_not_seen_are_not_judged():
+    hidden = {name: x.copy() for name, x in W.markers.items()}
+    for name in [name for name in hidden if name.startswith("L") and name.endswith(("HEE", "TOE", "ANK"))]:
+        hidden[name][len(hidden[name]) // 2 :] = np.nan
+    walk = measure([recording(markers=hidden)], mass=CARRIED)
+    assert not [line for line in walk.warnings if "from both feet" in line]

@@ -85,9 +85,12 @@ def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
     if leg.own_foot is None or leg.other_foot is None:
         return
     vertical = plate.force @ leg.axes.rotation[1]
-    vertical = vertical if np.mean(vertical[np.abs(vertical) > LOADED]) > 0 else -vertical
-    near = [min(distances(leg, plate, start, end)) for start, end in stretches(vertical, plate.time)]
-    known = [d for d in near if np.isfinite(d)]
+    loaded = vertical[np.abs(vertical) > LOADED]
+    if not loaded.size:
+        return
+    vertical = vertical if np.mean(loaded) > 0 else -vertical
+    near = [np.min(distances(leg, plate, start, end)) for start, end in stretches(vertical, plate.time)]
+    known = [float(d) for d in near if np.isfinite(d)]  # NaN where one of the feet is not seen
     off = [d for d in known if d > NEAR]
     if off:
         what = f"the centre of pressure of {len(off)} of {len(known)} contacts on {plate.name} is {min(off):.2f} m "

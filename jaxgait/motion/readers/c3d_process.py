@@ -16,8 +16,12 @@ import numpy as np
 
 PEOPLE = {"mass_kg": (2.0, 300.0), "height_m": (0.4, 2.5)}
 """Plausible masses in kg and heights in m."""
-COMPUTED = re.compile(r"(angles?|moments?|forces?|powers?|torques?)$", re.IGNORECASE)
-"""Ends of the names of points that are results of a model, where no group of the file says so."""
+COMPUTED = re.compile(
+    r"(?:^|[a-z0-9_. ])(?:Angle|Moment|Force|Power|Torque)s?$|(?:^|[_. ])(?:angle|moment|force|power|torque)s?$"
+    r"|(?:^|[_. ])(?:ANGLE|MOMENT|FORCE|POWER|TORQUE)S?$"
+)
+"""Last words of the names of points that are results of a model, where no group of the file says so (LKneeAngles, but
+not LTriangle)."""
 UNREADABLE = 3
 """Exit code with a reason in the last line of the output."""
 
