@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -110,6 +111,14 @@ class Model(eqx.Module):
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
             _check_complete(cls)
         float64_default(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets a field while the model is made; afterwards says how to make another one."""
+        try:
+            super().__setattr__(name, value)
+        except dataclasses.FrozenInstanceError:
+            how = f"a model does not change; with_parameters(model, {{{name!r}: value}}) makes another one"
+            raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {how}") from None
 
     @abc.abstractmethod
     def initial_state(self) -> State:

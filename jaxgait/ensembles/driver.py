@@ -205,7 +205,7 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
                 done += 1
     except KeyboardInterrupt:
         lost = f"{done} of {plan.size} blocks were done, and nothing is kept"
-        raise KeyboardInterrupt(f"stopped: {lost}; with a store (--store) they would be safe") from None
+        raise KeyboardInterrupt(f"stopped: {lost}; with a store (store=..., --store) they would be safe") from None
     return _with_efficiency(dataset(plan, results), work)
 
 

@@ -126,7 +126,10 @@ def shared_times(plan: Plan) -> np.ndarray | None:
 
 
 def summary(data: xr.Dataset) -> dict[str, int]:
-    """Number of trajectories by how they ended, the most frequent first.
+    """Number of trajectories by how they ended, the most frequent first; of a run, how it ended.
+
+    Raises:
+        ValueError: for anything but a result of `ensemble` or `simulate`.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -134,8 +137,11 @@ def summary(data: xr.Dataset) -> dict[str, int]:
         >>> summary(ensemble(Bungee(), {"mass": [60.0, 70.0, 80.0]}, duration=20.0, observe=["clearance"]))
         {'completed': 3}
     """
+    if not isinstance(data, xr.Dataset) or "status_legend" not in data.attrs:
+        raise ValueError(f"summary counts the statuses of a result of ensemble, got {type(data).__name__} without any")
     legend = json.loads(data.attrs["status_legend"])
-    codes, counts = np.unique(data["status"].to_numpy(), return_counts=True)
+    statuses = data["status"].to_numpy() if "status" in data else data.attrs["status"]
+    codes, counts = np.unique(statuses, return_counts=True)
     order = np.argsort(-counts)
     return {legend.get(str(codes[i]), "not run yet"): int(counts[i]) for i in order}
 

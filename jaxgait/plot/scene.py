@@ -151,7 +151,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         ['height', 'rope'] [  0. 100.]
     """
     coords = run.coords if isinstance(run, xr.Dataset) else {}
-    if tuple(coords["time"].dims if "time" in coords else ()) != ("time",) or run.sizes["time"] < 2:
+    over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
+    if not over_time or ("status" in run and run["status"].ndim):  # a scan keeps a status for every member
         raise ValueError(
             "a film shows one run over time: give a result of simulate, or one member of an ensemble with trajectories "
             "(data.isel(member=0))"

@@ -26,6 +26,17 @@ MODELS = {
         ("cloud(Bungee, {'x': 1.0}, 8)", "TypeError", "not the class: Bungee()"),
         ("animate(None)", "ValueError", "a film shows one run over time: give a result of simulate"),
         ("animate('run.nc')", "ValueError", "a film shows one run over time"),
+        (
+            "animate(ensemble(Bungee(), {'mass': [60.0, 70.0]}, trajectories=True, samples=9, progress=False))",
+            "ValueError",
+            "or one member of an ensemble with trajectories (data.isel(member=0))",
+        ),
+        (
+            "setattr(Bungee(), 'mass', 80.0)",
+            "FrozenInstanceError",
+            "with_parameters(model, {'mass': value}) makes another",
+        ),
+        ("summary(Bungee())", "ValueError", "summary counts the statuses of a result of ensemble, got Bungee"),
         ("explore(Bungee())", "TypeError", "explore shows a result of ensemble or simulate, or its file, got Bungee"),
         ("known_model('unicycle')", "ValueError", "no model 'unicycle': there are bungee, creeper, creeper-chain"),
     ],

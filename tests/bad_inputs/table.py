@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 _MODULES = {
     "jaxgait": ("animate", "ensemble", "explore", "optimize", "simulate"),
-    "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "zipped"),
+    "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.models.bungee.model": ("Bungee",),
     "jaxgait.models.creeper.model": ("Creeper",),

@@ -42,7 +42,7 @@ def test_a_full_grid_is_labelled_and_right(scan):
 def test_agrees_with_one_run(scan):
     one = simulate(Oscillator(mass=M[2], stiffness=K[3]), duration=2.0, samples=20)
     np.testing.assert_allclose(scan.x_end[2, 3], one.x[-1], rtol=1e-9)
-    assert int(scan.steps[2, 3]) == one.attrs["steps"]
+    assert int(scan.steps[2, 3]) == one.attrs["steps"] and summary(one) == {"completed": 1}
 
 
 def test_same_bits_for_any_batch_and_order(scan):

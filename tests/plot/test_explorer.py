@@ -211,7 +211,7 @@ def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(sca
 
 
 def test_bad_input_is_one_clear_sentence(scan, tmp_path):
-    with pytest.raises(ValueError, match="no measure 'clearence': there are clearance, peak_rope_force"):
+    with pytest.raises(ValueError, match="no measure 'clearence': the scan has clearance, peak_rope_force"):
         explore(scan, measure="clearence")
     with pytest.raises(ValueError, match="has no members"):
         explore(scan.isel(mass=slice(0, 0)))

@@ -31,7 +31,7 @@ def ground_reaction(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
             axes[1].plot(run.time, run.grf_x / weight, color=colour)
         axes[0].axhline(1.0, color=GREY, lw=0.8, ls="--")
         axes[0].set(ylabel=axis_label("vertical force", "body weights"))
-        axes[1].set(ylabel=axis_label("fore-aft force", "body weights"), xlabel=axis_label("time", "s"))
+        axes[1].set(ylabel="fore-aft force\n(body weights)", xlabel=axis_label("time", "s"))
         axes[0].legend(loc="upper right")
     return figure
 

@@ -233,9 +233,8 @@ def _measure(rows: Table, name: str | None) -> str | None:
         ValueError: for an unknown one.
     """
     if name is not None and name not in rows.columns:
-        raise ValueError(
-            f"no measure {name!r}: there are {', '.join(c.name for c in rows.of_role('measure')) or 'none'}"
-        )
+        known = ", ".join(c.name for c in rows.of_role("measure"))
+        raise ValueError(f"no measure {name!r}: the scan has {known or 'none'}")
     measures = [c for c in rows.of_role("measure") if np.isfinite(c.values[rows.completed]).any()]
     return name or next((c.name for c in measures), None)
 

@@ -5,8 +5,17 @@ import numpy as np
 import xarray as xr
 from matplotlib.colors import to_rgba
 
-from jaxgait.models.jumper.pictures import foot_maps, sole_map
+from jaxgait.models.jumper.pictures import foot_maps, ground_reaction, sole_map
 from jaxgait.plot.style import BLUE, ORANGE
+
+
+def test_labels_of_forces_stand_beside_their_own_axes():
+    run = xr.Dataset({name: ("time", np.ones(3)) for name in ("grf_x", "grf_z")}, {"time": np.linspace(0.0, 0.3, 3)})
+    figure = ground_reaction({"jump": run}, weight=1.0)
+    figure.canvas.draw()
+    above, below = (axis.yaxis.label.get_window_extent() for axis in figure.axes)
+    assert not above.overlaps(below) and below.y1 < figure.axes[0].get_window_extent().y0
+    plt.close(figure)
 
 
 def test_sole_map_shows_sticking_slipping_and_hovering_rows():
