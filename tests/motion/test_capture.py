@@ -503,3 +503,13 @@ def test_a_standing_trial_that_walks_or_is_of_somebody_else_is_warned_of():
     assert "standing trial" not in said(stood)
     taller = dataclasses.replace(stood, markers={k: 1.15 * x for k, x in still.items()})
     assert "the standing trial static may be of another person" in said(taller)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_markers_of_the_shank_that_are_never_seen_together_are_not_compared():
+    w = walker.walker()
+    still = {k: np.repeat(x[:1], 20, axis=0) for k, x in w.markers.items()}
+    still["RTIB"][:10], still["RTIAP"][10:] = np.nan, np.nan
+    stood = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
+    warnings = leg_of(recording(w), "right", Options(static=stood)).warnings
+    assert "standing trial" not in " ".join(warnings)

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.ground import load_of
+from jaxgait.motion.capture.leg import Options, leg_of
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.naming import motion_drive
@@ -155,3 +156,37 @@ def test_contacts_in_which_a_foot_is_not_seen_are_not_judged():
         hidden[name][len(hidden[name]) // 2 :] = np.nan
     walk = measure([recording(markers=hidden)], mass=CARRIED)
     assert not [line for line in walk.warnings if "from both feet" in line]
+
+
+def test_the_time_between_two_contacts_counts_once():
+    """On a plate that is not zeroed no force fades between them."""
+    load = load_of(leg_of(recording(FORCE + 20.0 * up), "right"), np.array([]))
+    assert load is not None and len(load.contacts) > 2
+    between = np.convolve(FORCE[:, 1], np.ones(5), "same") == 0
+    np.testing.assert_allclose(load.force[between, 1], 20.0, atol=1e-6)
+
+
+def test_a_plate_is_not_doubted_for_a_foot_that_comes_and_goes():
+    """A trial cut to one contact, whose faint samples are those of its beginning and its end."""
+    share = np.linspace(0.04, 0.96, 700)
+    force = np.outer(800.0 * np.sin(np.pi * share) ** 2, up)
+    once = Force("plate 1", 1.0 + np.arange(700) / 1000.0, force, None)
+    walk = measure([dataclasses.replace(recording(), forces=(once,))])
+    assert not [line for line in walk.warnings if "zeroed" in line]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_contacts_are_judged_by_their_own_plate_where_two_have_one_name():
+    trial = recording()
+    turned = trial.forces[0]._replace(force=0 * FORCE + np.array([0.0, 1.0, 9.0]))
+    walk = measure([dataclasses.replace(trial, forces=(*trial.forces, turned))], mass=CARRIED)
+    assert not [line for line in walk.warnings if "turned" in line]
+
+
+def test_what_is_wrong_in_several_trials_is_said_once():
+    """Other plates are other lines."""
+    trials = [dataclasses.replace(recording(FORCE + more * up), name=f"walk {more}") for more in (20.0, 21.0, 22.0)]
+    other = dataclasses.replace(trials[0], forces=(trials[0].forces[0]._replace(name="plate 12"),), name="other")
+    said = [line for line in measure([*trials, other], mass=CARRIED).warnings if "is it zeroed" in line]
+    shows = "plate {} shows +20 N while nobody is on it: is it zeroed?"
+    assert said == [f"{shows.format(1)} (likewise in 2 more trials)", shows.format(12)]

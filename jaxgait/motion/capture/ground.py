@@ -28,6 +28,8 @@ class Contact(NamedTuple):
     start: float
     end: float
     """Times in s; NaN where the record begins or ends in contact."""
+    number: int
+    """Of the plate among the recording's forces: several may have one name."""
 
 
 class Load(NamedTuple):
@@ -50,7 +52,7 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
         strikes: heel strikes in s by the motion, which identify the foot where no centre of pressure does.
     """
     total, contacts, notes = np.zeros((leg.recording.frames, 3)), [], []
-    for plate in leg.recording.forces:
+    for number, plate in enumerate(leg.recording.forces):
         force = plate.force @ leg.axes.rotation.T
         loaded = np.abs(force[:, 1]) > LOADED
         if loaded.any() and np.mean(force[loaded, 1]) < 0:
@@ -59,11 +61,11 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
         stood = stretches(force[:, 1], plate.time)
         for i, (start, end) in enumerate(stood):
             if _ours(leg, plate, start, end, strikes):
-                others = stood[i - 1][1] if i else 0, stood[i + 1][0] if stood[i + 1 :] else plate.time.size
+                others = stood[i - 1][1] if i else None, stood[i + 1][0] if stood[i + 1 :] else None
                 first, last = _to_the_ends(force[:, 1], start, end, others)
                 pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])[first:last]
                 total += _averaged(leg, plate.time[first:last], pressed)
-                contacts.append(_contact(plate, start, end))
+                contacts.append(_contact(plate, number, start, end))
     if not contacts:
         return None
     plates = sorted({c.plate for c in contacts})
@@ -92,21 +94,25 @@ def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, "
     return [(a, b) for a, b in runs(loaded) if (b - a) * step >= SHORTEST]
 
 
-def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int, int]) -> tuple[int, int]:
+def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int | None, int | None]) -> tuple[int, int]:
     """The samples of a contact with those before and after it in which the force has not yet faded.
 
-    At most until the contacts before and after it, `others`: on a plate that is not zeroed no force fades.
+    On a plate that is not zeroed no force fades: then half-way to the end of the contact before it and to the start of
+    the one after it, `others`, or to the ends of the record.
     """
     faded = np.flatnonzero(~(vertical > FAINT))
-    before, after = faded[(faded < start) & (faded >= others[0])], faded[(faded >= end) & (faded < others[1])]
-    return (int(before[-1]) if before.size else others[0]), (int(after[0]) + 1 if after.size else others[1])
+    left, right = others[0] or 0, vertical.size if others[1] is None else others[1]
+    before, after = faded[(faded < start) & (faded >= left)], faded[(faded >= end) & (faded < right)]
+    first = 0 if others[0] is None else (left + start) // 2
+    last = vertical.size if others[1] is None else (end + right) // 2 + 1
+    return (int(before[-1]) if before.size else first), (int(after[0]) + 1 if after.size else last)
 
 
-def _contact(plate: Force, start: int, end: int) -> Contact:
+def _contact(plate: Force, number: int, start: int, end: int) -> Contact:
     vertical = np.abs(plate.force).max(axis=1)
     begins = float(plate.time[start]) if start > 0 and np.isfinite(vertical[start - 1]) else np.nan
     ends = float(plate.time[end]) if end < plate.time.size else np.nan
-    return Contact(plate.name, begins, ends)
+    return Contact(plate.name, begins, ends, number)
 
 
 def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:

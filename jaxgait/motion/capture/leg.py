@@ -235,9 +235,10 @@ def _standing_doubts(static: Recording, recording: Recording, found: Found) -> l
     rigid = [*found.clusters["shank_cluster"], *(found.roles[r] for r in roles if r in found.roles)]
     pairs = [(a, b) for i, a in enumerate(rigid) for b in rigid[i + 1 :] if a in both and b in both]
     for a, b in pairs:
-        there, here = (
-            float(np.nanmedian(np.linalg.norm(r.markers[a] - r.markers[b], axis=1))) for r in (static, recording)
-        )
+        apart = [np.linalg.norm(r.markers[a] - r.markers[b], axis=1) for r in (static, recording)]
+        if not all(np.isfinite(x).any() for x in apart):
+            continue  # never seen together
+        there, here = (float(np.nanmedian(x)) for x in apart)
         if abs(there - here) > max(SAME, 0.05 * here):
             what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
             return [f"the standing trial {static.name} may be of another person, or with markers elsewhere: {what}"]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion.capture.ground import LOADED, NEAR, Load, distances, stretches
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.smoothing import runs, sampled_at
 from jaxgait.motion.recording import Force
 
 OUTSIDE = 50.0
 """Distance in m of a centre of pressure from the origin that no laboratory has."""
 ZERO = 10.0
 """Vertical force in N that a zeroed plate does not show while nobody is on it."""
+QUIET = 0.1
+"""Time in s without a contact, from which nobody is on a plate: shorter ones are a foot that comes or goes."""
 LONG = 0.85
 """Share of the stride that no single foot of a walker stands."""
 PUSH = 0.02
@@ -32,19 +35,35 @@ def doubts(leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"]) 
         load: what is taken of the forces for its foot.
         strikes: heel strikes in s by the motion.
     """
-    plates = {plate.name: plate for plate in leg.recording.forces}
+    plates = leg.recording.forces
     scale = _scale(leg, load)
     if scale or not plates:
         return scale
-    found = [line for plate in plates.values() for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
+    found = [line for plate in plates for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
     whole = [c for c in (load.contacts if load is not None else ()) if np.isfinite(c.start) and np.isfinite(c.end)]
     stride = float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
     long = [c for c in whole if c.end - c.start > LONG * stride]
     if long:
         what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
         found.append(f"{what}: are both feet on the plate?")
-    curves = [_contact_curves(leg, plates[c.plate], c.start, c.end) for c in whole]
+    curves = [_contact_curves(leg, plates[c.number], c.start, c.end) for c in whole]
     return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
+
+
+def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
+    """The doubts of several trials, those that differ only in their figures in one line.
+
+    Args:
+        trials: the leg of each trial, and the doubts of its plates.
+    """
+    kinds: dict[str, list[str]] = {}
+    for leg, lines in trials:
+        names = sorted({plate.name for plate in leg.recording.forces}, key=len, reverse=True)
+        figures = re.compile("|".join([*(f"({re.escape(name)})" for name in names), r"[-+]?\d+(?:\.\d+)?"]))
+        for line in lines:
+            kinds.setdefault(figures.sub(lambda m: m[0] if m.lastindex else "#", line), []).append(line)
+    more = lambda n: f" (likewise in {n} more {'trials' if n > 1 else 'trial'})" if n else ""
+    return [f"{lines[0]}{more(len(lines) - 1)}" for lines in kinds.values()]
 
 
 def _scale(leg: Leg, load: Load | None) -> list[str]:
@@ -69,11 +88,13 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
 
 def _zero(leg: Leg, plate: Force) -> Iterator[str]:
     """A plate that shows a force all the time."""
-    vertical = plate.force @ leg.axes.rotation[1]
-    vertical = vertical[np.isfinite(vertical)]
+    shown = plate.force @ leg.axes.rotation[1]
+    vertical = shown[np.isfinite(shown)]
     if not vertical.size:
         return
-    quiet, least = vertical[np.abs(vertical) <= LOADED], float(np.percentile(np.abs(vertical), 1))
+    long = QUIET / float(np.median(np.diff(plate.time)))
+    spans = [shown[a:b] for a, b in runs(np.abs(shown) <= LOADED) if b - a >= long]
+    quiet, least = np.concatenate([vertical[:0], *spans]), float(np.percentile(np.abs(vertical), 1))
     if least > LOADED:
         yield f"{plate.name} carries {least:.0f} N or more all the time: not zeroed, or both feet on it?"
     elif quiet.size > 0.02 * vertical.size and abs(np.median(quiet)) > ZERO:

@@ -155,7 +155,7 @@ def measure(
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
         warnings=(
             *_collected(legs, (), (), "warnings"),
-            *dict.fromkeys(line for trial in zip(legs, loads, struck, strict=True) for line in plates.doubts(*trial)),
+            *plates.joined((trial[0], plates.doubts(*trial)) for trial in zip(legs, loads, struck, strict=True)),
             *twice,
             *odd,
             *heavy,
