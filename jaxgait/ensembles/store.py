@@ -108,8 +108,8 @@ class Store:
 
     def check(self) -> list[int]:
         """Blocks whose files are not what was written."""
-        told = ((block, _checksum(self.path, self._extra, self.plan.blocks, block)) for block in sorted(self.done))
-        return [block for block, found in told if found != self.done[block]["sha256"]]
+        checksums = ((block, _checksum(self.path, self._extra, self.plan.blocks, block)) for block in sorted(self.done))
+        return [block for block, found in checksums if found != self.done[block]["sha256"]]
 
     def forget(self, blocks: list[int]) -> None:
         """Strikes blocks out, so that they are run again."""
@@ -235,11 +235,11 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
     """
     place = pathlib.Path(path)
     try:
-        told = json.loads((place / ".jaxgait" / "plan.json").read_text())
+        plan = json.loads((place / ".jaxgait" / "plan.json").read_text())
         arrays = json.loads((place / "zarr.json").read_text())["consolidated_metadata"]["metadata"]
-        dims = told["dimensions"]
-        grid = tuple(-(-n // b) for n, b in zip(dims.values(), told["blocks"], strict=True))
-        named = {name: arrays[name]["dimension_names"] for name in told["results"] if name in arrays}
+        dims = plan["dimensions"]
+        grid = tuple(-(-n // b) for n, b in zip(dims.values(), plan["blocks"], strict=True))
+        named = {name: arrays[name]["dimension_names"] for name in plan["results"] if name in arrays}
         extra = {name: len(found) - len(grid) for name, found in named.items() if found[: len(grid)] == list(dims)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return []  # of another program, or of an older one
@@ -250,8 +250,8 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
     """Files of a store's coordinates that are not what was written; of stores that keep no checksums of them, none."""
     try:
-        told = json.loads(pathlib.Path(path, ".jaxgait", "labels.json").read_text())
-        return [name for name, written in told.items() if _label(pathlib.Path(path, name)) != written]
+        written = json.loads(pathlib.Path(path, ".jaxgait", "labels.json").read_text())
+        return [name for name, checksum in written.items() if _label(pathlib.Path(path, name)) != checksum]
     except (OSError, ValueError, AttributeError):
         return []
 
