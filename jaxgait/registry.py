@@ -121,25 +121,27 @@ def experiment(name: str) -> Any:
     return found
 
 
-def experiment_module(folder: str, module: str) -> Any:
-    """A module of jaxgait's own experiments, from the installed package or from a checkout's `experiments` folder.
+def benchmarks() -> Any:
+    """The module behind `jaxgait bench`; benchmarks belong to a checkout and are not installed with the package.
 
     Raises:
-        ModuleNotFoundError: if neither has it, or if the module imports something that is not installed.
+        ModuleNotFoundError: outside a checkout, with how to get one.
 
     Examples:
-        >>> from jaxgait.registry import experiment_module
-        >>> experiment_module("knee", "running")
-        Traceback (most recent call last):
-            ...
-        ModuleNotFoundError: No module named 'experiments.knee.running'
+        >>> from jaxgait.registry import benchmarks
+        >>> benchmarks().__name__
+        'experiments.benchmarks.bench'
     """
     try:
-        return importlib.import_module(f"jaxgait.experiments.{folder}.{module}")
+        return importlib.import_module("experiments.benchmarks.bench")
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("jaxgait.experiments"):
+        if error.name is None or error.name.partition(".")[0] != "experiments":
             raise
-    return importlib.import_module(f"experiments.{folder}.{module}")
+    raise ModuleNotFoundError(
+        "the benchmarks are not installed with the package: `jaxgait bench` needs a checkout of the repository,"
+        " installed by `pip install -e .`",
+        name="experiments",
+    )
 
 
 def load(where: str) -> Any:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import jaxgait
+import jaxgait.cli
 import jaxgait.registry
 
 HOPPER = '''
@@ -216,3 +217,11 @@ def test_a_prompt_completes_public_names_and_corrects_misspelt_ones():
     with pytest.raises(AttributeError, match="no attribute 'simulat': did you mean 'simulate'"):
         jaxgait.simulat  # noqa: B018
     assert len(repr(jaxgait.Prosthesis())) < 200
+
+
+def test_benchmarks_outside_of_a_checkout(monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "experiments"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "experiments", None)  # as if it were not there
+    assert jaxgait.cli.main(["bench", "--quick"]) == 2
+    assert "needs a checkout of the repository" in capsys.readouterr().err

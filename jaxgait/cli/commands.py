@@ -274,7 +274,7 @@ class Reproduce(Found):
 
 @dataclasses.dataclass(frozen=True)
 class Bench(Found):
-    """Measure speed against stock diffrax, SciPy and hand-written C++, side by side.
+    """Measure speed against stock diffrax, SciPy and hand-written C++, side by side; needs a checkout.
 
     Example: `jaxgait bench --quick --json bench.json`
     """
@@ -288,10 +288,11 @@ class Bench(Found):
         """Runs it."""
         from jaxgait.cli import arguments as typed
 
+        benchmarks = registry.benchmarks()
         typed.json_to_write(self.json)
         typed.to_write(self.page)
         file = None if self.json == STDOUT else self.json  # which is written part by part
-        found = registry.experiment_module("benchmarks", "bench").bench(file, quick=self.quick, page_path=self.page)
+        found = benchmarks.bench(file, quick=self.quick, page_path=self.page)
         if file is None:
             write_json(self.json, found)
         return 0

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
+from experiments.knee_gaits import branches
 from experiments.knee_gaits.expected import CRITICAL
 from jaxgait import precision
 from jaxgait.analysis.families import crossings, follow, gaits, strides
-from jaxgait.registry import experiment_module
 
-branches = experiment_module("knee_gaits", "branches")
 MIDDLE = 2  # c/k = 0.05 s
 STRIDES = 16
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.walker import sets
 from experiments.walker.expected import (
     DOUBLING,
     FIXED_POINT,
@@ -26,7 +27,6 @@ from jaxgait.models.walker.rigid import RigidWalker, RollingWalker
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.native import native
 from jaxgait.parameters import with_parameters
-from jaxgait.registry import experiment_module
 from jaxgait.report import Report
 from jaxgait.solve.periodic import NO_GAIT, NO_RETURN, PoincareMap, fixed_point
 
@@ -147,7 +147,7 @@ def test_parameter_sets_restitution_and_friction_of_the_smooth_walker():
     At restitution 0.8 the walk is irregular: the specification's value must be a likely one of many walks.
     """
     report = Report("smooth walker")
-    experiment_module("walker", "sets").parameter_sets(report)
+    sets.parameter_sets(report)
     wanted = [f for f in report.figures if f.met is not None]
     assert len(wanted) > 20 and all(f.met for f in wanted)
     mean, spread = (f.measured for f in report.figures if f.id.startswith("smooth_restitution_0.8"))
