@@ -234,7 +234,7 @@ class _Identity:
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
             self._container([type(x), x.__wrapped__])
         elif _plain_state(x):
-            self._container([type(x), {k: v for k, v in vars(x).items() if v is not x}])
+            self._container([type(x), {k: v for k, v in sorted(vars(x).items()) if v is not x}])  # set in any order
         else:
             self._reduced(x)
 
