@@ -5,6 +5,7 @@ Run `python -m tests.test_docstrings` for the counts, and with `--missing` for t
 
 import ast
 import functools
+import os
 import pathlib
 import re
 import sys
@@ -63,7 +64,7 @@ def public(name: str) -> bool:
 def functions(path: pathlib.Path) -> Iterator[Function]:
     """Public functions of a module, and methods of its public classes, whose docstring may be that of a base."""
     name = path.relative_to(ROOT).as_posix()
-    for node in ast.parse(path.read_text()).body:
+    for node in definitions(path):
         if isinstance(node, ast.FunctionDef) and public(node.name):
             yield Function(f"{name}:{node.name}", node, ast.get_docstring(node) or "")
         if isinstance(node, ast.ClassDef) and public(node.name):
@@ -76,15 +77,35 @@ def inherited(node: ast.ClassDef, method: str) -> str:
     """What a class and its bases say of themselves and of a method."""
     own = [x for x in node.body if isinstance(x, ast.FunctionDef) and x.name == method]
     said = [ast.get_docstring(x) or "" for x in [node, *own]]
-    bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases]
-    return "\n".join(said + [inherited(classes()[b], method) for b in bases if b in classes() and b != node.name])
+    return "\n".join(said + [inherited(base, method) for base in bases(node)])
 
 
 @functools.cache
-def classes() -> dict[str, ast.ClassDef]:
+def definitions(path: pathlib.Path) -> tuple[ast.stmt, ...]:
+    """What stands at the top level of a module; classes know where they stand."""
+    found = ast.parse(path.read_text()).body
+    for node in found:
+        if isinstance(node, ast.ClassDef):
+            node.path = path  # type: ignore[attr-defined]
+    return tuple(found)
+
+
+def bases(node: ast.ClassDef) -> list[ast.ClassDef]:
+    """The bases of a class in the package: of several classes of one name that which stands nearest."""
+    names = [ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases]
+    near = lambda one: len(os.path.commonpath([one.path, node.path]))
+    return [max(classes()[name], key=near) for name in names if name in classes() and name != node.name]
+
+
+@functools.cache
+def classes() -> dict[str, list[ast.ClassDef]]:
     """All classes of the package by name."""
-    trees = (ast.parse(path.read_text()) for path in ROOT.rglob("*.py"))
-    return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+    found: dict[str, list[ast.ClassDef]] = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in definitions(path):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(node)
+    return found
 
 
 INSIDE = ("native/functions/", "native/reading.py", "native/arrays.py", "native/linear.py")

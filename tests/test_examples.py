@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import jaxgait
-from tests.test_docstrings import CONTRACT, classes, public
+from tests.test_docstrings import CONTRACT, bases, definitions, public
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 LONG = {"ensemble", "summary", "failed", "simulate", "optimize", "animate", "Model", "continuation"}
@@ -143,7 +143,7 @@ def listed(page: pathlib.Path) -> Iterator[tuple[pathlib.Path, set[str]]]:
 def on_page(page: pathlib.Path) -> Iterator[Shown]:
     """What a page of the API reference shows: what has no docstring is not there."""
     for path, members in listed(page):
-        for node in ast.parse(path.read_text()).body:
+        for node in definitions(path):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and (not members or node.name in members):
                 yield from shown(node)
 
@@ -156,8 +156,7 @@ def shown(node: ast.FunctionDef | ast.ClassDef) -> Iterator[Shown]:
     if isinstance(node, ast.FunctionDef):
         yield Shown(node.name, node.name, code_of(doc))
         return
-    bases = [ast.unparse(base) for base in node.bases]
-    if not any(base.endswith(DATA) for base in bases):
+    if not any(ast.unparse(base).endswith(DATA) for base in node.bases):
         yield Shown(node.name, "", code_of(doc))
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and public(method.name) and ast.get_docstring(method):
@@ -172,9 +171,7 @@ def shown(node: ast.FunctionDef | ast.ClassDef) -> Iterator[Shown]:
 
 def family(node: ast.ClassDef) -> list[str]:
     """The docstrings of a class and of its bases in the package."""
-    bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases]
-    inherited = [doc for base in bases if base in classes() and base != node.name for doc in family(classes()[base])]
-    return [ast.get_docstring(node) or "", *inherited]
+    return [ast.get_docstring(node) or "", *(doc for base in bases(node) for doc in family(base))]
 
 
 def counted(page: str) -> tuple[list[str], int]:
@@ -188,10 +185,12 @@ def test_every_page_of_the_api_reference_has_a_floor():
     assert pages == set(FLOORS)
 
 
-def test_an_example_counts_for_the_methods_that_it_calls():
+def test_an_example_counts_for_the_methods_that_it_calls(tmp_path):
     example = '"""A spring.\n\n    Examples:\n        >>> Spring().force(0.1)\n        2.0\n    """'
     methods = 'def force(self, x):\n        """In N."""\n    def energy(self, x):\n        """In J."""'
-    found = shown(ast.parse(f"class Spring:\n    {example}\n    {methods}").body[0])
+    (tmp_path / "springs.py").write_text(f"class Spring:\n    {example}\n    {methods}")
+    (spring,) = definitions(tmp_path / "springs.py")
+    found = shown(spring)
     assert {one.name: one.has_example for one in found} == {
         "Spring": True,
         "Spring.force": True,

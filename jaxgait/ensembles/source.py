@@ -140,7 +140,8 @@ class Sources:
         elif (tree := _tree(x)) is not None:
             self._note(f"source of {name_of(x)}", digest(syntax(tree)))
             for member in _methods(x):
-                if member.__code__.co_filename != "<string>":  # what `dataclass` and `NamedTuple` write follows from it
+                # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
+                if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
                     self._references(member)
         else:
             for name, member in vars(x).items():

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from jaxgait.checks import is_concrete, shown
-from jaxgait.model import Model
+from jaxgait.model import Model, System
 from jaxgait.parameters import check, is_real
 from jaxgait.run import state_variables
 
@@ -28,7 +28,8 @@ def check_kind(model: Any, kind: type, what: str) -> None:
     """
     if isinstance(model, type):
         raise TypeError(f"give an instance, not the class: {model.__name__}()")
-    if not isinstance(model, kind):
+    moves = model._model if isinstance(model, System) else model  # what it passes on, Python 3.12 does not see in it
+    if not isinstance(moves, kind):
         hint = ": run it with jaxgait.simulate" if isinstance(model, Model) else ""
         raise TypeError(f"a mechanism with {what} is needed, got {type(model).__name__}{hint}")
 

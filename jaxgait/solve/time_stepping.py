@@ -40,7 +40,7 @@ from jaxgait import checks
 from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Scalar, Vector, dot
-from jaxgait.model import State
+from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
@@ -307,7 +307,7 @@ def _nothing(x: Array) -> Array:
 
 
 def _advanced(
-    model: NonsmoothModel, t0: Scalar, dt: Scalar, index: Array, y: State, count: int
+    model: NonsmoothModel | System, t0: Scalar, dt: Scalar, index: Array, y: State, count: int
 ) -> tuple[Array, State, Step]:
     """A number of steps on: the number of steps so far, the state, and all steps."""
 
@@ -321,7 +321,7 @@ def _advanced(
 
 
 @float64_default
-def step(model: NonsmoothModel, t: Scalar, y: State, dt: Scalar) -> Step:
+def step(model: NonsmoothModel | System, t: Scalar, y: State, dt: Scalar) -> Step:
     """One midpoint step from state `y` at time `t`, both of them scalars in SI units.
 
     Examples:
@@ -389,7 +389,7 @@ def _solve_contacts(
 
 @float64_default
 def march(
-    model: NonsmoothModel,
+    model: NonsmoothModel | System,
     dt: Scalar,
     blocks: int,
     steps_per_block: int,

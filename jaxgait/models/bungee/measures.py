@@ -51,8 +51,10 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     """
     bungee = precision.cast(bungee)
     floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # what the precision in force can resolve
-    rtol, atol = (max(tolerance, floor) for tolerance in (bungee.numerics.rtol, bungee.numerics.atol))
-    event = diffrax.Event(lambda t, y, args, **_: y.v, optimistix.Newton(rtol, atol), direction=False)
+    # the force has a kink where the rope goes taut, which costs derivatives two digits
+    rtol, atol = (max(tolerance / 100, floor) for tolerance in (bungee.numerics.rtol, bungee.numerics.atol))
+    # the time to rounding: where v is not zero yet, the lowest point's derivatives have v dt/dp too much
+    event = diffrax.Event(lambda t, y, args, **_: y.v, optimistix.Newton(floor, floor), direction=False)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(bungee),
         diffrax.Dopri8(),

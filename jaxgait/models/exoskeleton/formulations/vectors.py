@@ -246,7 +246,7 @@ def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
         >>> print(moment, axial)  # N m, N
         [10.] [300.]
     """
-    return jnp.cross(x, force), _dot(x, force) / lengths(x)
+    return _cross(x, force), _dot(x, force) / lengths(x)
 
 
 @float64_default
@@ -364,7 +364,7 @@ def angular_momentum(chain: Chain, x: Vectors, v: Vectors) -> Array:
         1.0
     """
     arm, velocity = (mass_positions(chain, z) - centre_of_mass(chain, z)[None, None] for z in (x, v))
-    return jnp.tensordot(jnp.asarray(chain.masses), jnp.cross(arm, velocity))
+    return jnp.tensordot(jnp.asarray(chain.masses), _cross(arm, velocity))
 
 
 @float64_default
@@ -387,3 +387,8 @@ def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Arr
 
 def _dot(a: Vectors, b: Vectors) -> Float[Array, " n"]:
     return jnp.sum(a * b, axis=1)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """The cross product of rows: a number in the plane (which JAX 0.12 and NumPy 2.5 lack), a vector in space."""
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0] if a.shape[-1] == 2 else jnp.cross(a, b)
