@@ -34,6 +34,7 @@ Derivatives have been taken before anything is expanded: JAX's own rules hold.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,11 +54,26 @@ EXPANSIONS: dict[str, Callable[..., Array]] = {
     **{"asinh": exponential.asinh, "acosh": exponential.acosh, "atanh": exponential.atanh},
     **{"logistic": exponential.logistic, "nextafter": arithmetic.nextafter},
 }
+"""Functions in the table above."""
+
+
+def _polynomial(x: Array, *coefficients: Array) -> Array:
+    """Horner's rule, from the coefficient of the highest power; they are given from the lowest."""
+    return functools.reduce(lambda value, c: value * x + c, reversed(coefficients))
+
+
+COMPOSED: dict[str, Callable[..., Array]] = {
+    "log2": lambda x: exponential.log(x) * math.log2(math.e),
+    "one_minus_square": lambda x: (1.0 + x) * (1.0 - x),
+    "polynomial": _polynomial,
+}
+"""Operations of JAX 0.12 that were several before, made of the same ones as by XLA."""
+FUNCTIONS = EXPANSIONS | COMPOSED
 
 
 def expanded(name: str, avals: Sequence[Any]) -> ClosedJaxpr | None:
-    """The arithmetic of an operation, if it is one of `EXPANSIONS` on numbers of one known format."""
-    if name not in EXPANSIONS:
+    """The arithmetic of an operation, if it is a known function of numbers of one known format."""
+    if name not in FUNCTIONS:
         return None
     dtypes = {str(a.dtype) for a in avals}
     if len(dtypes) != 1 or not dtypes <= FORMATS.keys():
@@ -67,4 +83,4 @@ def expanded(name: str, avals: Sequence[Any]) -> ClosedJaxpr | None:
 
 @functools.lru_cache(maxsize=256)
 def _traced(name: str, shapes: tuple[tuple[int, ...], ...], dtype: str) -> ClosedJaxpr:
-    return jax.make_jaxpr(EXPANSIONS[name])(*(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes))
+    return jax.make_jaxpr(FUNCTIONS[name])(*(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes))

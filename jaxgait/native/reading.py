@@ -17,7 +17,7 @@ from jaxgait.native import arrays, integers, scans
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.checks import passed
 from jaxgait.native.code import Code, Loop, Memory, Read, Statement, Write
-from jaxgait.native.expansions import EXPANSIONS, expanded
+from jaxgait.native.expansions import FUNCTIONS, expanded
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, While, read
 
@@ -35,7 +35,7 @@ IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "opti
 }
 """Operations that leave the numbers of one member as they are."""
 
-ELEMENTWISE = (SUPPORTED - ALIASES) | frozenset(EXPANSIONS)
+ELEMENTWISE = (SUPPORTED - ALIASES) | frozenset(FUNCTIONS)
 
 UNVMAPPED = frozenset(["unvmap_all", "unvmap_any", "unvmap_max"])
 """Operations of equinox over all members, of which there is one."""

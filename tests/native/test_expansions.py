@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import compiled
+from jaxgait.native import compiled, explain, looped
 from jaxgait.native.blocks import Block
 from jaxgait.native.expansions import EXPANSIONS, expanded
 from jaxgait.native.functions.arithmetic import FORMATS
@@ -27,6 +27,33 @@ def test_all_is_arithmetic_of_one_format(name, dtype):
         assert supports(e.primitive.name, dtypes), e.primitive.name
         assert {d.itemsize for d in dtypes} <= {1, np.dtype(dtype).itemsize}
         assert e.primitive.name not in EXPANSIONS and (e.primitive.name not in SELDOM or name in ("sin", "cos", "tan"))
+
+
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("log2", lambda x, a, b: np.log2(x)),
+        ("one_minus_square", lambda x, a, b: 1.0 - x**2),
+        ("polynomial", lambda x, a, b: 2.0 + x * (a + x * b)),
+    ],
+)
+def test_operations_that_newer_versions_of_jax_have(name, exact):
+    x, a, b = (np.linspace(low, low + 3.0, 50) for low in (0.1, -1.0, 2.0))
+    given = (x, np.full(50, 2.0), a, b) if name == "polynomial" else (x,)
+    program = expanded(name, [jax.ShapeDtypeStruct((50,), "float64")] * len(given))
+    (found,) = jax.core.eval_jaxpr(program.jaxpr, program.consts, *given)
+    np.testing.assert_allclose(found, exact(x, a, b), rtol=4e-16, atol=4e-16)
+
+
+@pytest.mark.parametrize(
+    "function", [jnp.tanh, jnp.arcsin, jnp.log2, lambda x: jnp.polyval(jnp.array([2.0, x, 1.0]), x)]
+)
+def test_derivatives_of_functions_are_no_unknown_operations(function):
+    """In JAX 0.12 that of tanh has 1 - x^2 as an operation of its own."""
+    run = lambda x: jax.lax.fori_loop(0, 3, lambda _, y: jax.jacfwd(function)(0.5 * jnp.tanh(y)), x)
+    assert "a kernel of" in explain(run, 0.3)
+    x = jnp.array([0.3, 0.7])
+    np.testing.assert_allclose(jax.jit(jax.vmap(looped(run)))(x), jax.vmap(run)(x), rtol=1e-5)
 
 
 def test_others_are_left_alone():
