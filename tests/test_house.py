@@ -81,7 +81,7 @@ def test_every_dependency_is_used():
 COVERED = {
     "cli/__main__.py": "cli/test_program.py",
     "cli/commands.py": "cli/test_program.py",
-    "cli/fit_words.py": "cli/test_fitting.py",
+    "cli/fit_text.py": "cli/test_fitting.py",
     "cli/following.py": "cli/test_optimizing.py",
     "cli/listing.py": "cli/test_program.py",
     "cli/options.py": "cli/test_program.py",

@@ -750,8 +750,8 @@ COMMANDS = {
         ("run bungee --motion hbm07_0.98ms", 2, "Bungee is not driven by measured motion"),
     ],
     "command line: fits": [
-        ("fit bungee", 2, "say what was measured: --measured FILE, a CSV with a header such as"),
-        ("fit bungee --measured A_CURVE", 2, "say what to fit: --over name=low:high with some of mass, stiffness"),
+        ("fit bungee", 2, "no data: give --measured FILE, a CSV file with a header such as"),
+        ("fit bungee --measured A_CURVE", 2, "nothing to fit: give --over name=low:high with some of mass"),
         ("fit bungee --measured A_CURVE --over mass=40", 2, "--over wants name=low:high, or name=low:high:unit"),
         ("fit bungee --measured A_CURVE --over mass=90:40", 2, "bounds of 'mass' must be (low, high) in kg with low <"),
         ("fit bungee --measured A_CURVE --over mass=40:90:m", 2, "a bound is in 'm', and mass in 'kg': give it in kg"),
@@ -775,7 +775,7 @@ COMMANDS = {
             2,
             "column height: the column says no unit; name it 'height",
         ),
-        ("fit bungee --measured A_PHASE --over mass=40:90", 2, "phases of a stride, and Bungee has no strides; give"),
+        ("fit bungee --measured A_PHASE --over mass=40:90", 2, "phases of a stride, but Bungee has no strides; give"),
         ("fit bungee --measured A_TYPO --over mass=40:90", 2, "Bungee has no output 'heigth'; did you mean 'height'"),
         ("fit bungee --measured A_CURVE --over mass=40:90 --duration 1", 2, "2 s lies beyond the end of the run, 1 s"),
         (
@@ -811,9 +811,9 @@ COMMANDS = {
         (
             "optimize bungee --over mass=40:90",
             2,
-            "say what to optimize: --maximize or --minimize with one of clearance",
+            "no objective: give --maximize or --minimize with one of clearance",
         ),
-        ("optimize bungee --maximize clearance", 2, "say what to vary: --over name=low:high with some of mass"),
+        ("optimize bungee --maximize clearance", 2, "nothing varies: give --over name=low:high with some of mass"),
         ("optimize bungee --maximize clearence --over mass=40:90", 2, "did you mean 'clearance'"),
         (
             "optimize bungee --maximize clearance --minimize clearance --over mass=40:90",
