@@ -76,9 +76,9 @@ class Estimate:
 
 
 def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
-    """Runs a few blocks of members spread over a scan, and estimates the entire scan. Their results are discarded.
+    """Estimates the cost of a scan by running a few blocks of members spread over it; their results are discarded.
 
-    Members differ in cost, and other programs may use the machine, so the time is only a rough estimate.
+    The time is only a rough estimate, because members differ in cost and other programs may use the machine.
 
     Args:
         model: as `jaxgait.ensemble` takes it.
@@ -132,7 +132,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
 
 
 def _sampled(plan: Plan, blocks: int) -> Plan:
-    """The plan of some full blocks of members, each spread evenly over the scan."""
+    """A plan of some full blocks of members, each spread evenly over the scan."""
     block = math.prod(plan.block_shape)
     count = min(plan.members.size, blocks * block)
     spread = np.linspace(0, plan.members.size - 1, count).astype(int)
@@ -143,7 +143,7 @@ def _sampled(plan: Plan, blocks: int) -> Plan:
 
 
 def _peak() -> int:
-    """Most bytes that this process has held so far; 0 where the system does not say."""
+    """Peak memory of this process in bytes; 0 where the system does not report it."""
     try:
         import resource
     except ImportError:
@@ -153,10 +153,10 @@ def _peak() -> int:
 
 def _free_disk(store: str | os.PathLike[str]) -> int:
     """Bytes free on the disk of a store, which need not exist yet."""
-    place = pathlib.Path(store).absolute()
-    while not place.exists():
-        place = place.parent
-    return shutil.disk_usage(place).free
+    folder = pathlib.Path(store).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
 
 
 def _size(count: float | int) -> str:
@@ -168,16 +168,7 @@ def _size(count: float | int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as text, in a convenient unit.
-
-    Args:
-        seconds: the time in s.
-
-    Examples:
-        >>> from jaxgait.ensembles.cost import duration
-        >>> duration(5400.0)
-        '1.5 h'
-    """
+    """A time as text in a convenient unit, such as "1.5 h"."""
     for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:.2g} {unit}"

@@ -1,7 +1,4 @@
-"""Progress of a scan: blocks done, trajectories per second, failures so far, time left.
-
-On a terminal it is a bar. In a log it is an occasional line, if the scan takes more than a minute.
-"""
+"""Progress of a scan: a bar on a terminal; in a log an occasional line, if the scan takes more than a minute."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def run_blocks(
     Args:
         plan: the scan.
         blocks: numbers of the blocks.
-        workers: number of threads of this process; None: see `default_workers`.
+        workers: number of threads; None: see `default_workers`.
         cluster: address of a Dask scheduler or a `dask.distributed.Client`; None: this process.
 
     Raises:

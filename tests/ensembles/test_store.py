@@ -299,7 +299,7 @@ def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
 
 @pytest.mark.parametrize(
     ("code", "advice"),
-    [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the place writable"), (errno.EIO, "mend that")],
+    [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the folder writable"), (errno.EIO, "fix this")],
 )
 def test_a_failing_disk_is_told_and_what_was_done_survives(tmp_path, whole, monkeypatch, code, advice):
     place = tmp_path / "scan.zarr"
@@ -335,9 +335,9 @@ def test_a_full_disk_for_real(tmp_path):
         os.system(f"mount -o remount,size=8m {place}")
         assert summary(small_scan(place / "scan.zarr")) == {"completed": 42}
         os.system(f"mount -o remount,ro {place}")
-        with pytest.raises(StoreError, match="make the place writable"):
+        with pytest.raises(StoreError, match="make the folder writable"):
             small_scan(place / "scan.zarr")
-        with pytest.raises(StoreError, match=r"cannot be made.*make the place writable"):
+        with pytest.raises(StoreError, match=r"cannot be created.*make the folder writable"):
             small_scan(place / "other.zarr")
     finally:
         os.system(f"umount {place}")
@@ -362,9 +362,9 @@ def test_another_schema_is_refused(copy, schema, age):
 
 def test_foreign_places_are_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(StoreError, match="exists and holds no scan"):
+    with pytest.raises(StoreError, match="exists and is not a scan"):
         small_scan(tmp_path)
-    with pytest.raises(StoreError, match="exists and holds no scan"):
+    with pytest.raises(StoreError, match="exists and is not a scan"):
         small_scan(tmp_path / "mine.txt")
     assert (tmp_path / "mine.txt").read_text() == "precious" and len(list(tmp_path.iterdir())) == 1
 

@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said(walk_file):
         people(Bungee(), list(REFERENCE_GAITS))
     with pytest.raises(ValueError, match="holds no single strides; write a recording with"):
         single_strides(Prosthesis(), REFERENCE_GAITS[0])
-    with pytest.raises(ParameterError, match=r"Bungee has no motion with the number 'drive\.period'"):
+    with pytest.raises(ParameterError, match=r"the motion of Bungee has no number 'drive\.period'"):
         drive_number(Bungee(), "drive.period")
 
 
