@@ -158,7 +158,7 @@ COVERED = {
     "optimization/nsga.py": "optimization/test_pareto.py",
     "optimization/space.py": "optimization/test_design.py",
     "optimization/tradeoff.py": "optimization/test_pareto.py",
-    "optimization/ways.py": "optimization/test_search.py",
+    "optimization/gradients.py": "optimization/test_search.py",
     "native/surroundings.py": "native/test_identity.py",
     "plot/fits.py": "calibration/test_calibration.py",
     "outcome.py": "ensembles/test_ensemble.py",

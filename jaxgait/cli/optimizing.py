@@ -20,7 +20,7 @@ from jaxgait.cli.running import mechanism
 from jaxgait.ensembles import starting
 from jaxgait.measure import known
 from jaxgait.model import Model
-from jaxgait.optimization.basins import ON_THE_WAY, described, on_the_way
+from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.parameters import parameter_info, parameters
 
@@ -117,8 +117,8 @@ def description(found: Optimum) -> Iterator[str]:
     units = {name: parameter_info(found.model, name).unit for name in found.best}
     best = ", ".join(f"{k}={v:.6g} {units[k]}" for k, v in found.best.items())
     yield f"best objective {found.objective:.6f} at {best}"
-    if on_the_way(found.best, found.ends):
-        yield f"  {ON_THE_WAY}"
+    if is_interim(found.best, found.ends):
+        yield f"  {INTERIM}"
     yield f"  by {found.method}; gradient: {found.gradient}"
     yield from (f"  limit {text}: {left:.4g} left" for text, left in found.limits.items())
     if found.scenarios is not None:
@@ -126,7 +126,7 @@ def description(found: Optimum) -> Iterator[str]:
     if found.local is not None:
         yield from _local(found.local, units)
     if len(found.why_stopped) > 1:
-        yield from (f"  {line}" for line in described(found.basins, units, found.why_stopped))
+        yield from (f"  {line}" for line in describe_basins(found.basins, units, found.why_stopped))
     for i, why in enumerate(found.why_stopped):
         yield f"  start {i}{_basin(found, i)}: {why}"
 

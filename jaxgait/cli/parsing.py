@@ -102,7 +102,7 @@ def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 
 def check_not_fixed(
-    fixed: Sequence[str], started: Sequence[str], varied: Sequence[str], option: str = "--over"
+    fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over"
 ) -> None:
     """Checks that no parameter or component of the initial state is both fixed and varied.
 

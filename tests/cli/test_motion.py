@@ -136,4 +136,4 @@ def test_a_stride_is_no_recording_to_write(tmp_path, capsys):
     (tmp_path / "my.csv").write_text(GOOD)
     with pytest.raises(SystemExit):
         cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.json")])
-    assert "is not a recording; give a picture's name" in capsys.readouterr().err
+    assert "is not a recording; give a picture, such as" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import cli
+from jaxgait.cli import following
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.cli.reports.design import _scenarios
@@ -114,13 +115,13 @@ def test_a_front_that_is_better_than_the_search_says_so():
 
 def test_what_a_search_found_is_written_though_what_follows_fails(tmp_path, capsys):
     def failing(*_, **request):
-        raise NoResult("no point came within the limits")
+        raise NoResult("no point met the limits")
 
     options = f"--json {tmp_path}/b.json --report {tmp_path}/r --front maximize clearance --iterations 1 --starts 1"
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.setattr(following, "front", failing)
         cli.main([*ROPE.replace(" --starts 2", "").split(), *options.split(), "--subject-to", "clearance>=1"])
-    assert ended.value.code == 1 and "no point came within the limits" in capsys.readouterr().err
+    assert ended.value.code == 1 and "no point met the limits" in capsys.readouterr().err
     assert "best" in json.loads((tmp_path / "b.json").read_text()) and (tmp_path / "r" / "report.html").exists()
 
 
@@ -143,12 +144,12 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
     ("options", "message"),
     [
         ("--subject-to clearence>=1", "has no measure 'clearence': did you mean 'clearance'"),
-        ("--subject-to clearance", "a limit is a text such as"),
-        ("--method adam --subject-to clearance>=1", "adam knows of no limits"),
+        ("--subject-to clearance", "a limit is text such as"),
+        ("--method adam --subject-to clearance>=1", "adam does not support limits"),
         ("--gradient gait", "Bungee is not driven with a period"),
         ("--across mass=60,,90", "mass: '' is not a number"),
         ("--across mass", "--across wants name=low:high:count or name=a,b,c, got 'mass'"),
-        ("--across stiffness=20,30", "'stiffness' is in `across` and is searched for or fixed too"),
+        ("--across stiffness=20,30", "'stiffness' is in `across` and also in `over` or `initial`"),
         ("--across mass=60,90 --set mass=70", "mass is given to --set and to --across: fix it or vary it"),
         ("--robust worst", "robust needs scenarios: give across="),
         ("--report /proc/nowhere", "cannot write to /proc/nowhere"),
@@ -160,8 +161,11 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
         ("--report {} --front maximize clearance --across mass=60,90", "--front takes a single scenario"),
         ("--points 5", "--points needs --front"),
         ("--sensitivities massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
-        ("--sensitivities linear_drag --set linear_drag=0", "there is no sensitivity to linear_drag: it is zero"),
-        ("--sensitivities mass --across mass=60,90", "mass: it is varied from scenario to scenario"),
+        (
+            "--sensitivities linear_drag --set linear_drag=0",
+            "no sensitivity to linear_drag can be computed: it is zero",
+        ),
+        ("--sensitivities mass --across mass=60,90", "to mass can be computed: it is varied between scenarios"),
     ],
 )
 def test_bad_requests_are_one_line(options, message, capsys, tmp_path):
@@ -173,7 +177,7 @@ def test_bad_requests_are_one_line(options, message, capsys, tmp_path):
 def test_no_start_within_the_limits_is_no_fault_of_the_request(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main([*ROPE.split(), "--iterations", "2", "--subject-to", "clearance>=90"])
-    assert ended.value.code == 1 and "no start came within the limits" in capsys.readouterr().err
+    assert ended.value.code == 1 and "no start met the limits" in capsys.readouterr().err
 
 
 def test_scenarios_are_said_and_tabulated():

@@ -189,7 +189,7 @@ def test_lines_of_starts_and_retries(scan):
     legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
     retried = scan.assign(retries=scan.retries + 1).assign_attrs(retries_legend=legend)
     assert "rtol=1e-12" in line(recipe.recipe(retried), 0)["python"]
-    with pytest.raises(ValueError, match="members of retry 1, and this jaxgait has 0"):
+    with pytest.raises(ValueError, match="members of retry 1, but this version has 0"):
         recipe.recipe(scan.assign(retries=scan.retries + 1))
     with pytest.raises(ValueError, match="first_step"):
         recipe.recipe(scan.assign_attrs(first_step_s=0.5))
@@ -202,7 +202,7 @@ def test_lines_of_starts_and_retries(scan):
 def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
     said = []
     found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
-    assert not found.runs and "'Unicycle', which is not known here: give the model" in found.header["notes"][0]
+    assert not found.runs and "'Unicycle', which is not registered here: give the model" in found.header["notes"][0]
     assert said and found.header["first"] is not None and "lines" not in found.header
     known = recipe.recipe(scan.assign_attrs(model="Unicycle"), Bungee())
     assert type(known.model) is Bungee

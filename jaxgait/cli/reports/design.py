@@ -14,12 +14,12 @@ from jaxgait import files
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
 from jaxgait.model import Model
-from jaxgait.optimization.basins import ON_THE_WAY, described, on_the_way
+from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.ways import way
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.style import axis_label
@@ -94,7 +94,7 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
-    by_differences = way(model, space, goal, "differences", run, fixed, points, scenarios)
+    by_differences = evaluator_for(model, space, goal, "differences", run, fixed, points, scenarios)
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
@@ -127,8 +127,8 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     name, kind = arguments[goal], type(model).__name__
     title = f"{kind}: {goal} {name if isinstance(name, str) else getattr(name, 'name', 'an objective')}"
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
-    if on_the_way(found.best, found.ends):
-        paragraphs.append(f"{ON_THE_WAY[0].upper()}{ON_THE_WAY[1:]}.")
+    if is_interim(found.best, found.ends):
+        paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
     parts = [*map(paragraph, paragraphs)]
@@ -235,6 +235,6 @@ def _starts(found: Optimum) -> str:
         for i, why in enumerate(found.why_stopped)
     ]
     units = {name: parameter_info(found.model, name).unit for name in names}
-    basins = listed(described(found.basins, units, found.why_stopped))
+    basins = listed(describe_basins(found.basins, units, found.why_stopped))
     head = ["start", "basin", *names, "objective", "evaluations", "why it stopped"]
     return "<h2>Starts</h2>" + paragraph(_BASINS) + basins + table(head, rows)
