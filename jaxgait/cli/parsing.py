@@ -101,9 +101,7 @@ def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     return pairs(texts, "--over", _BOX, _bounds)
 
 
-def check_not_fixed(
-    fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over"
-) -> None:
+def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
     """Checks that no parameter or component of the initial state is both fixed and varied.
 
     Raises:

@@ -160,7 +160,7 @@ def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
     problem.evaluate.multiplier = lambda theta: 1.5 if theta[0] > 3.5 else 0.5
     assert "not stable (largest multiplier 1.5)" in found(problem).remarks[0]
     held = found(replace(problem, stability=1.0))
-    assert held.best["stiffness"] < 3.5 and "not stable" in held.why_stopped[0]
+    assert held.best["stiffness"] < 3.5 and "unstable" in held.why_stopped[0]
     assert held.remarks[0].startswith("this is not a minimum: another step would reduce chi-square by about")
     assert held.fall > 0.1 and not held.minimum and not held.determined
     with pytest.raises(NoResult, match="its gait is not stable"):
@@ -299,7 +299,7 @@ LABELLED = xr.DataArray([1.0, 2.0], {"time": [0.0, 1.0]}, attrs={"units": "m"})
         (lambda: over_time([-1, 1], [1, 2], unit="m"), "from the start of the run"),
         (lambda: over_time([0, 1], ["a", 2], unit="m"), "must be numbers"),
         (lambda: over_phase([0, 50], [1, 2], unit="deg"), "not percent"),
-        (lambda: over_phase([0, 1], [1, 2], unit=""), "must be a text such as"),
+        (lambda: over_phase([0, 1], [1, 2], unit=""), "must be text such as"),
         (lambda: measured_curve(LABELLED), "units='s'"),
         (lambda: measured_curve(LABELLED.drop_attrs()), "must have the attribute `units`"),
         (lambda: measured_curve(LABELLED.rename(time="t")), "dimension and coordinate `time` or `phase`"),
