@@ -51,7 +51,7 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
         except OSError:
             shutil.rmtree(spare.parent, ignore_errors=True)
             raise error from None
-        raise _with_message(error, f"{error}; the result was saved to {spare} instead") from error
+        raise _with_message(error, f"{error}; instead, the result was saved to {spare}") from error
 
 
 def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:

@@ -48,8 +48,6 @@ def sensitivity(
 ) -> xr.Dataset:
     """First-order and total Sobol indices of measures over a box of parameters, with confidence intervals.
 
-        sensitivity(knee, {"damper.k": (1.5e4, 2.5e4), "damper.c": (5e2, 1e3)}, ["rho"], rows=128, strides=8)
-
     Args:
         model: the mechanism; its other parameters stay as they are.
         over: range (low, high) by dotted parameter name, in the parameter's unit.

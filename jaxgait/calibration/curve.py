@@ -79,11 +79,6 @@ class Reading:
 def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
     """The curve to simulate, and the factor (no dimension) that converts it to the unit of the measured one.
 
-    Args:
-        model: the mechanism.
-        output: what was measured.
-        measured: the data.
-
     Raises:
         ValueError: for an unknown output, and incompatible units.
         TypeError: for an output that is neither a name nor a function.
@@ -103,14 +98,7 @@ def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Cur
 
 
 def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float) -> Reading:
-    """The interpolation from the samples of a run to the points of the data.
-
-    Args:
-        model: the mechanism.
-        space: parameters that vary; the sampling times must not depend on them.
-        sampling: sampling of the runs; of one stride for a curve over the phase.
-        measured: the data.
-        scale: factor of the simulated curve, without dimension.
+    """The interpolation from the samples of a run to the points of the data; `scale` has no dimension.
 
     Raises:
         ValueError: for times beyond the run, and times that depend on the parameters.

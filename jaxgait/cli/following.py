@@ -53,11 +53,6 @@ class FollowUp(Protocol):
 def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, FollowUp]:
     """The requested follow-ups by name, checked before anything runs.
 
-    Args:
-        model: before the search.
-        arguments: of `jaxgait.optimize`.
-        further: the request.
-
     Raises:
         ValueError: for an impossible request.
     """
@@ -205,13 +200,7 @@ def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> Non
 
 
 def improvement(made: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> str:
-    """A sentence if the front reaches a better objective than the search did; otherwise empty.
-
-    Args:
-        made: the front.
-        arguments: of the search.
-        found: its result, in the unit of the objective.
-    """
+    """A sentence if the front reaches a better objective (in its unit) than the search did; otherwise empty."""
     sense, name = objective(arguments)
     best = float(made[name].values.max() if sense == "maximize" else made[name].values.min())
     gain = (best - found.objective) * (1.0 if sense == "maximize" else -1.0)

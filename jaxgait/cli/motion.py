@@ -53,9 +53,6 @@ def _record(walk: Any, verdict: Any) -> dict[str, Any]:
 def show(request: Any) -> None:
     """Prints a recording's summary, the verdict on its stride, and how that changes models; writes requested files.
 
-    Args:
-        request: `files`, and the options of `jaxgait motion`.
-
     Raises:
         ValueError: if the motion cannot drive a model.
     """

@@ -135,11 +135,7 @@ def number(text: str, label: str) -> float:
 
 
 def check_output(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
-    """Checks that a result can be written to a file, and creates its folder.
-
-    Args:
-        path: the file; None: nothing to write.
-        kinds: allowed file extensions; any if empty.
+    """Checks that a file has one of the extensions `kinds` (empty: any) and can be written; creates its folder.
 
     Raises:
         OSError: if the file cannot be written.
@@ -181,13 +177,7 @@ def make_folder(folder: pathlib.Path) -> None:
 
 
 def pairs(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, str], T]) -> dict[str, T]:
-    """The values of `name=...` by name, each name once.
-
-    Args:
-        texts: as typed.
-        option: the option they were given to, for messages.
-        wanted: the expected form, for messages.
-        value: parses the text after the equals sign, given the name.
+    """The values of `name=...` by name, each name once; `option` and `wanted` (the expected form) are for messages.
 
     Raises:
         ParameterError: for malformed text and repeated names.

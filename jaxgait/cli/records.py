@@ -83,10 +83,6 @@ def model_record(model: Model) -> dict[str, Any]:
 def origin(model: Model, over: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     """The provenance of the result of a search or a fit.
 
-    Args:
-        model: with the resulting parameters.
-        over: bounds of the varied parameters, in their units.
-
     Returns:
         `model`, all `parameters` with their units, the `bounds`, and `made_by` (versions, device, time, command).
     """

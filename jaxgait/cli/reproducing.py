@@ -17,14 +17,7 @@ def reproduce(
     json: pathlib.Path | None = None,
     left_out: Sequence[str] = (),
 ) -> int:
-    """Runs experiments one after the other, each into its folder.
-
-    Args:
-        experiments: modules by name, with a function `reproduce` and optionally a `TITLE` (of their report) and
-            `MINUTES` (of processor time).
-        folders: by the same names.
-        json: file for the figures.
-        left_out: messages about experiments that could not be loaded.
+    """Runs experiments one after the other, each into the folder of its name, and writes their figures to `json`.
 
     Raises:
         FileExistsError: if a folder holds another experiment's figures.

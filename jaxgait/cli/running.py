@@ -29,10 +29,6 @@ from jaxgait.run import Sampling
 def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
     """The model that a command requests: preset, motion, defaults and settings are applied in this order.
 
-    Args:
-        request: with `model`, `preset`, `motion` and `set`.
-        defaults: parameters by name.
-
     Raises:
         ValueError: for unknown names, and for a name that is registered for something other than a model.
     """
@@ -54,9 +50,6 @@ def _preset(request: Any) -> Model:
 
 def walkers(request: Any) -> tuple[Model, Members | None]:
     """The model that a scan requests, and the members of its motions; None for at most one motion.
-
-    Args:
-        request: with `model`, `preset`, `motion` (several), `each_stride` and `set`.
 
     Raises:
         ValueError: for unknown names, and for `each_stride` without exactly one motion.
@@ -95,13 +88,7 @@ def run(
 def members(
     model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any], walking: Members | None = None
 ) -> Members:
-    """The grid of some axes, combined with the members that differ in their motion, if any.
-
-    Args:
-        model: the mechanism.
-        axes: values by name, each in its unit.
-        fixed: components of the initial state that all members share.
-        walking: members that differ in their motion.
+    """The grid of some axes (in their units), combined with the members that differ in their motion, if any.
 
     Raises:
         ParameterError: for unknown names and impossible values.

@@ -53,13 +53,7 @@ class Job:
 
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events".
-
-    Args:
-        model: the model before `values` are applied.
-        values: replacements by dotted name, of the same shapes.
-        job: what to do.
-    """
+    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
         return _results(model, values, job)
     theta = {n: values[n] if n in values else _own_value(model, n) for n in job.gradient}

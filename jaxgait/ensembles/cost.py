@@ -76,14 +76,9 @@ class Estimate:
 
 
 def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
-    """Estimates the cost of a scan by running a few blocks of members spread over it; their results are discarded.
+    """Estimates the cost of `jaxgait.ensemble` with the same arguments by running a few blocks; keeps no results.
 
     The time is only a rough estimate, because members differ in cost and other programs may use the machine.
-
-    Args:
-        model: as `jaxgait.ensemble` takes it.
-        members: likewise.
-        request: the other arguments of `jaxgait.ensemble`.
 
     Raises:
         TypeError: for arguments that `ensemble` does not have.

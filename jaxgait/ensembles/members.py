@@ -399,13 +399,7 @@ def _spread(name: str, sigma: Any) -> float:
 
 
 def _check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -> None:
-    """Checks whether members fit in memory.
-
-    Args:
-        shape: members along each dimension.
-        entries: numbers per member of each parameter.
-        copies: number of copies of all values that exist at once while they are computed.
-    """
+    """Checks whether members fit in memory."""
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
     need = 8 * size * (copies * sum(entries) + max(entries) + 1)  # with a temporary copy of one, and their order

@@ -157,14 +157,7 @@ def failures(codes: np.ndarray) -> np.ndarray:
 def result_shapes(
     model: Model, members: Members, job: Job, precision: precisions.Precision, batch: int
 ) -> dict[str, Shape]:
-    """All results of one member by name, without running anything; finds errors in `observe`.
-
-    Args:
-        model: the mechanism.
-        members: the members of the scan.
-        job: what to do with each of them.
-        precision: precision of the results.
-        batch: expected number of members that run together, whose program is traced.
+    """All results of one member by name, by tracing the program of a batch without running it.
 
     Raises:
         ValueError: if `observe` uses the name of another result, or of a label of the members.

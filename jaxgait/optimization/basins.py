@@ -31,14 +31,6 @@ def group_ends(
         objective: their values, larger is better, in any unit.
         allowed: which ends may be the result.
         valid: which ends have a value; the others are in basin -1.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.basins import group_ends
-        >>> ends, yes = np.array([[0.2], [0.7], [0.201]]), np.ones(3, bool)
-        >>> numbers, bests = group_ends(ends, np.array([1.0, 2.0, 1.1]), yes, yes)
-        >>> numbers.tolist(), bests.tolist()
-        ([1, 0, 1], [1, 2])
     """
     numbers, bests = np.full(len(x), -1), list[int]()
     for i in (i for i in np.lexsort((-objective, ~allowed)).tolist() if valid[i]):
@@ -62,13 +54,7 @@ def basins(ends: xr.Dataset, bests: Int[np.ndarray, " basins"]) -> xr.Dataset:
 
 
 def describe_basins(found: xr.Dataset, units: Mapping[str, str], why: list[str]) -> Iterator[str]:
-    """One line per basin: the number of its starts, its location, its objective, and why the best start stopped.
-
-    Args:
-        found: see `basins`.
-        units: of the parameters, by name.
-        why: why each start stopped.
-    """
+    """One line per basin: the number of its starts, its location, its objective, and why the best start stopped."""
     for number in range(found.sizes["basin"]):
         one = found.isel(basin=number)
         at = ", ".join(f"{name}={float(one[name]):.6g} {unit}".rstrip() for name, unit in units.items())

@@ -33,19 +33,7 @@ class Row(NamedTuple):
 
 
 class Checkpoint:
-    """The known evaluations by start and point; new ones are also appended to the file, if any.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.checkpoint import Checkpoint, Row
-        >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> found = Evaluated(np.array([2400.0]), np.array([[30.0]]), np.int32(0), np.float64(0.5))
-        >>> row = Row(0, np.array([0.25]), found)  # of the first start
-        >>> with Checkpoint("search.jsonl", {"model": "Bungee"}) as kept:
-        ...     _ = kept.add(row)
-        >>> print(Checkpoint("search.jsonl", {"model": "Bungee"}).take(0, np.array([0.25])).found.values)  # read again
-        [2400.]
-    """
+    """The known evaluations by start and point; new ones are also appended to the file, if any."""
 
     def __init__(self, path: pathlib.Path | str | None, fingerprint: dict[str, Any]):
         """Reads the file, if it exists.

@@ -42,15 +42,7 @@ def no_extra(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
 
 
 class Evaluated(NamedTuple):
-    """Results at several points, with a leading axis over them, or at one point.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> values = np.array([[2400.0], [np.nan]])  # of two members, the second failed
-        >>> print(Evaluated(values, np.zeros((2, 1, 1)), np.array([0, 3]), np.full(2, np.nan)).valid)
-        [ True False]
-    """
+    """Results at several points, with a leading axis over them, or at one point."""
 
     values: Float[np.ndarray, "*b values"]
     """Objective, then limited measures, each in its unit; NaN if the run failed. More may follow (`scenarios`)."""

@@ -29,16 +29,9 @@ def evolve(
     generations: int,
     seed: int,
 ) -> None:
-    """Evolves a population towards the front; the record contains all evaluations.
+    """Evolves a population towards the front; the record contains all evaluations, each value in its unit.
 
-    Args:
-        record: evaluates a population, each value in its unit.
-        space: the box.
-        goal: the objectives (all but the first as limits), then the limits.
-        signs: 1 for an objective to maximise, -1 for one to minimise.
-        population: number of members of a generation.
-        generations: number of generations.
-        seed: seed of the first population (Latin hypercube) and of pymoo.
+    The goal has the objectives (all but the first as limits; `signs` are 1 to maximise, -1 to minimise), then limits.
 
     Raises:
         ModuleNotFoundError: without pymoo.

@@ -68,8 +68,6 @@ def front(
 ) -> xr.Dataset:
     """The best compromises between objectives that oppose each other: the Pareto front.
 
-        front(knee, maximize="rho", minimize=error, over={"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)})
-
     Args:
         model: the mechanism; its other parameters stay as they are.
         maximize: measures or their names, or named functions from a `Run` to a scalar (JAX code); one or more.

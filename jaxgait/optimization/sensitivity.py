@@ -54,8 +54,6 @@ def sensitivities(
 ) -> xr.Dataset:
     """How objective and limited measures of a design change when a parameter rises by 1 %, from exact slopes.
 
-        sensitivities(found.model, maximize="rho", subject_to=["peak_flexion >= 60"])
-
     Args:
         model: the design: the mechanism with the parameters at which to differentiate.
         maximize: the objective, as for `jaxgait.optimize`.

@@ -26,16 +26,7 @@ _OFF_THE_WALLS = 0.1
 
 
 class Space:
-    """Bounds of some parameters of a model; points are vectors in the unit box.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization.space import Space
-        >>> box = Space(Bungee(), {"stiffness": (15.0, 40.0), "mass": (60.0, 80.0)})
-        >>> print(box.named(np.array([0.5, 1.0])), box.width)  # N/m and kg
-        {'stiffness': 27.5, 'mass': 80.0} [25. 20.]
-    """
+    """Bounds of some parameters of a model; points are vectors in the unit box."""
 
     def __init__(self, model: Model, over: Box):
         if not (isinstance(over, Mapping) and over):

@@ -76,11 +76,7 @@ class _Thread:
 
 
 def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
-    """Runs searches side by side and returns their results.
-
-    Args:
-        searches: functions of an `Ask`, which return a result.
-        answer: answers all requests of one round; an error that it raises ends all searches.
+    """Runs searches side by side; `answer` answers all requests of a round, and an error in it ends them all.
 
     Examples:
         >>> import numpy as np

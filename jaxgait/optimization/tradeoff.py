@@ -92,17 +92,7 @@ class Record:
 
 @dataclass
 class Mixed:
-    """An evaluator of combinations ``weights @ values + shift`` of another one's values; no dimension.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> from jaxgait.optimization.tradeoff import Mixed
-        >>> both = lambda who, x: Evaluated(np.array([[2.0, 6.0]]), np.ones((1, 2, 1)), np.zeros(1, int), np.zeros(1))
-        >>> mixed = Mixed(both, weights=np.array([[0.5, 0.5]]), shift=np.array([1.0]))
-        >>> print(mixed(np.zeros(1, int), np.zeros((1, 1))).values)  # half of each, plus 1
-        [[5.]]
-    """
+    """An evaluator of combinations ``weights @ values + shift`` of another one's values; no dimension."""
 
     evaluate: Callable[[np.ndarray, np.ndarray], Evaluated]
     weights: Float[np.ndarray, "mixtures values"]

@@ -51,11 +51,7 @@ class Remembering(Evaluator, Protocol):
 def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
     """Why the gradient of the objective is unreliable; empty unless it disagrees at most starts.
 
-    Starts whose run fails are ignored. Takes two or four runs for each of at most eight starts.
-
-    Args:
-        evaluate: evaluates objective and slopes.
-        x: starts in the unit box.
+    Takes two or four runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MOST)).round().astype(int)
     if isinstance(evaluate, Remembering):  # from the gaits of the starts, which stay as they are

@@ -187,13 +187,7 @@ def _gaps(ax: Axes, walk: Walk) -> None:
 
 
 def page(walk: Walk, verdict: Verdict, found: Sequence[str]) -> str:
-    """A measured walk as a self-contained HTML page.
-
-    Args:
-        walk: the walk.
-        verdict: on its mean stride.
-        found: lines of its summary.
-    """
+    """A measured walk as a self-contained HTML page."""
     title = html.escape(f"{walk.name}: {walk.side} leg")
     lines = [line for line in found if line]
     warned = [line for line in lines if line.startswith(("warning", "  dropped"))]

@@ -174,7 +174,7 @@ def test_scenarios_have_names():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"across": {"stiffness": [20.0]}}, "'stiffness' is in `across` and also in `over` or fixed too"),
+        ({"across": {"stiffness": [20.0]}}, "'stiffness' is in `across` and also in `over` or `initial`"),
         ({"across": {"initial.v": [0.0]}, "initial": {"v": 1.0}}, "'initial.v' is in `across` and also in `over`"),
         (
             {"across": MASSES, "continue_in": {"mass": [60.0, 70.0]}},

@@ -215,7 +215,7 @@ def test_bad_input_is_one_clear_sentence(scan, tmp_path):
         explore(scan, measure="clearence")
     with pytest.raises(ValueError, match="has no members"):
         explore(scan.isel(mass=slice(0, 0)))
-    with pytest.raises(ValueError, match="no results run along members"):
+    with pytest.raises(ValueError, match="nothing to explore: this is not a scan"):
         explore(xr.Dataset({"a": 1.0}))
     with pytest.raises(FileNotFoundError, match=r"nowhere.nc: no such file"):
         explore(tmp_path / "nowhere.nc")
@@ -259,14 +259,14 @@ def test_chosen_members_fill_the_box(scan):
     assert {0, 2, 9, 11} <= set(corners) and len(set(corners)) == 5
 
 
-def test_of_many_members_some_are_drawn_by_lot(scan, monkeypatch):
+def test_of_many_members_some_are_sampled(scan, monkeypatch):
     monkeypatch.setattr(page, "LISTED", 5)
     found = unpacked(explore(scan, members=0).packed())
     first = found["first"]
     assert found["thinned"] and 5 <= len(found["ids"]) <= 6 and first in found["ids"]
     clearance = next(c for c in found["columns"] if c["name"] == "clearance")["values"]
     np.testing.assert_allclose(clearance, scan.clearance.values.ravel()[found["ids"].astype(int)], rtol=1e-6)
-    assert any("drawn by lot" in note for note in found["notes"])
+    assert any("random sample" in note for note in found["notes"])
 
 
 def test_a_rigid_outline_is_kept_as_its_motion():
@@ -323,7 +323,7 @@ def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
         (["--members", "0"], "was not written by this command"),
         (["--out", str(tmp_path / "a.png"), "--members", "3"], "--members is for pages"),
         (["--out", str(tmp_path / "a.html"), "--variables", "lowest"], "no measure 'lowest'"),
-        (["--out", str(tmp_path / "a.html"), "--variables", "steps,t_end"], "the one that colours it"),
+        (["--out", str(tmp_path / "a.html"), "--variables", "steps,t_end"], "names one to colour it by"),
     ):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(file), *arguments])
@@ -406,7 +406,7 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     window.drag((low[0] - 15, low[1] + 15), (high[0], high[1]), (high[0] + 15, high[1] - 15))
     window.until("state.selected.size > 0")
     assert window.js("return [...state.selected].sort((a, b) => a - b)") == [0, 1, 3, 4, 6, 7]
-    assert "6 members are selected" in window.js("return $('several-note').textContent")
+    assert "6 members selected" in window.js("return $('several-note').textContent")
     shown_side_by_side = "return [...document.querySelectorAll('#multiples canvas')].map(c => +c.dataset.member)"
     assert window.js(shown_side_by_side) == sorted({0, 1, 3, 4, 6, 7} & set(shown.runs))
     right = (high[0] + 60, high[1])

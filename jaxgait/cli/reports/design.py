@@ -44,18 +44,9 @@ def write(
     shown: Sequence[str] = (),
     extras: Mapping[str, xr.Dataset] | None = None,
 ) -> pathlib.Path:
-    """Writes pictures (PNG and PDF) and the page `report.html` into a folder, and NAME.nc for each extra.
+    """Writes pictures (PNG and PDF), `report.html` and NAME.nc for each extra into a folder; returns the page's path.
 
-    Args:
-        folder: is created if missing.
-        model: before the search.
-        arguments: of `jaxgait.optimize`.
-        found: its result.
-        shown: outputs to draw before and after; by default the first two scalar states.
-        extras: optional results of `jaxgait.optimization`'s functions "front" and "sensitivities", by name.
-
-    Returns:
-        The path of the page.
+    The model is the one before the search; by default the first two scalar states are shown before and after.
     """
     sign = 1.0 if "maximize" in arguments else -1.0
     drawn = [

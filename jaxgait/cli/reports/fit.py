@@ -29,18 +29,7 @@ _PROFILE = "Rise of chi-square with {} held at other values and all other parame
 def write(
     folder: pathlib.Path, found: Fit, read: CurveTable, stated: float | None = None, profiles: Sequence[Profile] = ()
 ) -> pathlib.Path:
-    """Writes the pictures as PNG and PDF files and the page `report.html` into a folder.
-
-    Args:
-        folder: is created if missing.
-        found: result of `jaxgait.fit`.
-        read: the measured curve.
-        stated: its standard deviation in its unit, if given separately.
-        profiles: those that were computed.
-
-    Returns:
-        The path of the page.
-    """
+    """Writes the pictures (PNG and PDF) and `report.html` into a folder; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = lambda name, figure, caption: page.picture(figure, folder / name, caption)
     parts = [

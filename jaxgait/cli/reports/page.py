@@ -28,12 +28,7 @@ border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-chi
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """A complete page.
-
-    Args:
-        title: plain text.
-        parts: HTML from the other functions; empty ones are left out.
-    """
+    """A complete page of parts made by the other functions; empty ones are left out."""
     body = "\n".join([f"<h1>{html.escape(title)}</h1>", *filter(None, parts)])
     made = made_by()
     commit = f" (commit {made['commit'][:8]})" if made["commit"] else ""
@@ -55,13 +50,7 @@ def listed(texts: Iterable[str]) -> str:
 
 
 def picture(figure: Figure, path: pathlib.Path, caption: str) -> str:
-    """A picture embedded in the page, with its caption; also saved as PNG and PDF, and closed.
-
-    Args:
-        figure: the picture.
-        path: of both files, without the extension.
-        caption: plain text.
-    """
+    """A figure as HTML with its caption; also saved as PNG and PDF (`path` has no extension), and closed."""
     save(figure, f"{path}.pdf")
     data = base64.b64encode(save(figure, f"{path}.png").read_bytes()).decode()
     text = html.escape(caption)

@@ -23,11 +23,7 @@ SHOWN_ENTRIES = 8
 
 
 def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
-    """The Python and shell lines of all members, with placeholders.
-
-    Args:
-        made: of the scan.
-        attempt: number of the attempt that gave the result (see `Recipe.retried`).
+    """The Python and shell lines of all members, with placeholders, for an attempt (see `Recipe.retried`).
 
     Returns:
         "python" and "shell"; the latter is empty if the command line cannot express it.

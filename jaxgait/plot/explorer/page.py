@@ -278,12 +278,7 @@ def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str,
 
 
 def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str, str]:
-    """A coordinate and its rate: the first angle (otherwise the first coordinate) that has one.
-
-    Args:
-        labels: long name and unit of all histories.
-        names: components of the state among them, positions first.
-    """
+    """A coordinate and its rate: the first angle (otherwise the first coordinate) that has one."""
     units = {n: labels[n][1] for n in labels}
     for name in sorted(names, key=lambda n: units[n] != "rad"):
         rates = [n for n in names if n != name and units[n] == f"{units[name]}/s"]

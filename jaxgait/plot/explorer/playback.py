@@ -96,12 +96,7 @@ class Frames(NamedTuple):
 
 
 def frames(run: xr.Dataset, reached: float) -> Frames:
-    """The samples of a run to play: the last strides, or every n-th sample.
-
-    Args:
-        run: over `time` in s.
-        reached: end of the run in s.
-    """
+    """The samples to play of a run that ended at `reached` (s): the last strides, or every n-th sample."""
     last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
     per_stride = run.attrs.get("samples_per_stride")
     if per_stride is None:
@@ -114,11 +109,6 @@ def frames(run: xr.Dataset, reached: float) -> Frames:
 
 def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
     """A member's motion: references to its time, shapes, forces, curves and histories.
-
-    Args:
-        pack: receives the arrays.
-        run: as `simulate` returns it, or one of an ensemble's (see `one_run`).
-        model: the mechanism.
 
     Raises:
         ValueError: for a mechanism without a scene.

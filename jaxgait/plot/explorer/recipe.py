@@ -109,12 +109,7 @@ class Recipe:
 
 
 def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLike[str] | None = None) -> Recipe:
-    """How to rerun the members of a scan.
-
-    Args:
-        scan: a result of `ensemble`.
-        model: the mechanism; None: made from the attributes of the scan.
-        source: file of the scan; None: as known to xarray.
+    """How to rerun the members of a scan, by default with the model and file that its attributes name.
 
     Raises:
         ValueError: if the attributes do not suffice (unknown models, exchanged parts, special options of schemes).

@@ -195,11 +195,6 @@ def _gradients(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, dict[str, n
 def spread(rows: Table, count: int, measure: str | None) -> list[int]:
     """Members worth looking at: best and worst of a measure, one of each status, then some spread over the box.
 
-    Args:
-        rows: of the scan.
-        count: how many at most.
-        measure: name of the measure, or None.
-
     Returns:
         Distinct numbers of members.
     """
