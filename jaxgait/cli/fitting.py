@@ -31,10 +31,7 @@ _BOX = "--over wants name=low:high, or name=low:high:unit"
 
 
 def run_fit(request: Any) -> int:
-    """Runs a `jaxgait.cli.commands.Fit`: prints the result, and writes the requested files.
-
-    Returns:
-        The exit code: 1 if the fit is not a minimum, or if the data leave a direction open.
+    """Runs a `jaxgait.cli.commands.Fit`; the exit code is 1 if the data leave a direction open, or without a minimum.
 
     Raises:
         ValueError: for impossible requests.
@@ -98,12 +95,7 @@ def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
 
 
 def source(text: str | None, model: Model, output: str | None) -> CurveTable:
-    """The measured curve: a table, or the knee curve of a drive.
-
-    Args:
-        text: a file or an embedded gait, as typed.
-        model: the mechanism.
-        output: what was measured; None: the column's name, or the knee angle of a drive.
+    """The measured curve: a table, or the knee curve of a drive; `output`, by default its column, is what was measured.
 
     Raises:
         FileNotFoundError: if there is no such file or gait.

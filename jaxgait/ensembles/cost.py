@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
+import operator
 import os
 import pathlib
 import shutil
@@ -17,11 +19,17 @@ import numpy as np
 
 from jaxgait.checks import free_memory
 from jaxgait.ensembles.driver import ensemble, plan_of
+from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
-from jaxgait.ensembles.store import disk_bytes, finished
+from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.model import Model
+
+_UNIT = 4096
+"""Allocation unit of most disks in bytes."""
+_DESCRIPTION, _PER_RESULT = 20, 3
+"""Allocation units that an empty store takes, and units that each result takes before it has blocks."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         done=done,
         workers=workers,
         result_bytes=plan.members.size * plan.result_bytes,
-        disk_bytes=disk_bytes(plan),
+        disk_bytes=_disk_bytes(plan),
         process_bytes=_peak(),
         working_bytes=workers * math.prod(plan.block_shape) * need,
         free_memory=free_memory(),
@@ -168,3 +176,13 @@ def duration(seconds: float) -> str:
         if seconds >= 1.5 * length:
             return f"{seconds / length:.2g} {unit}"
     return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _disk_bytes(plan: Plan) -> int:
+    """Rough disk space of the finished store of a plan, counting small files and folders as whole units."""
+    units = _DESCRIPTION
+    for described in descriptions(plan).values():
+        grid = (*plan.blocks, *(1 for _ in described.shape))
+        chunk = math.prod((*plan.block_shape, *described.shape)) * described.dtype.itemsize
+        units += _PER_RESULT + sum(itertools.accumulate(grid[:-1], operator.mul)) + plan.size * -(-chunk // _UNIT)
+    return units * _UNIT

@@ -17,10 +17,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import itertools
 import json
 import math
-import operator
 import os
 import pathlib
 import platform
@@ -40,10 +38,6 @@ from jaxgait.ensembles.plan import Plan
 
 SCHEMA = 3
 """Incremented whenever the meaning of the files changes."""
-_UNIT = 4096
-"""Allocation unit of most disks in bytes."""
-_DESCRIPTION, _PER_RESULT = 20, 3
-"""Units that an empty store takes, and units that each result takes before it has blocks."""
 
 _ADVICE = {
     errno.ENOSPC: "free some disk space",
@@ -240,16 +234,6 @@ def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
         return [name for name, checksum in written.items() if _file_checksum(pathlib.Path(path, name)) != checksum]
     except (OSError, ValueError, AttributeError):
         return []
-
-
-def disk_bytes(plan: Plan) -> int:
-    """Rough disk space of the finished store of a plan, counting small files and folders as whole units."""
-    units = _DESCRIPTION
-    for described in descriptions(plan).values():
-        grid = (*plan.blocks, *(1 for _ in described.shape))
-        chunk = math.prod((*plan.block_shape, *described.shape)) * described.dtype.itemsize
-        units += _PER_RESULT + sum(itertools.accumulate(grid[:-1], operator.mul)) + plan.size * -(-chunk // _UNIT)
-    return units * _UNIT
 
 
 def _create(root: pathlib.Path, plan: Plan) -> None:

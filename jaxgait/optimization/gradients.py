@@ -57,18 +57,8 @@ def evaluator_for(
     """The evaluator with the requested gradient; "auto": of the periodic gait if there is one, else through the run.
 
     All starts share it, because objectives of gaits and of runs are not comparable: if a gait is found from at least
-    one start (in all scenarios), starts without a gait fail.
-
-    Args:
-        model: the mechanism.
-        space: the box.
-        goal: objective and limits of one run.
-        wanted: see `jaxgait.optimize`; None: values alone.
-        run: options of `jaxgait.ensemble`.
-        fixed: components of the initial state by name.
-        starts: starts of the searches, at which gaits are sought.
-        scenarios: scenarios in which every point is evaluated; None: only the model itself.
-        step: of central differences, as a fraction of the box (no dimension).
+    one start (in all scenarios), starts without a gait fail. `step` is that of central differences, as a fraction of
+    the box (no dimension); with `wanted` None there are values alone.
 
     Raises:
         ValueError: for an unknown gradient, and for "gait" where there can be none.
