@@ -144,16 +144,10 @@ def walk(
     inside: Callable[[np.ndarray], bool],
     corrector: Corrector,
 ) -> Walk:
-    """Follows one branch along its arc, through folds.
+    """Follows branch 0 of a system along its arc, through folds, to at most `most` points.
 
-    Args:
-        system: the equations; the branch is its number 0.
-        start: one point.
-        along: unit tangent there.
-        step: first and longest step.
-        most: largest number of points.
-        inside: false at points (n,) beyond the end; the first of these is the last of the branch.
-        corrector: settings.
+    `along` is the unit tangent at the start, and `step` the first and longest step; the first point (n,) that is not
+    `inside` is the last.
     """
     points, why, ds, who = [Points(*start)], f"{most} points were reached", np.array([step]), np.zeros(1, dtype=int)
     along = along[None]

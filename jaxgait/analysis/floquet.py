@@ -89,6 +89,7 @@ def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     return "fold" if largest.real > 0 else "period doubling"
 
 
+@float64_default
 def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> tuple[int, float] | None:
     """Index of the multiplier (no dimension) that crosses the unit circle, and its distance from the crossing.
 

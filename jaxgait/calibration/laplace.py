@@ -37,11 +37,9 @@ class Laplace(NamedTuple):
 
 
 def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"]) -> Laplace:
-    """The parabola from the Jacobian of the weighted residuals by the unit box (no dimension).
+    """The parabola from the Jacobian of the weighted residuals by the unit box (no dimension) at the best fit.
 
-    Args:
-        slopes: the Jacobian at the best fit.
-        free: parameters that may move; the others are fixed on a bound.
+    Parameters that are not free are fixed on a bound.
     """
     n = slopes.shape[1]
     values, directions = _decomposed(slopes)

@@ -1,9 +1,8 @@
 """Ensembles over people, and over one person's strides: members that differ in the motion driving them.
 
     leg, walkers = people(Prosthesis(), ["anna.json", "ben.json"])
-    ensemble(leg, walkers, strides=20, observe=["rho"])                               # dimension `subject`
-    ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)                # subject and damper.k
-    leg, steps = single_strides(Prosthesis(), "anna.json")                            # dimension `stride`
+    ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)  # dimensions `subject` and `damper.k`
+    leg, steps = single_strides(Prosthesis(), "anna.json")              # dimension `stride`
 
 Parameters that follow from the motion (a prosthesis is fitted to the person who walked) vary with it.
 """
@@ -68,7 +67,7 @@ def single_strides(
     Args:
         model: a model that measured motion can drive.
         motion: a walk (JSON) or a recording by name, or drives.
-        then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
+        then: as for `people`.
 
     Returns:
         The model driven by the first stride, and the members along `stride`, counted from 1.

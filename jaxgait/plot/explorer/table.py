@@ -80,10 +80,7 @@ class Table(NamedTuple):
 
 
 def table(scan: xr.Dataset) -> Table:
-    """The members of a scan with all scalar results.
-
-    Args:
-        scan: a result of `ensemble`, or any Dataset whose variables share the dimensions of a box of members.
+    """The members of a scan (any Dataset whose variables share the dimensions of a box of members), all scalar results.
 
     Raises:
         ValueError: for a Dataset that is not a scan, or without members.
