@@ -163,7 +163,9 @@ class Heavier(Bungee):
 
 
 def test_changed_equations_are_another_scan(whole):
-    with pytest.raises(StoreError, match=r"differs: model: jaxgait\.models\.bungee\.model\.Bungee in .*, Heavier now$"):
+    with pytest.raises(
+        StoreError, match=r"Differences: model: jaxgait\.models\.bungee\.model\.Bungee in .*, Heavier now$"
+    ):
         small_scan(whole, model=Heavier())
 
 
@@ -183,7 +185,7 @@ def test_a_changed_solver_is_another_scan(whole, tmp_path, monkeypatch):
     changed.write_text(file("jaxgait.solve.tableaus").read_text() + "\nORDER = 5\n")
     monkeypatch.setattr(source, "_file", lambda m: changed if m == "jaxgait.solve.tableaus" else file(m))
     with pytest.raises(
-        StoreError, match=r"differs: the source of jaxgait\.solve: changed since \(tableaus\.py\); .*jaxgait 0\.1"
+        StoreError, match=r"Differences: the source of jaxgait\.solve: changed since \(tableaus\.py\); .*jaxgait 0\.1"
     ):
         small_scan(whole)
 
@@ -279,7 +281,7 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
         return real(path, *how, **more)
 
     monkeypatch.setattr(store.os, "open", refused)
-    store._flush_folder(tmp_path)
+    store._flush(tmp_path)
     store._write_file(tmp_path, tmp_path / "x", b"1")
     assert (tmp_path / "x").read_bytes() == b"1"
 
