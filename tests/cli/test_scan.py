@@ -79,4 +79,4 @@ def test_precision_and_damage_are_said(tmp_path, capsys):
     (place / "clearance" / "c" / "0" / "0").unlink()
     main(["view", str(place), "--out", str(tmp_path / "scan.png")])
     shown = capsys.readouterr()
-    assert "precision: float32" in shown.out and "damaged: the files of block 0 are not what was written" in shown.err
+    assert "precision: float32" in shown.out and "damaged: do not trust block 0" in shown.err
