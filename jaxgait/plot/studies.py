@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
+import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxgait.plot.fits import curves
 from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.sensitivities import shares, tornado
-from jaxgait.plot.style import style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 
 __all__ = ["Study", "saved_fit", "study"]
 
@@ -44,3 +45,24 @@ def saved_fit(data: xr.Dataset) -> Figure:
         figure, (upper, lower) = plt.subplots(2, 1, figsize=(7.5, 5.0), sharex=True, height_ratios=(2.2, 1.0))
         curves(upper, lower, data, str(data.attrs.get("output", "curve")), data.get("before"), data.get("noise"))
     return figure
+
+
+def curves(upper: Axes, lower: Axes, curve: xr.Dataset, quantity: str, before: Any = None, noise: Any = None) -> None:
+    """Draws the curves of a fit, `Fit.curve`, optionally with the initial curve and the noise, all in the same unit."""
+    axis, unit = str(curve.fitted.dims[0]), curve.fitted.attrs.get("units")
+    x = curve[axis].values
+    if before is not None and np.isfinite(before).any():
+        upper.plot(x, before, "--", color=ORANGE, lw=1.2, label="before")
+    upper.plot(x, curve.measured, "o", color=GREY, ms=3, label="measured")
+    upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
+    upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
+    upper.set_ylabel(axis_label(quantity, unit))
+    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    upper.tick_params(labelbottom=False)
+    if noise is not None:
+        lower.fill_between(x, -2 * noise, 2 * noise, color=GREY, alpha=0.25, lw=0)
+        lower.set_title("grey: two standard deviations of the noise", loc="left", fontsize=8)
+    lower.plot(x, curve.residual, ".-", color=BLUE, lw=0.8, ms=3)
+    lower.axhline(0.0, color="black", lw=0.8)
+    lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))
+    lower.set_ylabel(axis_label("residual", unit))
