@@ -79,7 +79,7 @@ def model_class(name: str) -> type:
     where = _known("model", name, models())
     found = load(where)
     if not isinstance(found, type):
-        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, is not a model class, but {found!r}")
+        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, must name a model class, got {found!r}")
     return found
 
 

@@ -168,7 +168,7 @@ def test_a_bad_registration_is_one_line_and_breaks_nothing_else(tmp_path):
         [
             "'my_hopper.broken:Hopper', registered with jaxgait, cannot be imported: ZeroDivisionError",
             "cannot be imported: AttributeError: module 'my_hopper.hopper' has no attribute 'Jumper'",
-            "is not a class of models, but 3",
+            "must name a model class, got 3",
             "'my_hopper.hopper:HopperState', registered with jaxgait as 'no-model', ",
             "cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
             "has no function reproduce(out, *, progress)",
