@@ -1,4 +1,4 @@
-"""Checks of arguments passed to the entry points; each error names the argument, its value and what is valid."""
+"""Checks of arguments of the entry points; errors name the argument, its value and what is valid."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ UNKNOWN_MEMORY = 4 << 30
 
 
 def is_concrete(tree: Any) -> bool:
-    """Whether no leaf is traced by `jit`, `vmap` or a derivative; nothing is known about the value of a traced one."""
+    """Whether no leaf is traced by `jit`, `vmap` or a derivative."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
-    """An integer that is at least `least`.
+    """An integer of at least `least`.
 
     Raises:
         ValueError: for anything else, including strings, flags, fractions and traced values.
@@ -93,12 +93,12 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
     """Checks that something fits in the free memory, before it is allocated.
 
     Args:
-        what: what has to fit, in the plural, for the message.
+        what: the object, in the plural, for the message.
         need: its size in bytes.
         advice: what to do if it does not fit.
 
     Raises:
-        MemoryError: if it does not.
+        MemoryError: if it does not fit.
     """
     free = free_memory()
     if need > free:
@@ -106,7 +106,7 @@ def fits_in_memory(what: str, need: int, advice: str) -> None:
 
 
 def free_memory() -> int:
-    """Memory of this machine in bytes that is free without swapping, `UNKNOWN_MEMORY` where it is not reported."""
+    """Free memory of this machine in bytes, `UNKNOWN_MEMORY` where it is not reported."""
     try:
         found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     except OSError:

@@ -1,4 +1,4 @@
-"""What the fields of a module may hold: exchangeable parts by their types, static choices by their alternatives."""
+"""The values that fields of a module may hold: exchangeable parts by type, static choices by their alternatives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import equinox as eqx
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:
-    """Whether a field belongs to the default of a part (see `parameter`) that has been exchanged for another."""
+    """Whether a field belongs to the default of a part (see `parameter`) that has been exchanged."""
     of = field.metadata.get("of")
     if not of:
         return False
@@ -23,7 +23,7 @@ def replaced(module: Any, field: dataclasses.Field) -> bool:
 
 
 def misfit(owner: Any, field: dataclasses.Field, value: Any) -> str:
-    """What a part or a choice of a module must be, for an error message; empty if the value fits, or is a number."""
+    """The values that a part or a choice may have, for an error message; empty if the value fits, or is a number."""
     if field.metadata.get("static"):
         options = choices(type(owner), field.name)
         fits = not options or any(value is o or (value == o and type(value) is type(o)) for o in options)
@@ -38,18 +38,14 @@ def _alternatives(names: Sequence[str]) -> str:
 
 
 def parts_of(field: Any, owner: Any) -> str:
-    """The names of the classes of module that a field may hold, joined by "or"."""
+    """The names of the classes that a field may hold, joined by "or"."""
     kinds = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]
     return " or ".join(kinds) or field.name.capitalize()
 
 
 @functools.cache
 def part_types(kind: type) -> dict[str, tuple[type, ...]]:
-    """The classes of module (and of None) that each field of a class may hold; only fields that may hold a module.
-
-    Args:
-        kind: an `equinox.Module` class.
-    """
+    """The module classes (and that of None) that the fields of a class may hold; other fields are left out."""
     found = {}
     for name, hint in _hints(kind).items():
         options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
@@ -62,7 +58,7 @@ def part_types(kind: type) -> dict[str, tuple[type, ...]]:
 
 @functools.cache
 def choices(kind: type, name: str) -> tuple[Any, ...]:
-    """The alternatives of a static field: those of its `Literal` type, or of a flag; an empty tuple for other types."""
+    """The alternatives of a static field with a `Literal` type or a flag; empty for other types."""
     hint = _hints(kind).get(name)
     if hint is bool:
         return False, True

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: a disk that fills up costs neither the old file nor the new result."""
+"""Writes files whole or not at all: on a full disk, neither the old file nor the new result is lost."""
 
 from __future__ import annotations
 
@@ -16,27 +16,16 @@ from jaxgait import xr
 __all__ = ["data", "netcdf", "text"]
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
-"""Bytes of a NetCDF file beside its numbers."""
+"""Overhead of a NetCDF file in bytes."""
 _LINKS = 40
-"""Links in a row that are followed, as many as Linux follows."""
+"""Largest number of links to follow, as on Linux."""
 
 
 def text(path: str | os.PathLike[str], content: str) -> None:
-    """Writes a text file.
-
-    Args:
-        path: of the file; an old one is replaced when the new one is complete.
-        content: of the file.
+    """Writes a text file, replacing an old one when the new one is complete.
 
     Raises:
         OSError: naming the file.
-
-    Examples:
-        >>> import pathlib
-        >>> from jaxgait import files
-        >>> files.text("note.txt", "all is well")
-        >>> pathlib.Path("note.txt").read_text()
-        'all is well'
     """
     data(path, content.encode())
 
@@ -48,21 +37,10 @@ def data(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
-    """Writes a labelled result as NetCDF; where that fails, into a new folder for temporary files, which is said.
-
-    Args:
-        path: of the file; an old one is replaced when the new one is complete.
-        result: what is written.
+    """Writes a labelled result as NetCDF (see `text`); if that fails, into a temporary folder.
 
     Raises:
         OSError: naming the file, and the one that holds the result instead.
-
-    Examples:
-        >>> import xarray as xr
-        >>> from jaxgait import files
-        >>> files.netcdf("x.nc", xr.Dataset({"x": ("time", [1.0, 2.0])}))
-        >>> xr.load_dataset("x.nc").x.values
-        array([1., 2.])
     """
     try:
         _netcdf(pathlib.Path(path), result)
@@ -73,25 +51,25 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
         except OSError:
             shutil.rmtree(spare.parent, ignore_errors=True)
             raise error from None
-        raise _told(error, f"{error}; what was to be in it is in {spare}") from error
+        raise _with_message(error, f"{error}; instead, the result was saved to {spare}") from error
 
 
 def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
     with _replaced(path) as draft:
-        # First, since HDF5 on a disk that fills up leaves objects behind that crash the process when it ends.
+        # First, because HDF5 on a full disk leaves objects behind that crash the process at its end.
         need = result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE
         if need > shutil.disk_usage(draft.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
             result.to_netcdf(draft, engine="h5netcdf")
-        except RuntimeError as error:  # HDF5's, such as for a quota that is found exceeded when the file is closed
+        except RuntimeError as error:  # from HDF5, such as for a quota exceeded when the file is closed
             raise OSError(str(error)) from error
 
 
 @contextlib.contextmanager
 def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A draft beside a file, which takes its place in the end; where it must not or cannot, its content is copied."""
-    target = pathlib.Path(os.path.realpath(path))  # of a link: what it leads to
+    """A draft next to a file, which finally replaces it; where it must not or cannot, its content is copied."""
+    target = pathlib.Path(os.path.realpath(path))
     draft = None
     try:
         old = path.exists()
@@ -115,7 +93,7 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
                 shutil.copymode(target, draft)
             os.replace(draft, target)
     except OSError as error:
-        raise _told(error, f"cannot write {path}: {error.strerror or error}") from error
+        raise _with_message(error, f"cannot write {path}: {error.strerror or error}") from error
     finally:
         if draft is not None:
             with contextlib.suppress(OSError):
@@ -123,14 +101,14 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def _draft(folder: pathlib.Path, private: bool) -> pathlib.Path:
-    """A new empty file with a short name that nobody else has chosen."""
+    """A new empty file with a unique short name."""
     draft = folder / f".{uuid.uuid4().hex}.draft"
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
     return draft
 
 
 def _is_descriptor(path: pathlib.Path) -> bool:
-    """Whether a path stands for an open file, as /dev/stdout, /dev/fd/3 and a shell's >(...) do."""
+    """Whether a path is an open file, such as /dev/stdout, /dev/fd/3 and a shell's >(...)."""
     for _ in range(_LINKS):
         path = path.parent.resolve() / path.name
         if path.parts[:2] == ("/", "proc"):
@@ -141,8 +119,8 @@ def _is_descriptor(path: pathlib.Path) -> bool:
     return False
 
 
-def _told(error: OSError, message: str) -> OSError:
-    """An error of the same kind that says more."""
-    told = type(error)(message)
-    told.errno = error.errno
-    return told
+def _with_message(error: OSError, message: str) -> OSError:
+    """An error of the same kind and number with another message."""
+    found = type(error)(message)
+    found.errno = error.errno
+    return found

@@ -4,9 +4,9 @@
     ensemble(knee, grid, strides=20, observe=["rho", "order"])      # by name: the model defines them
     ensemble(knee, grid, strides=20, observe=[RHO])                 # or the measures themselves
 
-A measure rejects a run that lacks what it needs. Measures of members that did not complete are masked by status, here
-and nowhere else (`mask`), because reductions over NaN are unreliable: on CPUs, JAX 0.10 gives -inf for a batched
-maximum of rows with NaN in batches of 10, and NaN in batches of 2.
+A measure rejects a run that lacks what it needs. Measures of members that did not complete are masked by status
+(`mask`), because reductions over NaN are unreliable: on CPUs, JAX 0.10 gives -inf for a batched maximum of rows with
+NaN in batches of 10, and NaN in batches of 2.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ TAKEN = (
     *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
     *("event_time", "event_kind", "event_name"),
 )
-"""Names of the results that ensembles have of their members anyway."""
+"""Names of results of every ensemble."""
 LABELS = ("time", "sample", "parameter", "member")
-"""Names of its dimensions."""
+"""Names of dimensions of ensembles."""
 
 
 class MeasureError(ValueError):
@@ -48,7 +48,7 @@ class Measure:
     """A function of a run, with its name, its unit and the sampling that it needs.
 
     Raises:
-        MeasureError: for a name that every ensemble uses for something else.
+        MeasureError: for a name that every ensemble uses otherwise.
 
     Examples:
         >>> from jaxgait import Measure
@@ -70,12 +70,12 @@ class Measure:
     watch: tuple[str, ...] = ()
     """Outputs whose extremes it uses (`Run.extremes`)."""
     early: bool = False
-    """Whether it is defined for runs that ended early, such as the time of a fall."""
+    """Whether it is defined for early ends, such as the time of a fall."""
     dims: tuple[str, ...] = ()
     """Names of its dimensions, if it is an array."""
 
     def __post_init__(self) -> None:
-        """Holds the name against those that are taken, when the measure is made."""
+        """Rejects names that are taken."""
         if self.name in (*TAKEN, *LABELS):
             what = "result" if self.name in TAKEN else "dimension"
             raise MeasureError(f"a measure must not be named {self.name!r}: every ensemble has a {what} of that name")
@@ -89,7 +89,7 @@ class Measure:
         """Checks that a run sampled like this has what the measure needs.
 
         Raises:
-            MeasureError: if not, saying what is missing.
+            MeasureError: naming what is missing.
 
         Examples:
             >>> from jaxgait import Measure
@@ -150,7 +150,7 @@ class Measures:
         >>> both = Measures((fastest, order))
         >>> print(both.variables["fastest"].unit, both.watch, set(both.early))
         m/s ('v',) set()
-        >>> one_run = Sampling(None, samples=100)  # not counted in strides: too little for the order
+        >>> one_run = Sampling(None, samples=100)
         >>> possible = both.possible(one_run)
         >>> print([measure.name for measure in possible.checked(one_run).members])
         ['fastest']
@@ -169,7 +169,7 @@ class Measures:
 
     @property
     def early(self) -> frozenset[str]:
-        """Names of those that are defined for runs that ended early."""
+        """Names of those that are defined for early ends."""
         return frozenset(m.name for m in self.members if m.early)
 
     @property
@@ -178,17 +178,17 @@ class Measures:
         return tuple(dict.fromkeys(name for m in self.members for name in m.watch))
 
     def checked(self, sampling: Sampling) -> Measures:
-        """The same measures without their interval check, once a run sampled like this has passed all checks.
+        """The measures without their interval check, after a run sampled like this has passed all checks.
 
         Raises:
-            MeasureError: if such a run lacks what one of them needs.
+            MeasureError: naming what is missing.
         """
         for measure in self.members:
             measure.check(sampling)
         return Measures(tuple(replace(m, interval=math.inf) for m in self.members))
 
     def possible(self, sampling: Sampling) -> Measures:
-        """Those of the measures that a run sampled like this has what they need."""
+        """The measures for which a run sampled like this suffices."""
         return Measures(tuple(m for m in self.members if _fits(m, sampling)))
 
 
@@ -221,7 +221,7 @@ def known(model: Model) -> dict[str, Measure]:
 
 
 def observer(model: Model, observe: Any) -> Observe | None:
-    """Turns the argument `observe` (a function of a run, measures, or names of measures) into one function of a run.
+    """One function of a run from the argument `observe` (a function, measures, or names of measures).
 
     Raises:
         MeasureError: for an unknown name, with the nearest known ones.
@@ -230,7 +230,7 @@ def observer(model: Model, observe: Any) -> Observe | None:
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.measure import observer
-        >>> observer(Bungee(), "clearance").variables["clearance"].unit  # by name: the model defines it
+        >>> observer(Bungee(), "clearance").variables["clearance"].unit
         'm'
     """
     if observe is None or isinstance(observe, Measures):
@@ -259,7 +259,7 @@ def mask(
     Args:
         values: the observables by name, or derivatives of them.
         completed: whether the run completed, a scalar.
-        kept: names of those that are not blanked, because they are defined for early ends (`Measures.early`).
+        kept: names of those defined for early ends (`Measures.early`), which are not blanked.
 
     Examples:
         >>> import jax.numpy as jnp

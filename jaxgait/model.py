@@ -1,4 +1,4 @@
-"""The base class of every mechanism: an immutable pytree of parameters with an initial state, outputs and a motion."""
+"""The base class of every mechanism: an immutable pytree of parameters with initial state, outputs and motion."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Numerics(NamedTuple):
     """
 
     stiff: bool
-    """True where contact or friction forbids explicit methods."""
+    """Whether contact or friction forbids explicit methods."""
     unrolled: bool = True
-    """Whether explicit methods write out their stages: fast in ensembles, but large models take long to compile."""
+    """Whether explicit methods unroll their stages: fast in ensembles, but large models take long to compile."""
     rtol: float = 1e-6
     atol: float = 1e-8
     first_step: float = 1e-5
@@ -56,7 +56,7 @@ class Numerics(NamedTuple):
     max_step: float | None = None
     """Longest time step in s, so that no touch-down is stepped over; None: no limit."""
     max_steps: int = 1_000_000
-    """Number of steps after which a trajectory is given up with a status."""
+    """Largest number of steps of a trajectory."""
     dt: float | None = None
     """Longest step in s of schemes with steps of fixed length; None: the scheme's default."""
 
@@ -65,13 +65,12 @@ class Numerics(NamedTuple):
 class Model(eqx.Module):
     """A mechanism as a value.
 
-    A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below. They are pure
-    functions, written for one trajectory without batch axes: `vmap` over the model's leaves makes it an ensemble. In
-    addition it defines how it moves (see `jaxgait.kinds`): a smooth model by `vector_field(t, y)`.
+    A subclass is a frozen dataclass of parameters (declared with `parameter`) with the methods below, and those that
+    define its motion (see `jaxgait.kinds`), such as `vector_field(t, y)`. They are pure functions, written for one
+    trajectory without batch axes: `vmap` over the model's leaves makes it an ensemble.
 
     Raises:
-        TypeError: when a subclass is defined that lacks something required, saying what. Subclasses that declare
-            abstract methods of their own are exempt.
+        TypeError: for a subclass that lacks something required, naming it; unless it declares abstract methods.
 
     Examples:
         >>> from typing import NamedTuple
@@ -106,18 +105,18 @@ class Model(eqx.Module):
     """Defaults of the command `jaxgait optimize`: arguments of `jaxgait.optimize`, and parameters to `set`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Checks the class, and decorates it to compute in float64 by default: a user's own models too."""
+        """Checks the class, and makes it compute in float64 by default."""
         super().__init_subclass__(**options)
         if any(not name.startswith("__") for name in vars(cls)):  # cloudpickle fills an empty class after it is made
             _check_complete(cls)
         float64_default(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets a field while the model is made; afterwards says how to make another one."""
+        """Sets a field during construction; afterwards, the error explains `with_parameters`."""
         try:
             super().__setattr__(name, value)
         except dataclasses.FrozenInstanceError:
-            how = f"a model does not change; with_parameters(model, {{{name!r}: value}}) makes another one"
+            how = f"models are immutable; with_parameters(model, {{{name!r}: value}}) makes another one"
             raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {how}") from None
 
     @abc.abstractmethod
@@ -131,7 +130,7 @@ class Model(eqx.Module):
             >>> from jaxgait import Bungee
             >>> man = Bungee()
             >>> start = man.outputs(0.0, man.initial_state())
-            >>> print(start["height"], start["rope_force"])  # m above the ground, on the ledge; N: the rope is slack
+            >>> print(start["height"], start["rope_force"])  # m, N
             80.0 0.0
         """
         del t, y
@@ -140,7 +139,7 @@ class Model(eqx.Module):
     @property
     @abc.abstractmethod
     def duration(self) -> Scalar:
-        """Length in s of a run, where the user gives none.
+        """Default length of a run in s.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -161,11 +160,11 @@ class Model(eqx.Module):
 
     @property
     def period(self) -> Scalar | None:
-        """Stride or forcing period in s, so that users may count in strides; None for models without one.
+        """Stride or forcing period in s; None for models without one.
 
         Examples:
             >>> from jaxgait import Bungee, Prosthesis
-            >>> print(Bungee().period, round(float(Prosthesis().period), 2))  # none; a stride in s
+            >>> print(Bungee().period, round(float(Prosthesis().period), 2))  # s
             None 1.13
         """
         return None
@@ -187,23 +186,23 @@ class Model(eqx.Module):
         """Guards of a smooth motion, by name ("taut", "slack"): an event happens where one falls through zero.
 
         Guards are functions of time in s and state, smooth near their zeros. Events do not change the motion; their
-        times are recorded (`jaxgait.run.Events`). None by default. Models with `transitions` record these instead.
+        times are recorded (`jaxgait.run.Events`). Models with `transitions` record these instead.
 
         Examples:
             >>> from jaxgait import Bungee
             >>> guards = Bungee().events()
-            >>> print(list(guards), guards["taut"](0.0, Bungee().initial_state()))  # m of fall until the rope is taut
+            >>> print(list(guards), guards["taut"](0.0, Bungee().initial_state()))  # m until the rope is taut
             ['taut', 'lowest', 'slack', 'top'] 30.0
         """
         return {}
 
     def prepared(self) -> System:
-        """The model together with everything derived from its parameters, computed once before a run.
+        """The model with everything derived from its parameters, computed once before a run.
 
         Examples:
             >>> from jaxgait import Bungee
             >>> system = Bungee(mass=80.0).prepared()
-            >>> print(system.mass, system.vector_field(0.0, Bungee().initial_state()).v)  # m/s^2: he falls freely
+            >>> print(system.mass, system.vector_field(0.0, Bungee().initial_state()).v)  # kg, m/s^2
             80.0 10.0
         """
         return System(self)
@@ -261,7 +260,7 @@ class Model(eqx.Module):
             >>> from jaxgait import Bungee
             >>> from jaxgait.models.bungee.model import BungeeState
             >>> man = Bungee(linear_drag=0.0, quadratic_drag=0.0)
-            >>> print(man(0.0, BungeeState(35.0, 0.0)).v)  # m/s^2: there the rope carries his weight of 700 N
+            >>> print(man(0.0, BungeeState(35.0, 0.0)).v)  # m/s^2: in equilibrium
             0.0
         """
         smooth: Any = self
@@ -283,10 +282,10 @@ _REQUIRED = {
 
 
 def _check_complete(cls: type) -> None:
-    """Checks that a model's class defines everything required.
+    """Checks that a model's class is complete.
 
     Raises:
-        TypeError: naming everything that is missing, or a measure that is none or has another name.
+        TypeError: naming everything that is missing, or an invalid measure.
     """
     if any(getattr(member, "__isabstractmethod__", False) for member in vars(cls).values()):
         return
@@ -309,10 +308,10 @@ def _undefined(cls: type, name: str) -> bool:
 
 @float64_default
 class System(Prepared):
-    """A model prepared for a run: together with everything that is derived from its parameters.
+    """A model prepared for a run, with everything derived from its parameters.
 
-    It has the model's methods and parameters and moves in the same way, but it is not a `Model`: its parameters cannot
-    be replaced, because the derived values would not follow.
+    It has the model's methods and parameters, but it is not a `Model`: its parameters cannot be replaced, because the
+    derived values would not follow.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -345,10 +344,10 @@ class System(Prepared):
 
 
 def as_model(value: Any) -> Model:
-    """Returns the argument if it is a model; otherwise raises an error that explains what to pass instead.
+    """The argument, if it is a model.
 
     Raises:
-        TypeError: for a class, a name, a prepared system, or anything else.
+        TypeError: for anything else (a class, a name, a prepared system), explaining what to pass instead.
 
     Examples:
         >>> from jaxgait.model import as_model

@@ -1,4 +1,4 @@
-"""How a run or a search ended: one enumeration for all schemes, with a code for arrays and a sentence for messages."""
+"""How a run or a search ended: codes for arrays, and sentences for messages, the same for all schemes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ COMPLETED_TEXT = "completed"
 _SENTENCES = {
     Outcome.COMPLETED: COMPLETED_TEXT,
     Outcome.MAX_STEPS: "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)",
-    Outcome.STEP_UNDERFLOW: "gave up: the step size shrank to nothing (the vector field is not finite or jumps here)",
+    Outcome.STEP_UNDERFLOW: "gave up: the step size became too small (the vector field is not finite or jumps here)",
     Outcome.NONFINITE: "gave up: the state became NaN or infinite",
     Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
     Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps)",
     Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
     Outcome.NO_RETURN: "not found: the motion does not return to the section from the guess",
-    Outcome.EVENTS_CROWDED: "gave up: events follow each other faster than they can be told apart (give the mechanism "
-    "a phase of rest, or a transition that ends the motion)",
+    Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "
+    "phase of rest, or a transition that ends the motion)",
 }
 
 
@@ -53,7 +53,7 @@ class NoResult(RuntimeError):
 
 
 def sentence(model: Any, code: int) -> str:
-    """What a code means, for example "ended early: folded" for a model that can fold.
+    """The meaning of a code, for example "ended early: folded".
 
     Examples:
         >>> from jaxgait import Prosthesis

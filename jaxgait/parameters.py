@@ -1,4 +1,4 @@
-"""The parameters of a model: declared with unit, meaning and bounds in one place, addressed by dotted names everywhere.
+"""The parameters of a model: declared once with unit, meaning and bounds, and addressed by dotted names.
 
     class Damper(eqx.Module):
         k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
@@ -7,7 +7,7 @@
     with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
     check(model)                               # NaN, infinities and values out of bounds are errors
 
-A value outside its plausible range is accepted with a warning (see `jaxgait.plausible`).
+Values outside their plausible range are accepted with a warning (see `jaxgait.plausible`).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ M = TypeVar("M")
 
 
 class ParameterError(ValueError):
-    """A parameter is unknown, has a wrong shape, or an impossible value."""
+    """A parameter is unknown, or has a wrong shape or an impossible value."""
 
 
 class Prepared(eqx.Module):
-    """Something that was derived from parameters, which can therefore no longer be replaced.
+    """Something derived from parameters, which can no longer be replaced.
 
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.parameters import Prepared
-        >>> system = Bungee().prepared()  # its parameters can no longer be replaced
+        >>> system = Bungee().prepared()
         >>> print(isinstance(system, Prepared), system.name)
         True Bungee
     """
@@ -84,9 +84,9 @@ def parameter(
         bounds: "any" finite number, "nonnegative" or "positive".
         source: where the value comes from.
         plausible: lowest and highest plausible value; None: by the rule of `jaxgait.plausible`.
-        of: name of the part (another field of the same class) whose default law uses this number; when that part is
-            exchanged for another law, or another choice is made, this is no longer a parameter.
-        standard: name of the default law that uses this number, if a module with another law may replace the number.
+        of: name of the part (another field of the same class) whose default law uses this number; if that part is
+            exchanged, this is no longer a parameter.
+        standard: name of the default law that uses this number, if a module may replace the number.
 
     Examples:
         >>> import equinox as eqx
@@ -147,10 +147,10 @@ def choice(default: Any, *, doc: str, of: str = "") -> Any:
 
 
 def parameters(model: Any) -> dict[str, ParameterInfo]:
-    """Lists the declared parameters of a model, nested modules included, by dotted name.
+    """The declared parameters of a model, including nested modules, by dotted name.
 
     Raises:
-        ParameterError: for something that is not a model, such as one that is prepared for a run.
+        ParameterError: for anything but a model, even a prepared one.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -185,11 +185,11 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
 
 
 def parameter_info(model: Any, name: str) -> ParameterInfo:
-    """Looks up one parameter by dotted name.
+    """One parameter by dotted name.
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid names; for the name of something that is not a
-            parameter, saying how to change it.
+        ParameterError: for an unknown name, with the nearest valid names; for the name of something other than a
+            parameter, with how to change it.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -253,7 +253,7 @@ def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> str:
 
 
 def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
-    """The error message for a field that is a choice, exchanged or missing; empty if it is none of these."""
+    """The error message for a field that is a choice, exchanged or missing; otherwise empty."""
     maker, name = type(owner).__name__, field.name
     if field.metadata.get("static"):
         return (
@@ -290,10 +290,10 @@ def get_parameter(model: Any, name: str) -> Any:
 
 
 def with_parameters(model: M, values: Mapping[str, Any]) -> M:
-    """Returns a copy of the model with some parameters replaced, addressed by dotted names.
+    """A copy of the model with some parameters replaced, addressed by dotted names.
 
-    Values are not converted, except that lists become tuples or arrays, whichever the parameter is. Arrays with a
-    leading axis make the model an ensemble for `jax.vmap`.
+    Values are not converted, except that lists become tuples or arrays like the parameter. Arrays with a leading axis
+    make the model an ensemble for `jax.vmap`.
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, and for values that are not numbers or have
@@ -322,7 +322,7 @@ def with_parameters(model: M, values: Mapping[str, Any]) -> M:
 
 
 def _like(value: Any, info: ParameterInfo) -> Any:
-    """A list as a tuple or an array, whichever the parameter is; anything else unchanged."""
+    """A list as a tuple or an array, like the parameter; anything else unchanged."""
     if not isinstance(value, list):
         return value
     try:
@@ -332,13 +332,13 @@ def _like(value: Any, info: ParameterInfo) -> Any:
 
 
 def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
-    """Checks that a value, which may be traced, is a number or an array with as many axes as its parameter.
+    """Checks that a value (even traced) is a number or an array with the axes of its parameter.
 
     Args:
         label: the parameter's name, for the message.
         value: the value to check.
         info: the parameter.
-        single: whether further axes, those of a batch, are errors too.
+        single: whether to reject batch axes.
 
     Raises:
         ParameterError: naming what would be valid.
@@ -354,7 +354,7 @@ def _check_kind(label: str, value: Any, info: ParameterInfo, *, single: bool = F
 
 
 def _entries(value: Any) -> Iterator[Any]:
-    """The entries of a tuple or list and of those nested in it; anything else is one entry."""
+    """The entries of nested tuples and lists; anything else is one entry."""
     if isinstance(value, tuple | list):
         for entry in value:
             yield from _entries(entry)
@@ -363,7 +363,7 @@ def _entries(value: Any) -> Iterator[Any]:
 
 
 def is_real(leaf: Any) -> bool:
-    """Whether a leaf is a real number, or an array of them, traced or not.
+    """Whether a leaf is a real number or an array of them, traced or not.
 
     Examples:
         >>> import numpy as np
@@ -381,10 +381,10 @@ def _rank(value: Any) -> int:
 
 
 def check_single(model: eqx.Module) -> None:
-    """Checks that no parameter has a batch axis, for models that must describe one trajectory.
+    """Checks that no parameter has a batch axis.
 
     Raises:
-        ParameterError: naming the first parameter that has one.
+        ParameterError: naming the first one that does.
 
     Examples:
         >>> import numpy as np
@@ -431,7 +431,7 @@ def check(model: eqx.Module) -> None:
 
 
 def _check_parts(module: Any, label: str) -> None:
-    """Checks that all parts of a model are modules that fit, and that all choices are known."""
+    """Checks all parts and choices of a model."""
     for field in dataclasses.fields(module):
         value, here = getattr(module, field.name), f"{label}.{field.name}"
         wrong = misfit(module, field, value)

@@ -1,7 +1,7 @@
-"""The exchangeable parts and choices of a model, by dotted name: their present values and the alternatives.
+"""The exchangeable parts and choices of a model, by dotted name: their values and the alternatives.
 
     parts(model)                                            # {"ground.friction": Part(...), ...}
-    with_parts(model, {"ground.friction": Stribeck(static=0.9)})  # another law, not another model
+    with_parts(model, {"ground.friction": Stribeck(static=0.9)})  # another friction law
     with_parts(model, {"ground.friction": "Stribeck", "ground.smoothing": "arctan"})   # alternatives by name
 
 A part is a module, such as a law with its own parameters: once `ground.friction` is a `Stribeck`,
@@ -39,10 +39,10 @@ class Part(NamedTuple):
 
 
 def parts(model: Any) -> dict[str, Part]:
-    """Lists what can be exchanged in a model, nested modules included, by dotted name.
+    """The exchangeable parts and choices of a model, including nested modules, by dotted name.
 
     Raises:
-        ParameterError: for something that is not a model.
+        ParameterError: for anything but a model.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -56,16 +56,16 @@ def parts(model: Any) -> dict[str, Part]:
 
 
 def with_parts(model: M, values: Mapping[str, Any]) -> M:
-    """Returns a copy of the model with some parts or choices replaced, addressed by dotted names.
+    """A copy of the model with some parts or choices replaced, addressed by dotted names.
 
     Args:
         model: the model.
-        values: by dotted name, a module that fits, the name of an alternative (see `parts`), or a choice. None or a
+        values: by dotted name, a suitable module, the name of an alternative (see `parts`), or a choice. None or a
             number restores the default law of a part whose default uses numbers of the model.
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid ones, and for a value that does not fit, saying
-            what would.
+        ParameterError: for an unknown name, with the nearest valid ones, and for an unsuitable value, with suitable
+            ones.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parts
@@ -106,7 +106,7 @@ def _options(owner: Any, field: dataclasses.Field) -> dict[str, Any]:
 
 
 def _concrete(kind: type) -> Iterator[type]:
-    """A class and its subclasses, without those that are abstract or private."""
+    """A class and its subclasses, without abstract and private ones."""
     if issubclass(kind, eqx.Module) and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
         yield kind
     if issubclass(kind, eqx.Module):
@@ -126,7 +126,7 @@ def _with_part(model: M, name: str, value: Any) -> M:
     owners, leaf = _owners(model, name)
     owner = owners[-1]
     field = next(f for f in dataclasses.fields(owner) if f.name == leaf)
-    new = _meant(model, name, owner, field, value)
+    new = _resolved(model, name, owner, field, value)
     if "unit" in field.metadata and is_real(new) and not isinstance(getattr(owner, leaf), eqx.Module):
         return with_parameters(model, {name: new})
     for holder, step in zip(reversed(owners), reversed(name.split(".")), strict=True):
@@ -135,7 +135,7 @@ def _with_part(model: M, name: str, value: Any) -> M:
 
 
 def _owners(model: Any, name: str) -> tuple[list[Any], str]:
-    """The modules on the path to a part, the model first, and the name of its field in the last of them.
+    """The modules on the path to a part, the model first, and the name of its field in the last one.
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid ones.
@@ -157,11 +157,11 @@ def _owners(model: Any, name: str) -> tuple[list[Any], str]:
     return owners, steps[-1]
 
 
-def _meant(model: Any, name: str, owner: Any, field: dataclasses.Field, value: Any) -> Any:
-    """The module or choice that a user's value stands for, checked against the field's type.
+def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value: Any) -> Any:
+    """The module or choice for a user's value, checked against the field's type.
 
     Raises:
-        ParameterError: saying what would fit.
+        ParameterError: naming what would be suitable.
     """
     label, options = f"{type(model).__name__}.{name}", _options(owner, field)
     if isinstance(value, str) and not field.metadata.get("static"):

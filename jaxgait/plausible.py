@@ -1,12 +1,11 @@
 """The plausible range of a parameter, and the warning for values outside it, which are probably in another unit.
 
-A value outside its *plausible* range is accepted with a warning, `ImplausibleValue`. A declaration states the range, or
-it follows from unit and default:
+The declaration states the range, or it follows from unit and default:
 
 - angles lie within a full turn, -2 pi to 2 pi;
 - lengths, masses, inertias, stiffnesses, dampings, densities, times and accelerations within a factor of 100 of the
-  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); only
-  the magnitude counts of quantities that may be negative;
+  default, other quantities with a unit within a factor of 1000 (of the smallest and largest entry of an array); for
+  quantities that may be negative this applies to the magnitude;
 - lengths whose default is zero within 100 m;
 - zero, numbers without a unit, and other quantities whose default is zero are always plausible.
 """
@@ -27,9 +26,9 @@ Range = tuple[float, float]
 _FACTORS: dict[str, float] = dict.fromkeys(
     ("m", "kg", "kg m^2", "N/m", "N s/m", "N m/rad", "N m s/rad", "kg/s", "kg/m", "kg/m^3", "s", "m/s^2", "Pa"), 100.0
 )
-"""By how much a value may differ from the default, by unit."""
+"""Factors by which a value may differ from the default, by unit."""
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
-"""Packages between a user and a warning."""
+"""Packages between the user's code and a warning."""
 _OTHER_FACTOR = 1000.0
 _FARTHEST = 100.0
 """Plausible size in m of a length whose default is zero."""
@@ -46,12 +45,12 @@ _SLIPS = {
     ("Pa s", False): "mPa s",
     ("kg m^2", False): "kg cm^2",
 }
-"""The unit in which the value was probably given, by the parameter's unit and whether the value is too small."""
+"""The unit that the value is probably in, by the parameter's unit and whether the value is too small."""
 
 
 @runtime_checkable
 class Declared(Protocol):
-    """The part of a parameter's declaration that matters here.
+    """The relevant part of a parameter's declaration.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -78,7 +77,7 @@ class Declared(Protocol):
 
 
 class ImplausibleValue(UserWarning):
-    """A parameter has a value that is possible but outside its plausible range: it is probably in another unit."""
+    """A possible value of a parameter lies outside its plausible range: it is probably in another unit."""
 
 
 def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
@@ -86,7 +85,7 @@ def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
 
     Examples:
         >>> from jaxgait.plausible import plausible_range
-        >>> plausible_range(0.4, "m", "positive")  # a thigh: its length in mm lies far outside
+        >>> plausible_range(0.4, "m", "positive")
         (0.004, 40.0)
     """
     sizes = np.abs(np.asarray(default, dtype=float))
@@ -104,7 +103,7 @@ def warn_implausible(label: str, values: Any, info: Declared) -> None:
     """Warns once if values lie outside a parameter's plausible range; zero is always plausible.
 
     Warns:
-        ImplausibleValue: naming the label, the first such value, the range, and the unit that was probably meant.
+        ImplausibleValue: naming the label, the first such value, the range, and the probable unit.
 
     Examples:
         >>> import warnings

@@ -1,12 +1,12 @@
-"""Floating-point precision: float64 unless asked, whatever JAX's own setting.
+"""Floating-point precision: float64 by default, regardless of JAX's setting, which importing jaxgait does not change.
 
-Importing jaxgait changes no JAX setting. Public functions and methods are decorated with `float64_default`: called
-plainly they compute in float64. There are two ways to ask for something else: a block in another precision,
+Public functions and methods are decorated with `float64_default`. There are two ways to request another precision: a
+block,
 
     with precision.use("float32"):
         period = rolling_gait(RollingWalker()).period
 
-and a JAX transformation: under `jax.jit`, `jax.vmap` or `jax.grad` jaxgait's functions use the caller's precision.
+and a JAX transformation: under `jax.jit`, `jax.vmap` or `jax.grad`, jaxgait's functions use the caller's precision.
 `simulate`, `ensemble`, `optimize` and the command line take `precision="float64"` or `"float32"`.
 """
 
@@ -32,10 +32,7 @@ _chosen: contextvars.ContextVar[bool] = contextvars.ContextVar("jaxgait_precisio
 
 @contextlib.contextmanager
 def use(precision: Precision) -> Iterator[None]:
-    """Runs a block of JAX code in the given precision and restores the user's setting afterwards.
-
-    Args:
-        precision: "float64" or "float32".
+    """Runs a block of JAX code in a precision, "float64" or "float32", and restores the setting afterwards.
 
     Raises:
         ValueError: for any other name.
@@ -58,10 +55,10 @@ def use(precision: Precision) -> Iterator[None]:
 
 
 def float64_default(target: T) -> T:
-    """Decorates a public function, or the public methods and properties of a class: float64 unless asked.
+    """Decorates a public function, or the public methods and properties of a class, to compute in float64.
 
-    A plain call runs under `use("float64")`; float32 arrays among its arguments are widened. A call follows its
-    surroundings inside a block of `use`, inside a JAX transformation, and where JAX computes in float64 anyway.
+    A plain call runs under `use("float64")`, with float32 arrays among its arguments widened. Inside a block of `use`
+    and inside a JAX transformation, a call uses the precision in force.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -69,7 +66,7 @@ def float64_default(target: T) -> T:
         >>> @float64_default
         ... def area(radius):
         ...     return jnp.pi * jnp.square(radius)
-        >>> area(2.0).dtype.name  # whatever JAX's own setting
+        >>> area(2.0).dtype.name
         'float64'
     """
     decorated: Any = _decorated_class(target) if isinstance(target, type) else _decorated(target)
@@ -86,10 +83,10 @@ def _decorated(function: Any) -> Any:
 
 
 def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """A call in float64 unless asked (see `float64_default`).
+    """A call as by `float64_default`.
 
-    A module-level function, not a closure: models defined in a script or notebook are pickled by value together with
-    what their methods refer to, and must be able to go to other processes.
+    A module-level function, not a closure, so that models defined in a script or notebook, which are pickled by value
+    with everything their methods refer to, can be sent to other processes.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -145,7 +142,7 @@ def _widened_leaf(x: Any) -> Any:
 
 
 def in_force() -> Precision:
-    """The precision in which JAX computes here and now.
+    """The precision in which JAX currently computes.
 
     Examples:
         >>> from jaxgait.precision import in_force, use
@@ -157,11 +154,11 @@ def in_force() -> Precision:
 
 
 def cast(tree: T) -> T:
-    """Turns every float leaf, Python's or NumPy's, into a JAX array of the precision in force.
+    """Turns every float leaf, of Python or NumPy, into a JAX array of the precision in force.
 
-    Models keep their parameters as plain floats until an entry point calls this: building a model fixes no precision.
-    Integers given for declared parameters (see `jaxgait.parameters`) are converted too, unless the parameter's default
-    is an integer. All other integers stay, because they may be counts.
+    Models keep their parameters as plain floats until an entry point calls this. Integers given for declared parameters
+    (see `jaxgait.parameters`) are converted too, unless the parameter's default is an integer; other integers are not,
+    because they may be counts.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -179,7 +176,7 @@ def cast(tree: T) -> T:
 
 
 def _is(x: Any, scalar: type, dtype: Any) -> bool:
-    """Whether a leaf is a Python number or an array of a kind; truth values are not numbers."""
+    """Whether a leaf is a Python number or an array of a kind, and not a flag."""
     is_array = isinstance(x, np.ndarray | np.generic | jax.Array) and jnp.issubdtype(x.dtype, dtype)
     return is_array or (isinstance(x, scalar) and not isinstance(x, bool))
 

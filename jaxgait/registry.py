@@ -5,7 +5,7 @@ A mechanism is one folder of `jaxgait.models`, whose `__init__` names its models
     MODELS = {"walker": "smooth:Walker", "rigid-walker": "rigid:RigidWalker"}     # name: module of the folder, class
     EXPERIMENTS = ("walker",)                                                     # folders of `experiments`
 
-A package of your own adds models and experiments by entry points, without any change to jaxgait:
+Your own package adds models and experiments by entry points:
 
     [project.entry-points."jaxgait.models"]
     hopper = "my_package.hopper:Hopper"
@@ -29,11 +29,11 @@ from typing import Any
 GROUPS = ("jaxgait.models", "jaxgait.experiments")
 """Groups of entry points."""
 ALL = "all"
-"""Stands for all experiments, so no experiment may have this name."""
+"""Stands for all experiments; no experiment may have this name."""
 
 
 def models() -> dict[str, str]:
-    """All models: name to "module:class"; see `faults` for those that are left out.
+    """All models: name to "module:class", without those in `faults`.
 
     Examples:
         >>> from jaxgait.registry import models
@@ -44,7 +44,7 @@ def models() -> dict[str, str]:
 
 
 def experiments() -> dict[str, str]:
-    """All experiments: name to module, in the order of the mechanisms; see `faults` for those that are left out.
+    """All experiments: name to module, in the order of the mechanisms, without those in `faults`.
 
     Examples:
         >>> from jaxgait.registry import experiments
@@ -55,11 +55,11 @@ def experiments() -> dict[str, str]:
 
 
 def faults() -> list[str]:
-    """Registrations of other packages that are ignored because something is wrong with them: a message for each.
+    """Messages about registrations of other packages that are ignored because of a fault.
 
     Examples:
         >>> from jaxgait.registry import faults
-        >>> faults()  # no other package has registered something that does not work
+        >>> faults()
         []
     """
     return [fault for group in GROUPS for fault in _brought(group)[1]]
@@ -79,7 +79,7 @@ def model_class(name: str) -> type:
     where = _known("model", name, models())
     found = load(where)
     if not isinstance(found, type):
-        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, is not a class of models, but {found!r}")
+        raise ValueError(f"{where!r}, registered with jaxgait as {name!r}, must name a model class, got {found!r}")
     return found
 
 
@@ -165,19 +165,19 @@ def load(where: str) -> Any:
 
 
 def lazy(package: str, **public: str) -> Callable[[str], Any]:
-    """A package's `__getattr__` that imports public names from its modules on first use, and `dir` lists them.
+    """A package's `__getattr__` that imports public names on first use; also makes `dir` list them.
 
     Args:
         package: the package's name.
         public: for each module its public names, separated by spaces.
 
     Raises:
-        AttributeError: by the function that is returned, for any other name.
+        AttributeError: from the returned function, for any other name.
 
     Examples:
         >>> from jaxgait.registry import lazy
         >>> package_getattr = lazy("jaxgait", parameters="parameters with_parameters")
-        >>> package_getattr("with_parameters").__module__  # imported now
+        >>> package_getattr("with_parameters").__module__
         'jaxgait.parameters'
     """
     where = {name: module for module, names in public.items() for name in names.split()}
@@ -219,14 +219,14 @@ def _folders() -> tuple[Any, ...]:
 
 @functools.cache
 def _brought(group: str) -> tuple[dict[str, str], list[str]]:
-    """What other packages register, and a message for each registration that is ignored."""
+    """The registrations of other packages, and messages about ignored ones."""
     own = _own_models() if group == GROUPS[0] else {**_own_experiments(), ALL: ""}
     found: dict[str, str] = {}
     faults = []
     for point in sorted(metadata.entry_points(group=group), key=lambda point: (point.name, point.value)):
         if point.name in own or found.get(point.name, point.value) != point.value:
             taken = f"the name {point.name!r} of {point.value} (entry point of {group}) is taken"
-            faults.append(f"{taken}: left out; register it under another")
+            faults.append(f"{taken}: ignored; register it under another name")
         else:
             found[point.name] = point.value
     return found, faults

@@ -1,12 +1,10 @@
-"""The report of a reproduction: figures compared with a specification and with a paper, pictures, a Markdown page.
-
-An experiment collects its `Figure`s and pictures in a `Report`; `Report.write` makes `figures.json` and `report.md`.
-"""
+"""The report of a reproduction: figures compared with a specification and a paper, pictures, a Markdown page."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import pathlib
 import platform
 from dataclasses import dataclass, field
@@ -23,12 +21,12 @@ Value = float | int | str | bool | None
 
 
 class Expected(NamedTuple):
-    """The value of one quantity in a specification or a paper: a row of an experiment's tables (`expected.py`).
+    """The value of one quantity in a specification: a row of an experiment's tables (`expected.py`).
 
     Attributes:
         value: a number in `unit`, a flag or a class.
         unit: "1" for a pure number, "" for a flag or a class.
-        tolerance: absolute, in `unit`; None means that equality is wanted.
+        tolerance: absolute, in `unit`; None requires equality.
     """
 
     value: Value
@@ -44,16 +42,16 @@ class Figure:
 
     Attributes:
         id: name in `figures.json`.
-        what: the quantity in words.
-        unit: of `measured`, `expected`, `tolerance` and, where it is a number, of `paper`.
+        what: description of the quantity.
+        unit: of `measured`, `expected`, `tolerance` and, if it is a number, of `paper`.
         measured: the measured value.
-        expected: the value that the specification expects; None if it expects nothing.
-        tolerance: of `met`, absolute; None means that equality is required.
-        paper: what the paper prints: a number, best as printed text ("1.6e4"), whose last digit tells the precision; a
-            flag or a class; or a sentence where it prints no number. None where it prints nothing.
-        paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last digit printed.
-        agrees: whether the paper's sentence is true, which only the author of the figure can judge; None if undecided.
-        note: a sentence that explains why the figure differs from the paper or from the specification.
+        expected: the value in the specification, or None.
+        tolerance: of `met`, absolute; None requires equality.
+        paper: the value in the paper, or None: a number, best as printed text ("1.6e4"), whose last digit tells the
+            precision; a flag or a class; or a sentence.
+        paper_tolerance: of `agrees_with_paper`, absolute; None means half a unit of the last printed digit.
+        agrees: whether the paper's sentence is true, judged by the author of the figure; None if undecided.
+        note: why the figure differs from the paper or from the specification.
     """
 
     id: str
@@ -69,12 +67,12 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the measured value is the expected one; None where nothing is expected."""
+        """Whether the measured value is the expected one; None without an expected value."""
         return None if self.expected is None else _alike(self.measured, self.expected, self.tolerance or 0.0)
 
     @property
     def agrees_with_paper(self) -> bool | None:
-        """Whether the measured value is the printed one; None where the paper prints nothing to compare it with."""
+        """Whether the measured value is the printed one; None without a printed value."""
         printed = _printed(self.paper)
         if self.agrees is not None or printed is None:
             return self.agrees
@@ -110,20 +108,20 @@ class Report:
     pictures: list[tuple[str, str]] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
 
-    def figure(self, id: str, what: str, unit: str, measured: Any, **beside: Any) -> Figure:
+    def figure(self, id: str, what: str, unit: str, measured: Any, **more: Any) -> Figure:
         """Adds one figure; see `Figure` for the keywords (`expected`, `tolerance`, `paper`, `note`, ...).
 
         Raises:
-            TypeError: a value is not one number, flag or string (arrays with one element, of any library, are valid).
-            ValueError: another figure has that id.
+            TypeError: for values other than one number, flag or string (or an array with one element).
+            ValueError: if another figure has that id.
         """
-        plain: dict[str, Any] = {k: _plain(id, v) for k, v in beside.items()}
+        plain: dict[str, Any] = {k: _plain(id, v) for k, v in more.items()}
         entry = Figure(id, what, unit, _plain(id, measured), **plain)
         self._add([entry])
         return entry
 
     def _add(self, figures: list[Figure]) -> None:
-        """Adds figures, whose ids must be new: readers of `figures.json` find a figure by its id.
+        """Adds figures with new ids.
 
         Raises:
             ValueError: naming an id that two figures share, and both figures.
@@ -137,15 +135,10 @@ class Report:
             known[figure.id] = figure.what
         self.figures += figures
 
-    def compare(self, id: str, what: str, measured: Any, expected: Expected, **beside: Any) -> Figure:
-        """Adds one figure beside a row of a table of expected values, in the unit of that row.
-
-        Raises:
-            TypeError: a value is not one number, flag or string.
-            ValueError: another figure has that id.
-        """
+    def compare(self, id: str, what: str, measured: Any, expected: Expected, **more: Any) -> Figure:
+        """Adds one figure with its expected value, in the unit of that; see `figure`."""
         value, unit, tolerance = expected
-        return self.figure(id, what, unit, measured, expected=value, tolerance=tolerance, **beside)
+        return self.figure(id, what, unit, measured, expected=value, tolerance=tolerance, **more)
 
     def section(self, heading: str, body: str) -> None:
         """Adds a Markdown section below the pictures."""
@@ -159,17 +152,17 @@ class Report:
         """Appends the contents of another report.
 
         Raises:
-            ValueError: both reports have a figure with the same id.
+            ValueError: for figures with the same id.
         """
         self._add(other.figures)
         self.pictures += other.pictures
         self.sections += other.sections
 
     def data(self, path: pathlib.Path, results: xr.Dataset) -> None:
-        """Stores results as NetCDF beside the report.
+        """Writes results as NetCDF.
 
         Raises:
-            ValueError: a variable lacks its long name, or its unit (which text does not need).
+            ValueError: for a variable without a long name or (unless it is text) a unit.
         """
         for name, variable in results.data_vars.items():
             needed = ("long_name",) if variable.dtype.kind in "OSU" else ("units", "long_name")
@@ -193,11 +186,11 @@ class Report:
 
     @property
     def contradictions(self) -> list[Figure]:
-        """Figures that differ from what the paper prints."""
+        """Figures that differ from the paper."""
         return [f for f in self.figures if f.agrees_with_paper is False]
 
     def counts(self) -> str:
-        """Both counts in one line: against the specification, and against the paper."""
+        """Counts of agreement with the specification and with the paper, in one line."""
         wanted = [f.met for f in self.figures if f.met is not None]
         compared = [f.agrees_with_paper for f in self.figures if f.agrees_with_paper is not None]
         specification = f"{sum(wanted)} of {len(wanted)} figures meet the specification"
@@ -235,9 +228,7 @@ def labels(unit: str, long_name: str) -> dict[str, str]:
 
 
 def machine() -> str:
-    """The kind of machine in words: CPU count, architecture, JAX device and versions."""
-    import os
-
+    """The kind of machine: CPU count, architecture, JAX device and versions."""
     device = jax.devices()[0]
     return (
         f"{os.cpu_count()} CPU cores ({platform.machine()}), JAX {jax.__version__} on {device.device_kind} "
@@ -264,7 +255,7 @@ def _decimal(text: str) -> Decimal | None:
 
 
 def _printed(paper: Value) -> Value:
-    """What a paper prints; the text of a number as that number."""
+    """The value in a paper; the text of a number as that number."""
     number = _decimal(paper) if isinstance(paper, str) else None
     return paper if number is None else float(number)
 

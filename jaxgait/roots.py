@@ -1,24 +1,23 @@
 """Roots of equations: Newton's method inside a JAX program or over many members, and brackets around one number.
 
-One rule improves an iterate (`improved`: value and exact Jacobian in one pass; a step that does not reduce the residual
-is shortened). Two drivers apply it:
+One rule improves an iterate (`improved`: value and exact Jacobian in one pass; steps that do not reduce the residual
+are shortened). Two drivers apply it:
 
 - `root`: inside a JAX program, by optimistix's loop; statuses, `jax.vmap`, derivatives of the root in both modes;
 - `many`: over the members of an ensemble, outside JAX, for evaluations that are expensive or compiled separately
-  (`jaxgait.native`). Members retire when they have converged or failed, so that none waits for the slowest.
+  (`jaxgait.native`); members retire when they have converged or failed.
 
-`bisected` is optimistix's bisection. `Bracket` implements safeguarded secants (Illinois), which optimistix lacks: 8 of
-them locate a root as precisely as 50 halvings.
+`bisected` is optimistix's bisection. `Bracket` implements safeguarded secants (Illinois): 8 of them locate a root as
+precisely as 50 halvings.
 
 Derivatives are those of the implicit function: one Newton step with a frozen Jacobian at the root,
 
     x - J^-1 f(x, args),
 
-changes the root only by rounding, and differentiates to the root's derivative. optimistix's `ImplicitAdjoint` does the
-same, but raises an error for an entire batch if the Jacobian of one member is singular
-(https://github.com/patrick-kidger/lineax, `throw`).
+changes the root only by rounding, and differentiates to the root's derivative. (optimistix's `ImplicitAdjoint` raises
+an error for an entire batch if the Jacobian of one member is singular.)
 
-A failure never raises an error: look at `Root.status`.
+Failures do not raise errors: see `Root.status`.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Root(NamedTuple):
     """The result of a search; under `vmap` and from `many` every field has a leading axis."""
 
     x: Points
-    """The root, one Newton step beyond the point of `residual` and `jacobian`; NaN where none was found."""
+    """The root, one Newton step beyond the point of `residual` and `jacobian`; NaN if not found."""
     jacobian: Matrices
     """Exact Jacobian at that point; not differentiable itself."""
     residual: Numbers
@@ -96,7 +95,7 @@ class Iterate(NamedTuple):
     jacobian: Matrices
     """Jacobian at `x`."""
     residual: Numbers
-    """Residual at `x`; infinity before the first evaluation, and as long as none was finite."""
+    """Residual at `x`; infinity until an evaluation is finite."""
     step: Points
     """Newton's step from `x`."""
     fraction: Numbers
@@ -106,7 +105,7 @@ class Iterate(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """When a search has converged and when it is given up."""
+    """When a search has converged or failed."""
 
     tolerance: float
     """Largest component of the residual at a root."""
@@ -230,7 +229,7 @@ def root(
         x0: first guess.
         args: any pytree.
         tolerance: largest component of the residual at which one more Newton step leads to the root.
-        max_steps: evaluations of the function and its Jacobian after which the search is given up.
+        max_steps: largest number of evaluations of the function and its Jacobian.
         shorten: whether steps that do not reduce the residual are shortened.
 
     Examples:
@@ -262,19 +261,19 @@ Evaluate: TypeAlias = Callable[[Int[np.ndarray, " k"], Float[np.ndarray, "k n"]]
 
 
 def many(evaluate: Evaluate, x0: Float[np.ndarray, "members n"], rule: Rule, max_steps: int = 30) -> Root:
-    """Solves for the roots of many members, in NumPy arrays; only those that have not ended are evaluated.
+    """Solves for the roots of many members, in NumPy arrays; only active ones are evaluated.
 
     Args:
         evaluate: values and Jacobians of any number of members; it must return NaN at bad points, not raise an error.
         x0: first guesses.
         rule: when a search ends.
-        max_steps: evaluations of a member after which it is given up.
+        max_steps: largest number of evaluations per member.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.roots import Rule, many
         >>> squares = np.array([4.0, 9.0])
-        >>> def evaluate(members, x):  # x^2 - square and its Jacobian, for the members that have not ended
+        >>> def evaluate(members, x):  # x^2 - square and its Jacobian, for the active members
         ...     return x**2 - squares[members, None], 2.0 * x[:, :, None]
         >>> many(evaluate, np.ones((2, 1)), Rule(1e-9)).x[:, 0].round(6).tolist()
         [2.0, 3.0]
@@ -305,9 +304,9 @@ def bisected(
     Jittable, batchable, differentiable in `args` in both modes.
 
     Args:
-        function: of (x, args), negative just above `lower` and positive just below `upper`.
-        lower: lower end; the function is not evaluated there.
-        upper: upper end; the function is not evaluated there.
+        function: of (x, args), negative just above `lower` and positive just below `upper`; not evaluated there.
+        lower: lower end.
+        upper: upper end.
         args: any pytree.
 
     Examples:

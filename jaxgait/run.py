@@ -1,4 +1,4 @@
-"""One run: the model, its trajectory and its sampling, as measures and pictures see it."""
+"""One run: the model, its trajectory and its sampling."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAMPLES_PER_RUN = 1000
 class Extremes(NamedTuple):
     """Least and largest value of one output over all accepted steps of the solver, including the start.
 
-    In smooth and event-driven motion, extremes within steps are found as well (`jaxgait.solve.peaks`).
+    In smooth and event-driven motion, extremes within steps are included (`jaxgait.solve.peaks`).
     """
 
     least: Float[Array, ""]
@@ -37,7 +37,7 @@ class Extremes(NamedTuple):
 
 @float64_default
 class Events(eqx.Module):
-    """Events of a trajectory in chronological order; the leading axis `events` is padded after the last one.
+    """Events of a trajectory in chronological order; the leading axis `events` is padded.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -58,9 +58,9 @@ class Events(eqx.Module):
     totals: dict[str, Array] = eqx.field(default_factory=dict)
     """Running totals just before, by name (see `Trajectory.totals`)."""
     amounts: dict[str, Array] = eqx.field(default_factory=dict)
-    """What the step of the event added to the totals."""
+    """Additions to the totals by the step of the event."""
     names: tuple[str, ...] = eqx.field(static=True, default=())
-    """The names that `kind` counts."""
+    """The names of the kinds."""
 
 
 @float64_default
@@ -72,7 +72,7 @@ class Trajectory(NamedTuple):
     ys: State
     """States at these times; NaN after an early end."""
     status: Int[Array, ""]
-    """How it ended, a code of `jaxgait.outcome`."""
+    """A code of `jaxgait.outcome`."""
     t_end: Float[Array, ""]
     """Last time reached in s."""
     y_end: State
@@ -80,7 +80,7 @@ class Trajectory(NamedTuple):
     steps: Int[Array, ""]
     rejected: Int[Array, ""]
     extremes: dict[str, Extremes] = {}  # noqa: RUF012 (never changed)
-    """Extremes of the outputs that were watched, by name."""
+    """Extremes of the watched outputs, by name."""
     events: Events | None = None
     """Events during the run, if the scheme detects them."""
     totals: dict[str, Array] = {}  # noqa: RUF012
@@ -105,8 +105,7 @@ class Trajectory(NamedTuple):
 class Sampling:
     """When a run is sampled: at equally spaced times from 0 to its end, both included.
 
-    `Sampling.of` fills in the model's defaults. The run keeps its sampling, so that measures know how many strides
-    there are and how densely they are sampled.
+    `Sampling.of` fills in the model's defaults.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -119,15 +118,15 @@ class Sampling:
     """
 
     strides: int | None
-    """Number of strides that the run spans; None: it is not counted in strides."""
+    """Number of strides; None: the run is not counted in strides."""
     samples: int
     """Intervals per stride; in total, if the run is not counted in strides."""
     duration: float | None = None
     """Length in s of a run that is not counted in strides; None: the model's own duration."""
     interval: float | None = None
-    """Longest time in s between samples, at the model's parameters; None: not known."""
+    """Longest time in s between samples, at the model's parameters; None: unknown."""
     steps: tuple[int, int] | None = None
-    """Blocks of steps between samples, and steps per block, for schemes with steps of fixed length; None: not known."""
+    """Blocks of steps between samples, and steps per block, for schemes with steps of fixed length; None: unknown."""
 
     @property
     def intervals(self) -> int:
@@ -154,7 +153,7 @@ class Sampling:
             model: a mechanism with concrete leaves.
             strides: number of strides.
             duration: length in s, instead of `strides`.
-            samples: number per stride (of a run counted in strides) or in total.
+            samples: per stride (of a run counted in strides) or in total.
 
         Raises:
             ValueError: if the span or the number of samples is impossible.
@@ -194,27 +193,26 @@ def _natural_strides(model: Model) -> int | None:
 
 @float64_default
 class Run:
-    """One trajectory as `observe` and measures see it: `run["knee_angle"]` is a time history, sampled at `Run.ts`.
-
-    Args:
-        model: the mechanism.
-        trajectory: its trajectory.
-        sampling: when it was sampled.
+    """One trajectory for `observe` and measures: `run["knee_angle"]` is a time history, sampled at `Run.ts`.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait import Bungee
         >>> from jaxgait.models.bungee.model import BungeeState
-        >>> from jaxgait.run import Run, Sampling, Trajectory
+        >>> from jaxgait.run import Events, Extremes, Run, Sampling, Trajectory
         >>> ts = jnp.array([0.0, 1.0, 2.0])  # a free fall from 30 m above the taut point, under 10 m/s^2
         >>> fall, end = BungeeState(-30.0 + 5.0 * ts**2, 10.0 * ts), BungeeState(jnp.array(-10.0), jnp.array(20.0))
-        >>> trajectory = Trajectory(ts, fall, jnp.array(0), ts[-1], end, jnp.array(9), jnp.array(0))
+        >>> watched = {"height": Extremes(jnp.array(59.5), jnp.array(80.0))}
+        >>> events = Events(jnp.array([1.5, jnp.nan]), jnp.array([1, -1]), None, None, names=("taut", "lowest"))
+        >>> trajectory = Trajectory(ts, fall, jnp.array(0), ts[-1], end, jnp.array(9), jnp.array(0), watched, events)
         >>> run = Run(Bungee(), trajectory, Sampling(None, 2, 2.0))
         >>> print(run.ts, run.ys.v, run["x"])  # s, m/s, m
         [0. 1. 2.] [ 0. 10. 20.] [-30. -25. -10.]
-        >>> print(run.outputs()["height"], run["rope_force"])  # m, N
-        [80. 75. 60.] [0. 0. 0.]
-        >>> run.once(lambda run: float(run["v"].max()))  # measures that share a part compute it once
+        >>> print(run.outputs()["height"], run["rope_force"], run.extremes("height").least)  # m, N, m
+        [80. 75. 60.] [0. 0. 0.] 59.5
+        >>> print(run.events.t, run.happened("lowest"))  # s
+        [1.5 nan] [ True False]
+        >>> run.once(lambda run: float(run["v"].max()))
         20.0
     """
 
@@ -251,17 +249,6 @@ class Run:
 
         Raises:
             ValueError: if none were recorded.
-
-        Examples:
-            >>> import jax.numpy as jnp
-            >>> from jaxgait import Bungee
-            >>> from jaxgait.run import Events, Run, Sampling, Trajectory
-            >>> times, kinds = jnp.array([2.5, 5.1, jnp.nan]), jnp.array([0, 1, -1])
-            >>> found = Events(times, kinds, None, None, names=("taut", "lowest"))
-            >>> trajectory = Trajectory(*([jnp.zeros(1)] * 7), events=found)
-            >>> run = Run(Bungee(), trajectory, Sampling(None, 1))
-            >>> print(run.events.t, run.events.names)
-            [2.5 5.1 nan] ('taut', 'lowest')
         """
         if self.trajectory.events is None:
             raise ValueError(f"no events of {type(self.model).__name__} were recorded: give max_events")
@@ -275,22 +262,13 @@ class Run:
         """Least and largest value of a watched output over the solver's own steps (see `Extremes`).
 
         Raises:
-            ValueError: for an output that was not watched while the run was integrated.
-
-        Examples:
-            >>> import jax.numpy as jnp
-            >>> from jaxgait import Bungee
-            >>> from jaxgait.run import Extremes, Run, Sampling, Trajectory
-            >>> watched = {"height": Extremes(jnp.array(-10.5), jnp.array(80.0))}
-            >>> run = Run(Bungee(), Trajectory(*([jnp.zeros(1)] * 7), extremes=watched), Sampling(None, 1))
-            >>> print(run.extremes("height").least)  # m: below the ground, between two samples perhaps
-            -10.5
+            ValueError: for an output that was not watched.
         """
         watched = self.trajectory.extremes
         if name not in watched:
             raise ValueError(
-                f"{name!r} was not watched while {type(self.model).__name__} ran: name it in `watch` of the measure, "
-                "and give the measure itself to `observe`"
+                f"{name!r} was not watched during the run of {type(self.model).__name__}: name it in `watch` of the "
+                "measure, and give the measure itself to `observe`"
             )
         return watched[name]
 
@@ -298,18 +276,8 @@ class Run:
         """Which of the run's `events` have a name; the sum is their number.
 
         Raises:
-            ValueError: for a run whose events were not recorded.
+            ValueError: if no events were recorded.
             KeyError: for an unknown name, listing the known ones.
-
-        Examples:
-            >>> import jax.numpy as jnp
-            >>> from jaxgait import Bungee
-            >>> from jaxgait.run import Events, Run, Sampling, Trajectory
-            >>> times, kinds = jnp.array([2.5, 5.1, jnp.nan]), jnp.array([0, 1, -1])
-            >>> found = Events(times, kinds, None, None, names=("taut", "lowest"))
-            >>> run = Run(Bungee(), Trajectory(*([jnp.zeros(1)] * 7), events=found), Sampling(None, 1))
-            >>> print(run.happened("lowest"), run.events.t[run.happened("lowest")])  # s
-            [False  True False] [5.1]
         """
         names = self.events.names
         if name not in names:
@@ -318,7 +286,7 @@ class Run:
         return self.events.kind == names.index(name)
 
     def once(self, function: Callable[[Run], T]) -> T:
-        """The value of a function of this run, computed on its first call only, so that measures can share it."""
+        """The value of a function of this run, cached, so that measures can share it."""
         if function not in self._known:
             self._known[function] = function(self)
         return self._known[function]
@@ -330,9 +298,7 @@ def _outputs(run: Run) -> dict[str, Array]:
 
 @float64_default
 def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
-    """All outputs of a model and its running totals along a trajectory, with the leading axis `ts`, by name.
-
-    NaN after an early end.
+    """Outputs of a model and its running totals along a trajectory, by name; leading axis `ts`, NaN after an early end.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -340,7 +306,7 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
         >>> from jaxgait.models.bungee.model import BungeeState
         >>> from jaxgait.run import Trajectory, outputs
         >>> ts, end = jnp.array([0.0, 1.0, 2.0]), BungeeState(jnp.array(2.0), jnp.array(0.0))
-        >>> hanging = BungeeState(jnp.array([-1.0, 0.0, 2.0]), jnp.zeros(3))  # m below the taut point: 20 N/m
+        >>> hanging = BungeeState(jnp.array([-1.0, 0.0, 2.0]), jnp.zeros(3))  # m below the taut point, m/s
         >>> trajectory = Trajectory(ts, hanging, jnp.array(0), ts[-1], end, jnp.array(9), jnp.array(0))
         >>> print(outputs(Bungee(), trajectory)["rope_force"])  # N
         [ 0.  0. 40.]
@@ -368,7 +334,7 @@ def state_variables(y: State) -> dict[str, Any]:
     """The components of a state by name.
 
     Fields of a named tuple or module and entries of a dict keep their names, entries of a tuple or list are `state_0`,
-    `state_1`, ..., and a state that is one array is `state`; names of nested components are joined by underscores.
+    `state_1`, ..., a single array is `state`; names of nested components are joined by underscores.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -392,7 +358,7 @@ def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.run import with_state_variables
-        >>> with_state_variables(Bungee().initial_state(), {"v": 3.0}).v  # he jumps off downward
+        >>> with_state_variables(Bungee().initial_state(), {"v": 3.0}).v
         3.0
     """
     return jax.tree.map_with_path(lambda path, leaf: values.get(_component(path), leaf), y)

@@ -1,8 +1,7 @@
 """The interface of integration schemes (smooth, event-driven, time-stepping, ...).
 
 A scheme turns a model, its sampling and a start into a `Trajectory`. The model must implement a protocol of
-`jaxgait.kinds`; the schemes themselves are in `jaxgait.solve`. Everything else (drivers, ensembles, measures, stores)
-works with any of them.
+`jaxgait.kinds`; the schemes are in `jaxgait.solve`. Everything else works with any of them.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ class Scheme(abc.ABC):
     kind: ClassVar[type]
     """Protocol of `jaxgait.kinds` that a model must implement."""
     needs: ClassVar[str]
-    """The methods of that protocol, in words, for messages."""
+    """The methods of that protocol, for messages."""
     no_gradient: ClassVar[str] = ""
-    """Why it cannot be differentiated, and what to do instead; empty: it can be."""
+    """Why it cannot be differentiated, and what to do instead; empty if it can."""
     free_start: ClassVar[bool] = True
-    """Whether a run may start from another state than the model's own."""
+    """Whether a run may start from a state other than the model's own."""
 
     @classmethod
     def suits(cls, model: Any) -> bool:
@@ -71,7 +70,7 @@ class Scheme(abc.ABC):
         Args:
             model: the mechanism.
             differentiated: whether the run will be differentiated.
-            precision: of the run; the one in force if None.
+            precision: of the run; by default the one in force.
             options: fields of the scheme; None keeps the default.
 
         Raises:
@@ -93,18 +92,13 @@ class Scheme(abc.ABC):
         Args:
             model: the mechanism; its leaves may be traced.
             sampling: when the run is sampled.
-            y0: state at t = 0; the model's own initial state if None.
+            y0: state at t = 0; by default the model's own.
             watch: outputs or components of the state whose extremes over all steps are recorded.
-            progress: whether to draw a progress bar (from compiled code; single runs only), if the scheme can.
+            progress: whether to draw a progress bar (single runs only), if the scheme can.
         """
 
     def settled(self, model: Any, sampling: Sampling) -> Sampling:
-        """The sampling completed by what the scheme derives from concrete parameters before the run, such as its steps.
-
-        Args:
-            model: the mechanism, with concrete leaves.
-            sampling: when the run is sampled.
-        """
+        """The sampling, completed by what the scheme derives from concrete parameters, such as its steps."""
         del model
         return sampling
 
@@ -139,7 +133,7 @@ class Scheme(abc.ABC):
         return {"scheme": type(self).__name__, **fields}
 
     def check_start(self, model: Model, asked: str) -> None:
-        """Checks whether a run may start where the user asks.
+        """Checks whether a run may start from another state.
 
         Args:
             model: the mechanism.
@@ -150,29 +144,29 @@ class Scheme(abc.ABC):
         """
         if not self.free_start:
             raise ValueError(
-                f"{type(model).__name__} moves as prescribed, its start is that of the motion: leave out {asked}"
+                f"the motion of {type(model).__name__} is prescribed, including its start: leave out {asked}"
             )
 
     def check_gradient(self, model: Model) -> None:
         """Checks whether the scheme can be differentiated.
 
         Raises:
-            ValueError: if not, saying what to do instead.
+            ValueError: if not, with what to do instead.
         """
         if self.no_gradient:
             raise ValueError(f"{type(model).__name__} by {type(self).__name__} has no gradient: {self.no_gradient}")
 
 
 class _Number(enum.Enum):
-    """Placeholder for a number that was taken out."""
+    """Placeholder for an extracted number."""
 
     TAKEN_OUT = "taken out"
 
 
 class Settings(NamedTuple):
-    """A scheme and a sampling, with their real numbers (tolerances, steps, times) separated as inputs of programs.
+    """A scheme and a sampling, with their real numbers (tolerances, steps, times) extracted as inputs of programs.
 
-    One compiled program then serves all values of these numbers. Integers stay in place, because they are counts.
+    One compiled program then serves all values of these numbers. Integers stay, because they are counts.
     """
 
     scheme: Scheme
@@ -182,7 +176,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, scheme: Scheme, sampling: Sampling) -> Settings:
-        """Takes the numbers out, in the precision in force."""
+        """Extracts the numbers, in the precision in force."""
         found = [x for settings in (scheme, sampling) for x in _leaves(settings) if isinstance(x, float)]
         hollow = itertools.repeat(_Number.TAKEN_OUT)
         bare = _replaced(scheme, float, hollow), _replaced(sampling, float, hollow)
@@ -190,13 +184,7 @@ class Settings(NamedTuple):
 
 
 def with_numbers(scheme: Scheme, sampling: Sampling, numbers: Iterable[Any]) -> tuple[Scheme, Sampling]:
-    """Puts numbers back where `Settings.of` took them out; they may be traced.
-
-    Args:
-        scheme: `Settings.scheme`.
-        sampling: `Settings.sampling`.
-        numbers: `Settings.numbers`; empty for a scheme and a sampling whose numbers were not taken out.
-    """
+    """Restores the numbers, possibly traced, that `Settings.of` extracted; `numbers` may be empty if none were."""
     remaining = iter(numbers)
     return _replaced(scheme, _Number, remaining), _replaced(sampling, _Number, remaining)
 

@@ -1,8 +1,4 @@
-"""xarray under its usual name, imported on first use: `from jaxgait import xr`.
-
-Importing it with pandas takes a fifth of the time of `from jaxgait import simulate`, and nothing needs it before there
-are results.
-"""
+"""xarray, imported on first use: `from jaxgait import xr`. With pandas it takes a fifth of the time of our imports."""
 
 from typing import TYPE_CHECKING, Any
 

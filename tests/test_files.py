@@ -41,9 +41,9 @@ def test_a_result_for_which_the_disk_has_no_room_is_kept_elsewhere(tmp_path, mon
     monkeypatch.setattr("tempfile.tempdir", str(spare))
     usage = shutil.disk_usage
     monkeypatch.setattr("shutil.disk_usage", lambda at: usage(at)._replace(free=0) if at == full else usage(at))
-    with pytest.raises(OSError, match=r"cannot write .*x.nc: No space left.*; what was to be in it is in") as said:
+    with pytest.raises(OSError, match=r"cannot write .*x.nc: No space left.*; instead, the result") as said:
         files.netcdf(full / "x.nc", DATA)
-    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" in ")[2])).equals(DATA) and not any(full.iterdir())
+    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" to ")[2])).equals(DATA) and not any(full.iterdir())
 
 
 def test_a_result_that_fits_nowhere_says_so(tmp_path, monkeypatch):
@@ -65,9 +65,9 @@ def test_a_quota_that_hdf5_finds_exceeded_keeps_the_result_elsewhere(tmp_path, m
         write(self, path, **options)
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", exceeded)
-    with pytest.raises(OSError, match=r"cannot write .*close file; what was to be in it is in") as said:
+    with pytest.raises(OSError, match=r"cannot write .*close file; instead, the result was saved to") as said:
         files.netcdf(tmp_path / "x.nc", DATA)
-    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" in ")[2])).equals(DATA)
+    assert xr.load_dataset(pathlib.Path(str(said.value).rpartition(" to ")[2])).equals(DATA)
 
 
 def test_a_result_is_on_the_disk_before_it_replaces_the_old_one(tmp_path, monkeypatch):

@@ -81,7 +81,7 @@ def test_every_dependency_is_used():
 COVERED = {
     "cli/__main__.py": "cli/test_program.py",
     "cli/commands.py": "cli/test_program.py",
-    "cli/fit_words.py": "cli/test_fitting.py",
+    "cli/fit_text.py": "cli/test_fitting.py",
     "cli/following.py": "cli/test_optimizing.py",
     "cli/listing.py": "cli/test_program.py",
     "cli/options.py": "cli/test_program.py",
@@ -158,7 +158,7 @@ COVERED = {
     "optimization/nsga.py": "optimization/test_pareto.py",
     "optimization/space.py": "optimization/test_design.py",
     "optimization/tradeoff.py": "optimization/test_pareto.py",
-    "optimization/ways.py": "optimization/test_search.py",
+    "optimization/gradients.py": "optimization/test_search.py",
     "native/surroundings.py": "native/test_identity.py",
     "plot/fits.py": "calibration/test_calibration.py",
     "outcome.py": "ensembles/test_ensemble.py",

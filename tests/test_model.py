@@ -255,6 +255,6 @@ def test_measures_are_held_against_their_names_when_they_are_made():
 
 def test_choices_are_no_axis():
     with pytest.raises(
-        ParameterError, match=r"'ground.friction' must be real numbers, .*: a choice or a part varies from"
+        ParameterError, match=r"'ground.friction' must be real numbers, .*: to vary a choice or a part, run"
     ):
         ensemble(Prosthesis(), {"ground.friction": ["Coulomb", "Stribeck"]})

@@ -30,7 +30,7 @@ from jaxgait.solve.time_stepping import march
 ALONE = {
     "jaxgait.analysis.gait.connected_range": "NumPy",
     "jaxgait.analysis.sensitivity": "NumPy, on ensembles that take a precision",
-    "jaxgait.cli.arguments": "reads text",
+    "jaxgait.cli.parsing": "reads text",
     "jaxgait.calibration": "always computes in float64",
     "jaxgait.checks": "checks",
     "jaxgait.cli.running": "take --precision",

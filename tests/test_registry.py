@@ -162,13 +162,13 @@ def test_a_bad_registration_is_one_line_and_breaks_nothing_else(tmp_path):
     )
     taken = [line for line in said[0][2].splitlines() if "is taken" in line]
     assert said[0][0] == 0 and "completed" in said[0][1] and len(taken) == 2
-    assert "the name 'bungee' of my_hopper.hopper:Hopper (entry point of jaxgait.models) is taken: left out" in taken[0]
+    assert "the name 'bungee' of my_hopper.hopper:Hopper (entry point of jaxgait.models) is taken: ignored" in taken[0]
     for (code, _, error), wanted in zip(
         said[1:],
         [
             "'my_hopper.broken:Hopper', registered with jaxgait, cannot be imported: ZeroDivisionError",
             "cannot be imported: AttributeError: module 'my_hopper.hopper' has no attribute 'Jumper'",
-            "is not a class of models, but 3",
+            "must name a model class, got 3",
             "'my_hopper.hopper:HopperState', registered with jaxgait as 'no-model', ",
             "cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
             "has no function reproduce(out, *, progress)",

@@ -1,7 +1,4 @@
-"""Bifurcation diagrams and basins of attraction of periodic gaits, from ensembles of strides.
-
-Both iterate a return map (see `jaxgait.solve.periodic`) for many models or many starts in one compiled call.
-"""
+"""Bifurcation diagrams and basins of attraction, by iterating return maps (see `jaxgait.solve.periodic`)."""
 
 from __future__ import annotations
 
@@ -46,14 +43,14 @@ class Basin(NamedTuple):
 def bifurcation_diagram(
     return_map: ReturnMap, model: Any, name: str, values: Float[Array, " values"], z0: Point, discard: int, keep: int
 ) -> Float[Array, "values keep n"]:
-    """The last `keep` points of long walks, for many values of one parameter; NaN where the motion is lost.
+    """The last `keep` points of long walks, for many values of one parameter; NaN after a fall.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
         name: the parameter, by dotted name.
         values: its values, in its own unit.
-        z0: where every walk starts, in the units of the section; one point, or one per value.
+        z0: start of every walk, in the units of the section; one point, or one per value.
         discard: number of first strides to discard.
         keep: number of strides to return.
 
@@ -87,14 +84,14 @@ def basin(
     strides: int = 40,
     tolerance: float = 1e-3,
 ) -> Basin:
-    """Which starts lead to a gait: every start is iterated until it falls, reaches the gait, or runs out of strides.
+    """Which starts lead to a gait: each is iterated until it falls, reaches the gait, or runs out of strides.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
         starts: section points, in any arrangement and in the units of the section.
         gait: the points of the gait (several for a gait of period k).
-        strides: strides after which a start is given up.
+        strides: largest number of strides.
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
 
     Examples:

@@ -1,10 +1,9 @@
 """Predictor and corrector for branches of solutions, one or many in parallel.
 
-A branch is a curve on which ``f(x) = 0``, with one equation less than unknowns. From one of its points the predictor
-goes along the tangent; the corrector solves by Newton's method (`jaxgait.roots.many`) for the point of the branch in
-the plane through the prediction with a chosen normal. The normal is the tangent if the branch may turn back
-(pseudo-arclength), or the axis of the last unknown, the parameter, for points at prescribed values of it. If no point
-is found, the step is halved.
+A branch is a curve on which ``f(x) = 0``, with one equation less than unknowns. The predictor steps along the tangent;
+the corrector solves by Newton's method (`jaxgait.roots.many`) for the point of the branch in the plane through the
+prediction with a chosen normal: the tangent if the branch may turn back (pseudo-arclength), or the axis of the last
+unknown, the parameter, for points at prescribed values of it. If no point is found, the step is halved.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 """
@@ -26,11 +25,11 @@ System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], 
 they are not defined."""
 
 STRAIGHT = 0.9
-"""Cosine of the angle between the tangents of two points along an arc, below which the step is halved."""
+"""Cosine of the angle between successive tangents below which the step is halved."""
 GROWTH = 1.4
 """Growth factor of the step from point to point."""
 SMALLEST = 1e-6
-"""Step, as a fraction of the longest one, at which a branch is given up."""
+"""Smallest step, as a fraction of the longest one."""
 
 
 class Points(NamedTuple):
@@ -40,7 +39,7 @@ class Points(NamedTuple):
     linear: Float[np.ndarray, "b m n"]
     """Jacobian of the system."""
     residual: Float[np.ndarray, " b"]
-    """Largest component of the system before the last Newton step, also where none was found."""
+    """Largest component of the system before the last Newton step, even if no point was found."""
 
 
 class Corrector(NamedTuple):
@@ -69,15 +68,7 @@ def corrected(
     normal: Float[np.ndarray, "b n"],
     corrector: Corrector,
 ) -> Points:
-    """The points of some branches in the planes through `guess`.
-
-    Args:
-        system: the equations.
-        who: the numbers of the branches in the system.
-        guess: a prediction for each.
-        normal: normals of the planes.
-        corrector: when a point is found or given up.
-    """
+    """The points of some branches (numbered `who` in the system) in the planes through `guess` with given normals."""
 
     def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, linear = system(who[which], x)
@@ -109,9 +100,9 @@ def advanced(
         x: their last points.
         along: tangents there.
         step: length of the step, in units of `along`.
-        smallest: step at which a branch is given up.
-        corrector: when a point is found.
-        normal: of the planes in which the points lie; the tangents if None.
+        smallest: length of the smallest step.
+        corrector: settings.
+        normal: of the planes of the points; by default the tangents.
         straight: cosine of the angle by which the tangent may turn.
     """
     planes, step = along if normal is None else normal, np.array(step, dtype=float)
@@ -131,7 +122,7 @@ def advanced(
 
 
 def _cosines(linear: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """Between old and new tangents."""
+    """Cosines of the angles between old and new tangents."""
     turned = tangents(linear, along)
     return np.sum(turned * along, axis=1) / (np.linalg.norm(turned, axis=1) * np.linalg.norm(along, axis=1))
 
@@ -153,16 +144,10 @@ def walk(
     inside: Callable[[np.ndarray], bool],
     corrector: Corrector,
 ) -> Walk:
-    """Follows one branch along its arc, through folds.
+    """Follows branch 0 of a system along its arc, through folds, to at most `most` points.
 
-    Args:
-        system: the equations; the branch is its number 0.
-        start: one point.
-        along: unit tangent there.
-        step: first and longest step.
-        most: points after which it stops.
-        inside: false at points (n,) beyond the end; the first of these is the last of the branch.
-        corrector: when a point is found.
+    `along` is the unit tangent at the start, and `step` the first and longest step; the first point (n,) that is not
+    `inside` is the last.
     """
     points, why, ds, who = [Points(*start)], f"{most} points were reached", np.array([step]), np.zeros(1, dtype=int)
     along = along[None]
@@ -171,7 +156,7 @@ def walk(
         smallest = np.array([SMALLEST * step])
         new, ds = advanced(system, who, points[-1].x, along, ds, smallest, corrector, straight=straight)
         if not np.isfinite(new.x).all():
-            why = "the corrector no longer converges: the gait ceases to exist or to be found here"
+            why = "the corrector no longer converges: the gait ceases to exist, or cannot be found"
             break
         points.append(new)
         along = tangents(new.linear, along)

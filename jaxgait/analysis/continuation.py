@@ -1,9 +1,9 @@
-"""Branches of periodic gaits: followed in a parameter, through folds, with their bifurcations located and switched at.
+"""Continuation of periodic gaits in a parameter, through folds, with location of bifurcations and branch switching.
 
 Unknowns are the point of the gait on its section and one parameter (or two, along a curve of bifurcations), both scaled
-by their typical size. They are followed along their arc (`jaxgait.analysis.branches`), so that a branch may turn back;
-many at once, for maps that are expensive to evaluate, in `jaxgait.analysis.families`. A bifurcation is where one of
-`floquet.test_functions` changes sign; it is located by Newton's method on (gait, test function), to rounding.
+by their typical size. They are followed along their arc (`jaxgait.analysis.branches`), so that a branch may turn back.
+A bifurcation is where one of `floquet.test_functions` changes sign; it is located by Newton's method on (gait, test
+function), to rounding. For many branches of expensive maps see `jaxgait.analysis.families`.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.analysis.branches import Corrector, Points, System, corrected, parameter_axis, tangents, walk
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_functions, test_values
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, test_functions, test_values
 from jaxgait.native import native
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
@@ -33,11 +33,11 @@ __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "l
 TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
 CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0), most=8)
-"""If it does not converge, or a Newton step is longer than the typical size, the step along the branch is halved."""
+"""If it fails, or a Newton step is longer than the typical size, the step along the branch is halved."""
 LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0, settled=TOLERANCE), most=16)
-"""Corrector for bifurcations: test functions are not scaled, so a negligible step counts as convergence too."""
+"""Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
 NUDGE = 1e-6
-"""Scaled step of the central differences of the test functions, whose exact Jacobian is already a derivative."""
+"""Scaled step of central differences of the test functions, which already depend on a derivative."""
 
 
 class BifurcationPoint(NamedTuple):
@@ -57,7 +57,7 @@ class Branch(NamedTuple):
     name: str
     """The parameter that varies."""
     order: int
-    """After how many applications of the return map its gaits repeat."""
+    """Number of applications of the return map after which its gaits repeat."""
     parameter: Float[np.ndarray, " points"]
     z: Float[np.ndarray, "points n"]
     multipliers: np.ndarray
@@ -123,13 +123,13 @@ def continuation(
         z0: a gait (or a guess near one) at the start.
         span: first and last value of the parameter, in its own unit; the branch ends where it leaves this interval.
         order: the gaits repeat after this many applications of the map.
-        step: first and longest step, as a fraction of the scaled branch: 0.05 makes 20 points and more along the span.
-        max_points: points after which it stops.
+        step: first and longest step, as a fraction of the scaled branch: 0.05 gives at least 20 points along the span.
+        max_points: largest number of points.
         direction: first direction in the space of (point, parameter), for switching between branches.
         parameter0: where to start, if not at `span[0]`.
 
     Returns:
-        The branch with its bifurcations; `why_stopped` says in words why it ends where it does.
+        The branch with its bifurcations; `why_stopped` describes why it ended.
 
     Examples:
         >>> import equinox as eqx
@@ -162,7 +162,7 @@ def continuation(
         first = Points(x, system(np.zeros(1, dtype=int), x)[1], np.zeros(1))
     along = along[0] / np.linalg.norm(along)
     xs, linears, why = walk(system, first, along, step, max_points, _inside(span, scale[-1]), CORRECTOR)
-    skip = 0 if direction is None else 1  # the branching point itself belongs to the old branch
+    skip = 0 if direction is None else 1  # the branch point itself belongs to the old branch
     branch = _branch(name, order, scale, xs[skip:], linears[skip:], why)
     return branch._replace(bifurcations=_bifurcations(problem, model, branch, scale))
 
@@ -235,7 +235,7 @@ def locate(
     *,
     order: int = 1,
 ) -> BifurcationPoint | None:
-    """Solves for the bifurcation near a guess; None if there is none, or only a neutral saddle.
+    """Solves for the bifurcation near a guess; None without one, and for a neutral saddle.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
@@ -268,12 +268,9 @@ def locate(
     x = found.x[0]
     jacobian = np.asarray(_augmented(problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale), jnp.asarray(x))[2])
     modes = floquet(jacobian)
-    goal = {"fold": 1.0, "period doubling": -1.0}.get(kind)
-    distance = np.abs(np.abs(modes.multipliers) - 1.0) if goal is None else np.abs(modes.multipliers - goal)
-    crossing = int(np.argmin(distance))
-    if goal is None and critical(modes.multipliers[crossing : crossing + 1]) != "Neimark-Sacker":
+    if (crossing := crossing_mode(kind, modes.multipliers)) is None:
         return None
-    direction = np.real(modes.vectors[:, crossing])
+    direction = np.real(modes.vectors[:, crossing[0]])
     full = x * scale
     return BifurcationPoint(kind, float(full[-1]), full[:-1], modes.multipliers, direction / np.linalg.norm(direction))
 
@@ -359,7 +356,7 @@ def bifurcation_curve(
         second: first and last value of the second parameter, in its own unit.
         order: the gaits repeat after this many applications of the map.
         step: longest step, as a fraction of the scaled curve.
-        max_points: points after which it stops.
+        max_points: largest number of points.
 
     Returns:
         Array (points, 2 + n): both parameters and the gait along the curve.

@@ -5,14 +5,13 @@ pays to follow many branches in parallel: the members of a family (say, dampers 
 evaluation of the return map with its exact derivatives, always with the same number of lanes.
 
 - `gaits` solves for the orbits of any members by Newton's method (multiple shooting: an orbit of m strides is m points,
-  each of which is mapped to the next, so that no evaluation is longer than one stride);
-- `follow` goes along a list of parameter values, with tangent prediction, halving the step where Newton fails;
+  each mapped to the next, so that no evaluation is longer than one stride);
+- `follow` proceeds along a list of parameter values, with tangent prediction, halving the step where Newton fails;
 - `crossings` locates where a branch loses or regains its stability, by safeguarded secants on a test function;
 - `fixed_points` solves for thousands of gaits of one return map, over any parameters.
 
-Derivatives with respect to point and parameter are exact for the steps taken; but an adaptive solver may take other
-steps at a neighbouring point, so that the map itself is smooth only to the solver's tolerance. Hence `tolerance`, and
-secants (which need the sign of the test function only) instead of its derivative.
+Derivatives are exact for the steps taken, but an adaptive solver may take other steps at a neighbouring point: the map
+is smooth only to the solver's tolerance. Hence `tolerance`, and secants, which only need the sign of the test function.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 """
@@ -33,7 +32,7 @@ from tqdm import tqdm
 
 from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, advanced, corrected, parameter_axis, tangents
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, critical, floquet, test_values
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, crossing_mode, floquet, test_values
 from jaxgait.model import Scalar
 from jaxgait.native import native
 from jaxgait.parameters import with_parameters
@@ -44,7 +43,7 @@ from jaxgait.solve.periodic import Closing, FixedPoint, ReturnMap, checked_searc
 __all__ = ["Crossing", "Family", "Gaits", "crossings", "fixed_points", "follow", "gaits", "strides"]
 
 HALVINGS = 3
-"""Number of times that `follow` halves a step before it gives up a branch."""
+"""Largest number of halvings of a step by `follow`."""
 SECANTS = 10
 """Largest number of steps of `crossings`."""
 
@@ -56,7 +55,7 @@ class Family(eqx.Module):
         >>> import jax.numpy as jnp
         >>> import numpy as np
         >>> from jaxgait.analysis.families import Family, gaits
-        >>> halfway = lambda model, z: 0.5 * (z + model)  # from z to the middle between z and the model's own number
+        >>> halfway = lambda model, z: 0.5 * (z + model)
         >>> vary = lambda scale, member, value: scale * member * value
         >>> family = Family(halfway, jnp.asarray(1.0), vary, np.array([1.0, 2.0]))
         >>> found = gaits(family, np.array([0, 1]), np.full(2, 3.0), np.zeros((2, 1, 1)))
@@ -69,11 +68,11 @@ class Family(eqx.Module):
     model: Any
     """The model that the members share."""
     vary: Callable[[Any, Any, Scalar], Any] = eqx.field(static=True)
-    """The model of one member at one value of the parameter, from (model, member, value)."""
+    """Function of (model, member, value) that returns a member's model at a value of the parameter."""
     members: Any
     """The data of the members: a pytree whose leaves have a leading axis."""
     tolerance: float = eqx.field(static=True, default=1e-9)
-    """Residual at which a gait is found but for one last step of Newton's method, in the units of the point."""
+    """Residual, in the units of the point, from which one last Newton step completes a gait."""
     corrections: int = eqx.field(static=True, default=8)
     """Largest number of Newton steps."""
     lanes: int = eqx.field(static=True, default=16)
@@ -94,14 +93,14 @@ class Gaits(NamedTuple):
 
     parameter: Float[np.ndarray, ...]
     z: Float[np.ndarray, "... order n"]
-    """The points of the orbit in turn."""
+    """The successive points of the orbit."""
     jacobian: Float[np.ndarray, "... n n"]
     """Of the return map applied `order` times, at the first point."""
     rate: Float[np.ndarray, "... order n"]
     """Derivative of the points with respect to the parameter."""
     residual: Float[np.ndarray, ...]
-    """Largest distance of a mapped point from the next one before the last step, also where it is too large; infinity
-    where the motion does not return; NaN beyond the loss of a followed branch."""
+    """Largest distance of a mapped point from the next one before the last step, even if too large; infinity if the
+    motion does not return; NaN after the loss of a followed branch."""
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -116,7 +115,7 @@ class Crossing(NamedTuple):
     member: int
     parameter: float
     width: float
-    """Distance to the nearest gait on the other side: a bound of the error, which is smaller unless something jumps."""
+    """Distance to the nearest gait on the other side: a bound of the error."""
     z: Float[np.ndarray, "order n"]
     multipliers: np.ndarray
     distance: float
@@ -141,8 +140,8 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
 
     Args:
         family: return map and members.
-        who: which member each orbit belongs to, (b,).
-        p: value of the parameter for each, in its own unit, (b,).
+        who: member of each orbit, (b,).
+        p: parameter of each, in its own unit, (b,).
         z: their points, (b, order, n).
 
     Returns:
@@ -156,7 +155,7 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
         >>> vary = lambda model, member, value: value * member
         >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.array([1.0, 2.0]), lanes=2)
         >>> value, slope, rate = strides(family, np.array([0, 1]), np.array([2.0, 1.5]), np.full((2, 1, 1), 0.5))
-        >>> print(value.ravel(), slope.ravel(), rate.ravel())  # r / 4; none at the top of the parabola; member / 4
+        >>> print(value.ravel(), slope.ravel(), rate.ravel())  # r / 4, 0, member / 4
         [0.5  0.75] [0. 0.] [0.25 0.5 ]
     """
     count, order, n = z.shape
@@ -168,7 +167,7 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
 
 @eqx.filter_jit
 @native
-def _side_by_side(closing: Closing, model: Any, values: dict[str, Array], z: Array) -> tuple[Array, Array]:
+def _closures(closing: Closing, model: Any, values: dict[str, Array], z: Array) -> tuple[Array, Array]:
     """The closure errors of orbits of some members, and their exact Jacobians."""
     one = lambda values, z: linearised(lambda m, x: closing(x, m), with_parameters(model, values), z)
     return jax.vmap(one)(values, z)
@@ -188,9 +187,8 @@ def fixed_points(
 ) -> FixedPoint:
     """Periodic orbits of thousands of members, each as `jaxgait.solve.periodic.fixed_point` finds it.
 
-    Under `jax.vmap`, the search continues for all members until the last one has ended, and every stride takes as many
-    steps as the slowest one. Here only members that have not ended are evaluated, `lanes` at a time. For derivatives,
-    `jax.vmap` `fixed_point` from these points: it then needs one iteration.
+    Unlike `jax.vmap` of `fixed_point`, only members that have not converged are evaluated, `lanes` at a time, and none
+    waits for the slowest one. For derivatives, apply `jax.vmap` of `fixed_point` to the result: one iteration suffices.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.
@@ -199,7 +197,7 @@ def fixed_points(
         z0: first guesses, or one for all.
         order: the orbits repeat after this many applications of the map.
         tolerance: largest component of the residual at which an orbit is found, in the units of the point.
-        max_iterations: evaluations of the map and its Jacobian after which a member is given up.
+        max_iterations: largest number of evaluations of the map and its Jacobian per member.
         lanes: number of members evaluated in parallel; one program of this width is compiled.
 
     Returns:
@@ -224,13 +222,13 @@ def fixed_points(
     values = {name: np.asarray(column, dtype=float) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
     if len(set(sizes.values())) != 1 or any(len(shape) != 1 for shape in sizes.values()):
-        raise ValueError(f"over must give every member one value of each parameter, got the shapes {sizes}")
+        raise ValueError(f"over must hold one value of each parameter per member, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
     checks.count("lanes", lanes)
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     for guess in z[:1]:
         checked_search(model, guess, order, tolerance, max_iterations)
-    compiled = functools.partial(_side_by_side, Closing(return_map, order), model)
+    compiled = functools.partial(_closures, Closing(return_map, order), model)
 
     def evaluate(which: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, jacobian = _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
@@ -258,8 +256,8 @@ def gaits(
 
     Args:
         family: return map and members.
-        who: which member each gait belongs to, (b,).
-        parameter: its value for each gait, in its own unit.
+        who: member of each gait, (b,).
+        parameter: value for each gait, in its own unit.
         z: first guesses; `order` points each.
 
     Examples:
@@ -331,7 +329,7 @@ def follow(
     *,
     progress: bool = False,
 ) -> Gaits:
-    """Follows the branches of some members along values of the parameter; a lost branch is NaN from there on.
+    """Follows the branches of some members along values of the parameter; NaN after the loss of a branch.
 
     Args:
         family: return map and members.
@@ -362,7 +360,7 @@ def follow(
 
 
 def _reached(family: Family, who: np.ndarray, last: Gaits, row: np.ndarray) -> Gaits:
-    """The gait of every branch at its next value, by way of intermediate ones where Newton's method needs them."""
+    """The gait of every branch at its next value, via intermediate values where Newton's method needs them."""
     order = last.z.shape[1]
     flat = lambda a, p: np.column_stack([a.reshape(len(who), -1), p])
     x, along = flat(last.z, last.parameter), flat(last.rate, np.ones(len(who)))
@@ -461,13 +459,10 @@ class _Bracket:
         self.right, self.ends = new, self.ends.narrowed(p, g)
 
     def crossing(self) -> Crossing | None:
-        """The end that is nearer to the zero; None for a neutral saddle (two real multipliers, product 1)."""
+        """The end nearer to the zero; None for a neutral saddle."""
         near, far = sorted((self.left, self.right), key=lambda one: abs(self._test(one)))
         multipliers, kind = near.multipliers, BIFURCATIONS[self.kind]
-        goal = {"fold": 1.0, "period doubling": -1.0}.get(kind)
-        distance = np.abs(np.abs(multipliers) - 1.0) if goal is None else np.abs(multipliers - goal)
-        nearest = int(np.argmin(distance))
-        if goal is None and critical(multipliers[nearest : nearest + 1]) != "Neimark-Sacker":
+        if (mode := crossing_mode(kind, multipliers)) is None:
             return None
         p, width = float(near.parameter), abs(float(near.parameter - far.parameter))
-        return Crossing(kind, self.member, p, width, near.z, multipliers, float(distance[nearest]))
+        return Crossing(kind, self.member, p, width, near.z, multipliers, mode[1])

@@ -1,9 +1,9 @@
 """Stability of periodic gaits: Floquet multipliers, types of bifurcations, Lyapunov exponents.
 
 A perturbation of a periodic gait is multiplied by the Jacobian of the return map once per stride. The gait is stable
-while all eigenvalues of that Jacobian (multipliers) lie inside the unit circle. One leaves it through +1 (fold: the
-gait disappears), through -1 (period doubling: every other step becomes different) or as one of a complex pair
-(Neimark-Sacker: a slow modulation).
+while all eigenvalues of that Jacobian (multipliers) lie inside the unit circle. They leave it through +1 (fold: the
+gait disappears), through -1 (period doubling: every other step differs) or as a complex pair (Neimark-Sacker: a slow
+modulation).
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapters 4, 5 and 10.
 """
@@ -54,9 +54,7 @@ class Floquet(NamedTuple):
 
 @float64_default
 def floquet(jacobian: Float[Array, "... n n"] | Float[np.ndarray, "... n n"]) -> Floquet:
-    """Multipliers and eigenvectors of the Jacobian of a return map, of one gait or of a batch (NaN stays NaN).
-
-    Multipliers have no dimension.
+    """Multipliers (no dimension) and eigenvectors of the Jacobian of a return map, of one gait or a batch.
 
     Examples:
         >>> import numpy as np
@@ -89,6 +87,26 @@ def critical(multipliers: Inexact[np.ndarray, " n"]) -> Bifurcation:
     if abs(largest.imag) > 1e-6 * abs(largest):
         return "Neimark-Sacker"
     return "fold" if largest.real > 0 else "period doubling"
+
+
+@float64_default
+def crossing_mode(kind: Bifurcation, multipliers: Complex[np.ndarray, " n"]) -> tuple[int, float] | None:
+    """Index of the multiplier (no dimension) that crosses the unit circle, and its distance from the crossing.
+
+    None for a neutral saddle (two real multipliers with the product 1) instead of a Neimark-Sacker bifurcation.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.floquet import crossing_mode
+        >>> crossing_mode("fold", np.array([-1.5, 1.0], complex))
+        (1, 0.0)
+    """
+    goal = {"fold": 1.0, "period doubling": -1.0}.get(kind)
+    distance = np.abs(np.abs(multipliers) - 1.0) if goal is None else np.abs(multipliers - goal)
+    nearest = int(np.argmin(distance))
+    if goal is None and critical(multipliers[nearest : nearest + 1]) != "Neimark-Sacker":
+        return None
+    return nearest, float(distance[nearest])
 
 
 @float64_default
@@ -138,9 +156,7 @@ test_functions.__test__ = test_values.__test__ = False  # not tests, whatever py
 
 @float64_default
 def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:
-    """Largest Lyapunov exponent per application of the return map: positive in chaos, negative on a stable gait.
-
-    One number without dimension.
+    """Largest Lyapunov exponent (no dimension) per application of the return map: positive in chaos, scalar.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.

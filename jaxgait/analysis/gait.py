@@ -22,12 +22,10 @@ PERIODICITY_TOLERANCE = np.radians(0.5)
 
 @float64_default
 def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Float[Array, "strides phases"]:
-    """Cuts a curve sampled at equal phases into strides; a last sample beyond the last whole stride is dropped.
-
-    In the unit of the curve.
+    """Cuts a curve (in its unit) sampled at equal phases into whole strides; the remaining samples are dropped.
 
     Raises:
-        ValueError: if there is not one whole stride.
+        ValueError: for less than one stride.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -43,12 +41,10 @@ def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Fl
 
 @float64_default
 def correlation(x: Float[Array, " samples"], y: Float[Array, " samples"]) -> Float[Array, ""]:
-    """Gait correlation coefficient rho of two curves over the same equally spaced times, by the trapezoidal rule.
+    """Gait correlation coefficient rho (no dimension) of two curves at the same equally spaced times.
 
-    No dimension.
-
-    ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages; 1 for equal shapes, -1 for opposite ones (Lü et al. 2020, eq.
-    25).
+    ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages by the trapezoidal rule; 1 for equal shapes, -1 for opposite ones
+    (Lü et al. 2020, eq. 25).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -78,7 +74,7 @@ def peak_flexion(table: Float[Array, "strides phases"]) -> Float[Array, " stride
 
 @float64_default
 def stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
-    """Largest difference between strides `order` apart, at any phase. In the unit of the curve.
+    """Largest difference between strides `order` apart, at any phase, in the unit of the curve.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -110,7 +106,7 @@ def subharmonic_order(
         2
     """
     if table.shape[0] <= MAX_ORDER:
-        raise ValueError(f"motions that repeat after {MAX_ORDER} strides show in more, got {table.shape[0]} strides")
+        raise ValueError(f"the order needs more than {MAX_ORDER} strides, got {table.shape[0]}")
     order = jnp.zeros((), jnp.int32)
     for m in range(MAX_ORDER, 0, -1):
         order = jnp.where(stride_difference(table, m) < tolerance, m, order)
@@ -124,7 +120,7 @@ def spectrum(
     """Amplitude spectrum of a curve over a whole number of strides.
 
     Args:
-        curve: equally spaced samples; the end point (equal to the next stride's first) left out.
+        curve: equally spaced samples, without the end point (the next stride's first).
         strides: number of strides that they span.
 
     Returns:
@@ -145,12 +141,10 @@ def spectrum(
 
 @float64_default
 def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float) -> Float[Array, ""]:
-    """Amplitude at a multiple of the stride frequency (1/2, 1/3, 1, ...) that the number of strides resolves.
-
-    In the unit of the curve.
+    """Amplitude, in the unit of the curve, at a multiple of the stride frequency (1/2, 1/3, 1, ...).
 
     Raises:
-        ValueError: if `strides * multiple` is not whole.
+        ValueError: if `strides * multiple` is not a whole number.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -175,10 +169,9 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
             else: subharmonic or irregular). Unknown values interrupt ranges of either kind.
 
     Returns:
-        The lower end of the widest contiguous range of period-one responses (NaN if no subharmonics, or only unknown
-        orders, lie directly below it), and the other ranges (first, last value) without period one: those above the
-        critical value, and those below the islands of period one that lie below it. The widest range is taken, not the
-        first, so that a single period-one value inside the subharmonic range does not count as its end.
+        The lower end of the widest contiguous range of period-one responses (NaN unless subharmonics lie directly below
+        it), and the other ranges (first, last value) without period one. The widest range is taken, not the first, so
+        that a single period-one value inside the subharmonic range does not count as its end.
 
     Examples:
         >>> import numpy as np
@@ -202,16 +195,14 @@ def critical_value(parameter: np.ndarray, order: np.ndarray) -> tuple[float, lis
 
 
 def connected_range(holds: Mapping[float, bool]) -> tuple[float, list[float]]:
-    """The value of a parameter above which a condition holds throughout, and the islands below it.
-
-    For example, the friction at which a walker walks.
+    """The value of a parameter above which a condition always holds, and the islands below it.
 
     Args:
         holds: whether the condition holds, by the value of the parameter, in its own unit.
 
     Returns:
-        The smallest value of the range that is connected with the largest one (NaN if it does not hold there), and
-        those below that range at which it holds nevertheless.
+        The smallest value of the range connected to the largest value (NaN if the condition does not hold there), and
+        the values below that range at which it holds.
 
     Examples:
         >>> from jaxgait.analysis.gait import connected_range

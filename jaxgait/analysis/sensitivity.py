@@ -5,10 +5,10 @@ share of a measure's variance that fixing the parameter alone would remove; the 
 while it alone varies, with all interactions (Sobol', Math. Comput. Simul. 55, 2001). Their difference is due to
 interactions. Estimators: Saltelli et al., Comput. Phys. Commun. 181 (2010), table 2: (b) for the first order and
 Jansen's (f) for the total; d parameters and n rows are n (d + 2) members. Confidence: percentiles of a bootstrap over
-rows. (`scipy.stats.sobol_indices` has the same estimators, but neither leaves out rows nor repeats its bootstrap.)
+rows. (`scipy.stats.sobol_indices` has the same estimators, but cannot leave out rows.)
 
-A row with a member that failed, or whose measure is not finite there, is left out of the indices of that measure. They
-then hold for the part of the box in which runs succeed; `rows` says how many were left.
+Rows with a failed member, or a measure that is not finite there, are left out of the indices of that measure, which
+then hold for the part of the box where runs succeed; `rows` counts the remaining ones.
 """
 
 from __future__ import annotations
@@ -48,24 +48,22 @@ def sensitivity(
 ) -> xr.Dataset:
     """First-order and total Sobol indices of measures over a box of parameters, with confidence intervals.
 
-        sensitivity(knee, {"damper.k": (1.5e4, 2.5e4), "damper.c": (5e2, 1e3)}, ["rho"], rows=128, strides=8)
-
     Args:
         model: the mechanism; its other parameters stay as they are.
         over: range (low, high) by dotted parameter name, in the parameter's unit.
         observe: measures or their names, each one number of a run.
         rows: of the sample (best a power of two); the ensemble has rows times (2 + parameters) members.
-        seed: seed of the sample and of the bootstrap; the same seed gives the same result.
+        seed: seed of the sample and of the bootstrap.
         confidence: confidence level of the intervals.
         resamples: number of resamples of the bootstrap.
-        local: whether to differentiate the measures at the centre of the box too.
+        local: whether to also differentiate the measures at the centre of the box.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
 
     Returns:
         Over `measure` and `parameter`: `first`, `total` (no dimension), their intervals `first_interval` and
         `total_interval` along `bound`; with `local`, `slope` (the measure's unit per unit of the parameter) at the
         centre and `linear`, the shares of the variance if the measure were linear with these slopes (no dimension).
-        Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` that were used.
+        Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used.
 
     Raises:
         jaxgait.parameters.ParameterError: for unknown parameters and impossible ranges.
@@ -86,7 +84,7 @@ def sensitivity(
     checks.count("rows", rows, least=LEAST)
     checks.count("resamples", resamples)
     checks.positive("confidence", confidence, below=1.0)
-    names = list(sobol(over, 1, seed=seed).values)  # holds ranges and seed against what is possible
+    names = list(sobol(over, 1, seed=seed).values)  # checks ranges and seed
     low, high = np.array([over[name] for name in names], dtype=float).T
     columns = low + _points(len(names), rows, seed) * (high - low)
     members = zipped({name: columns[..., k].ravel() for k, name in enumerate(names)})
@@ -120,8 +118,7 @@ def indices(
         >>> import numpy as np
         >>> from jaxgait.analysis.sensitivity import indices
         >>> first, second = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([-1.0, -1.0, 1.0, 1.0])
-        >>> # a measure that is its first parameter: with that taken from the second sample, it is the second sample
-        >>> first_order, total = indices(first, second, np.stack([second, first]))
+        >>> first_order, total = indices(first, second, np.stack([second, first]))  # a measure equal to parameter 1
         >>> print(first_order, total)
         [1. 0.] [1. 0.]
     """
@@ -158,8 +155,8 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
     n = kept.shape[1]
     if n < LEAST:
         raise NoResult(
-            f"{measure.name} is known in all members of only {n} of {values.shape[1]} rows, {LEAST} are needed: take "
-            "narrower ranges or more rows"
+            f"all members have {measure.name} in only {n} of {values.shape[1]} rows, {LEAST} are needed: use narrower "
+            "ranges or more rows"
         )
     split = lambda x: indices(x[0], x[1], x[2:])
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Ranges of the parameter in which the gaits of a family are unstable, from its located changes of stability."""
+"""Ranges of the parameter in which the gaits of a family are unstable."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ Range = tuple[float, float]
 
 
 def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> list[Range]:
-    """Ranges of the parameter, in its unit, along which a member's gait is unstable, between its located crossings.
+    """Ranges of the parameter, in its unit, in which a member's gait is unstable, between its located crossings.
 
-    An end is infinite if the gait is unstable as far as it was followed. The stability of the gaits decides which
-    crossing starts a range and which one ends it.
+    An end is infinite if the gait is unstable as far as it was followed.
 
     Args:
         branch: followed gaits, shape (values, members).
-        found: where stability changes, of any members.
+        found: crossings of any members.
         member: index of the member.
 
     Examples:
@@ -33,7 +32,7 @@ def unstable_ranges(branch: Gaits, found: Sequence[Crossing], member: int) -> li
         >>> one = multipliers[..., None]
         >>> branch = Gaits(slopes, one[..., None], one[..., None], one[..., None], 0.0 * slopes)
         >>> doubling = Crossing("period doubling", 0, 2.2, 0.0, np.zeros((1, 1)), np.array([-1.0]), 0.0)
-        >>> unstable_ranges(branch, [doubling], member=0)  # from there on, as far as it was followed
+        >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
     values, largest = branch.parameter[:, member], np.abs(branch.multipliers[:, member, 0])

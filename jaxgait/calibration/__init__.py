@@ -1,4 +1,4 @@
-"""Calibration: parameters fitted to measured curves, with their uncertainty and the directions left undetermined."""
+"""Calibration: fits parameters to measured curves, with their uncertainty and undetermined directions."""
 
 from jaxgait.calibration.fitted import Fit as Fit
 from jaxgait.calibration.fitting import fit as fit

@@ -27,13 +27,7 @@ Output: TypeAlias = Callable[[Run], Any] | str
 
 @dataclass(frozen=True)
 class Named:
-    """An output by its name, in its own unit; equal for equal names, so that programs are reused.
-
-    Examples:
-        >>> from jaxgait.calibration.curve import Named
-        >>> Named("height") == Named("height")  # as two functions would not be
-        True
-    """
+    """An output by its name, in its own unit; equal for equal names, so that programs are reused."""
 
     name: str
 
@@ -57,8 +51,7 @@ class Curve(Goal):
         values = self.measures[0](run)
         if jnp.shape(values) != run.ts.shape:
             raise ValueError(
-                f"the output must be one number at each of the {len(run.ts)} samples of a run, got the shape "
-                f"{jnp.shape(values)}"
+                f"the output must have the shape {run.ts.shape} of a run's samples, got {jnp.shape(values)}"
             )
         return {"curve": values[-run.sampling.samples - 1 :] if self.stride else values}
 
@@ -80,28 +73,15 @@ class Reading:
     matrix: Float[np.ndarray, "points samples"]
     """A cubic spline through the samples, evaluated at the points, times the factor between the units."""
     coarse: Float[np.ndarray, "points samples"]
-    """The same through every other sample: the difference is several times the error of interpolation."""
+    """The same from every other sample, to estimate the error of interpolation."""
 
 
 def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Curve, float]:
     """The curve to simulate, and the factor (no dimension) that converts it to the unit of the measured one.
 
-    Args:
-        model: the mechanism.
-        output: what was measured.
-        measured: the data.
-
     Raises:
-        ValueError: for an unknown output, and units that do not fit.
+        ValueError: for an unknown output, and incompatible units.
         TypeError: for an output that is neither a name nor a function.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.calibration import over_time
-        >>> from jaxgait.calibration.curve import observed
-        >>> curve, factor = observed(Bungee(), "height", over_time([0.0, 1.0], [8000.0, 7500.0], unit="cm"))
-        >>> print(curve.measures[0], factor)  # the height in m, times 100
-        Named(name='height') 100.0
     """
     over = measured.axis == "phase"
     if callable(output):
@@ -113,34 +93,15 @@ def observed(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Cur
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(model.variables)}"
         raise ValueError(f"{type(model).__name__} has no output {output!r}: {hint}")
     if measured.knee and output != "knee_angle":
-        raise ValueError(f"the knee curve of a drive was given for the output {output!r}: give output='knee_angle'")
+        raise ValueError(f"the data are the knee curve of a drive, got output={output!r}: give output='knee_angle'")
     return Curve((Named(output),), (), stride=over), 1.0 / factor(measured.unit, model.variables[output].unit, output)
 
 
 def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCurve, scale: float) -> Reading:
-    """The interpolation from the samples of a run to the points of the data.
-
-    Args:
-        model: the mechanism.
-        space: parameters that vary; it is an error if the sampling times depend on them.
-        sampling: sampling of the runs; of one stride for a curve over the phase.
-        measured: the data.
-        scale: factor of the simulated curve, without dimension.
+    """The interpolation from the samples of a run to the points of the data; `scale` has no dimension.
 
     Raises:
-        ValueError: for phases of a run without strides, times beyond the run, and times that depend on the parameters.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.calibration import over_time
-        >>> from jaxgait.calibration.curve import reading
-        >>> from jaxgait.optimization.space import Space
-        >>> from jaxgait.run import Sampling
-        >>> sampling, box = Sampling.of(Bungee(), None, 1.0, 4), Space(Bungee(), {"mass": (60.0, 80.0)})
-        >>> read = reading(Bungee(), box, sampling, over_time([0.5, 0.6], [3.0, 3.0], unit="m"), scale=1.0)
-        >>> print((read.matrix @ np.array([0.0, 0.25, 0.5, 0.75, 1.0])).round(6))  # between samples, by a spline
-        [0.5 0.6]
+        ValueError: for times beyond the run, and times that depend on the parameters.
     """
     if measured.axis == "phase":
         grid = np.arange(sampling.samples + 1) / sampling.samples
@@ -148,7 +109,7 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
         grid = _times(model, space, sampling)
         if measured.at[-1] > grid[-1] * (1.0 + 1e-12):
             raise ValueError(
-                f"the data end at {measured.at[-1]:g} s and the run at {grid[-1]:g} s: give a longer duration, or "
+                f"the data end at {measured.at[-1]:g} s, after the run ({grid[-1]:g} s): give a longer duration, or "
                 "leave out the later points"
             )
     every_other = np.unique(np.append(np.arange(0, len(grid), 2), len(grid) - 1))
@@ -162,7 +123,9 @@ def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, 
     ends = [with_parameters(model, space.named(x)) for x in (np.zeros(len(space.names)), np.ones(len(space.names)))]
     first, other = (np.asarray(sampling.times(one)) for one in ends)
     if not np.allclose(first, other, rtol=1e-9):
-        raise ValueError("the length of a run depends on what is fitted: give a duration, or the data over the phase")
+        raise ValueError(
+            "the length of a run depends on the fitted parameters: give a duration, or data over the phase"
+        )
     return first
 
 

@@ -22,22 +22,22 @@ from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
 
-__all__ = ["Fit", "check_points", "summed_up"]
+__all__ = ["Fit", "check_points", "summarised"]
 
 ON_A_BOUND = 1e-3
-"""Distance from a wall of the unit box below which a parameter counts as on it: the search only comes near."""
+"""Distance from a bound, in widths of the box, below which a parameter counts as on it."""
 TOO_FAR = 1e-3
 """Probability of the chi-square below which the model is reported not to fit the data."""
 UNFINISHED = 0.1
-"""Predicted further fall of chi-square above which a fit is no minimum; at 1, it is a standard error away."""
+"""Predicted further fall of chi-square above which a fit is not a minimum; 1 is a distance of one standard error."""
 ALIKE = 0.5
 """Correlation of neighbouring residuals above which they are reported not to be noise."""
 EXACT = 1e-9
 """Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
 INTERPOLATION = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
-BESIDE = 1 << 20
-"""Search number of a run outside the searches, for the memory of their gaits."""
+OUTSIDE = 1 << 20
+"""Search number of a run outside the searches, so that it does not affect the memory of their gaits."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +52,7 @@ class Fit:
         >>> low, high = found.interval("stiffness")  # 95 %
         >>> print(round(low, 2), round(high, 2))  # N/m
         25.99 26.01
-        >>> print(found.condition, round(found.reduced, 3))  # one parameter only; data without noise
+        >>> print(found.condition, round(found.reduced, 3))  # one parameter, data without noise
         1.0 0.0
         >>> found.minimum, found.determined
         (True, True)
@@ -68,7 +68,7 @@ class Fit:
     best: dict[str, float]
     units: dict[str, str]
     standard_error: dict[str, float]
-    """In the parameters' units (Laplace); infinite where the data do not determine one, NaN where it is on a bound."""
+    """In the parameters' units (Laplace); infinite for undetermined parameters, NaN for those on a bound."""
     covariance: xr.DataArray
     """Of the parameters, in their units."""
     correlation: xr.DataArray
@@ -76,11 +76,11 @@ class Fit:
     noise: Float[np.ndarray, " points"]
     """Standard deviation of each measured value, in the unit of the curve."""
     noise_estimated: bool
-    """Whether it was estimated from the residual: then chi-square cannot tell whether the model is right."""
+    """Whether it was estimated from the residual; then chi-square does not tell whether the model is right."""
     chi_square: float
     """Sum of the squared residuals over the squared noise."""
     degrees: int
-    """Degrees of freedom: points less parameters that are free."""
+    """Degrees of freedom: points minus free parameters."""
     fall: float
     """Predicted further fall of chi-square to the bottom of the parabola (no dimension): zero at a minimum."""
     curve: xr.Dataset
@@ -90,9 +90,9 @@ class Fit:
     directions: Float[np.ndarray, "n n"]
     """Their directions in the unit box, as rows, the best determined first."""
     undetermined: tuple[str, ...]
-    """The directions that the data do not determine, a sentence for each; empty if there are none."""
+    """The directions that the data do not determine, one sentence each."""
     remarks: tuple[str, ...]
-    """Other doubts about the result, a sentence for each."""
+    """Other caveats, one sentence each."""
     active: tuple[str, ...]
     """Bounds on which it lies."""
     why_stopped: list[str]
@@ -100,7 +100,7 @@ class Fit:
     ends: xr.Dataset
     """Over `start`: where each search ended, its chi-square, and its number of evaluations."""
     gradient: str
-    """Which derivatives were used, in words."""
+    """Which derivatives were used."""
     problem: Problem = field(repr=False, compare=False)
     """What was fitted, for `profile` and `sample`."""
     memory: Any = field(default=None, repr=False, compare=False)
@@ -108,23 +108,23 @@ class Fit:
 
     def __repr__(self) -> str:
         found = (f"{n} = {x:g} ± {self.standard_error[n]:.2g} {self.units[n]}".rstrip() for n, x in self.best.items())
-        doubts = "".join(f"\n  {said}" for said in (*self.undetermined, *self.remarks))
-        return f"<Fit of {type(self.model).__name__}: {', '.join(found)} (standard errors){doubts}>"
+        caveats = "".join(f"\n  {text}" for text in (*self.undetermined, *self.remarks))
+        return f"<Fit of {type(self.model).__name__}: {', '.join(found)} (standard errors){caveats}>"
 
     @property
     def condition(self) -> float:
-        """Ratio of the largest and the smallest singular value, without dimension; infinite where one is zero."""
+        """Ratio of the largest and the smallest singular value, without dimension; infinite if that is zero."""
         least = self.singular_values[-1]
         return float(self.singular_values[0] / least) if least > 0.0 else float("inf")
 
     @property
     def reduced(self) -> float:
-        """Chi-square per degree of freedom, without dimension; NaN where there is none."""
+        """Chi-square per degree of freedom, without dimension; NaN if there are none."""
         return self.chi_square / self.degrees if self.degrees > 0 else float("nan")
 
     @property
     def minimum(self) -> bool:
-        """Whether it is a minimum, within a small part of the standard errors."""
+        """Whether it is a minimum, within a small fraction of the standard errors."""
         return self.fall <= UNFINISHED
 
     @property
@@ -133,10 +133,10 @@ class Fit:
         return self.minimum and not self.undetermined
 
     def before(self) -> Float[np.ndarray, " points"]:
-        """The curve of the model before the fit, at the points of the data, in their unit; NaN if that run failed."""
+        """The initial curve of the model at the points of the data, in their unit; NaN if that run failed."""
         problem, space = self.problem, self.problem.space
         own = np.array([float(get_parameter(problem.model, name)) for name in space.names])
-        return problem([BESIDE], (own[None] - space.low) / space.width).simulated[0]
+        return problem([OUTSIDE], (own[None] - space.low) / space.width).simulated[0]
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).
@@ -160,9 +160,8 @@ class Fit:
 
     def as_dict(self) -> dict[str, Any]:
         """The entire result for JSON, with None for numbers that are not finite."""
-        words = ("best", "units", "noise_estimated", "chi_square", "degrees", "fall", "minimum", "determined")
-        words += ("why_stopped", "gradient")
-        record: dict[str, Any] = {name: getattr(self, name) for name in words}
+        names = ("best", "units", "noise_estimated", "chi_square", "degrees", "fall", "minimum", "determined")
+        record: dict[str, Any] = {name: getattr(self, name) for name in (*names, "why_stopped", "gradient")}
         arrays = ("noise", "singular_values", "directions")
         record |= {name: plain(getattr(self, name)) for name in arrays}
         record |= {name: plain(getattr(self, name).values) for name in ("covariance", "correlation")}
@@ -184,7 +183,7 @@ class Fit:
 
 
 def quantile(found: Fit, level: float) -> float:
-    """Half width, in standard errors (no dimension), of an interval that contains the true value with chance `level`.
+    """Half width, in standard errors (no dimension), of an interval with the probability `level`.
 
     Raises:
         ValueError: for anything but a number between 0 and 1.
@@ -196,7 +195,7 @@ def quantile(found: Fit, level: float) -> float:
 
 
 def check_points(points: int, parameters: int) -> None:
-    """Checks that there are enough points to estimate the noise too.
+    """Checks that there are enough points to estimate the noise as well.
 
     Args:
         points: number of measured points.
@@ -207,26 +206,26 @@ def check_points(points: int, parameters: int) -> None:
     """
     if points <= parameters:
         raise ValueError(
-            f"{points} points are too few to estimate {parameters} parameters and the noise: give the noise (then the "
-            f"result says what they leave open), or {parameters + 1} points or more"
+            f"{points} points are too few to estimate {parameters} parameters and the noise: give the noise (the "
+            f"result then shows what they leave open), or at least {parameters + 1} points"
         )
 
 
-def summed_up(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[Ended], estimated: bool) -> Fit:
+def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequence[Ended], estimated: bool) -> Fit:
     """The result of the searches from some points of the unit box (no dimension).
 
     Args:
-        problem: model and data; its noise is 1 in the unit of the curve if it is to be estimated.
+        problem: model and data, with a noise of 1 in the unit of the curve if it is to be estimated.
         x: starts of the searches.
-        ended: how they ended.
-        estimated: whether the noise is to be estimated from the residual.
+        ended: their ends.
+        estimated: whether to estimate the noise from the residual.
 
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
     """
     best = min(ended, key=lambda end: end.squares)
     if not np.isfinite(best.squares):
-        raise NoResult(f"no start could be fitted ({ended[0].why}): try other bounds, or more starts")
+        raise NoResult(f"no start could be fitted ({ended[0].why}): try other bounds or more starts")
     space, found = problem.space, best.found
     free = (best.x > ON_A_BOUND) & (best.x < 1.0 - ON_A_BOUND)
     degrees = len(problem.noise) - int(free.sum())
@@ -283,7 +282,7 @@ def _curves(problem: Problem, found: Residuals, local: Laplace, estimated_from: 
     columns = {
         "measured": (measured.values, "measured curve"),
         "fitted": (found.simulated, "fitted curve"),
-        "residual": (found.simulated - measured.values, "fitted less measured curve"),
+        "residual": (found.simulated - measured.values, "fitted minus measured curve"),
         "band": (band, "half the width of the 95 % band of the fitted curve"),
     }
     axis = xr.DataArray(measured.at, dims=measured.axis, attrs=labels(measured.over, measured.axis))
@@ -301,33 +300,43 @@ def _fall(found: Residuals, free: Bool[np.ndarray, " n"]) -> float:
 
 
 def _exact(problem: Problem) -> bool:
-    """Whether the noise is none: what the search and the solver leave of a curve that the model itself has made."""
+    """Whether the residuals are only rounding, as for a curve that the model itself produced."""
     return bool(np.sqrt(np.mean(problem.noise**2)) < EXACT * np.abs(problem.measured.values).max())
 
 
 def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, estimated: bool) -> tuple[str, ...]:
-    """Doubts about the result."""
+    """Caveats about the result."""
     r = found.values
     together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
     apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0
     far = not estimated and degrees > 0 and stats.chi2.sf(found.squares, degrees) < TOO_FAR
     exact = estimated and _exact(problem)
-    seen = not exact and (estimated or found.squares > degrees)  # below the noise, no pattern matters
-    sentences = {
-        f"this is no minimum: chi-square would fall by about {fall:.2g} further on (why_stopped says what keeps the "
-        "search from it), and the standard errors do not hold": fall > UNFINISHED,
-        "the curve is met to the accuracy of a run: it has no noise, and the standard errors say nothing": exact,
-        f"chi-square per degree of freedom is {float(found.squares) / max(degrees, 1):.3g}: the model does not reach "
-        "the data within the noise, and the standard errors leave that out": far,
-        f"neighbouring residuals are correlated ({together:.2f}): what is left is not independent noise, and the "
-        "standard errors, which take it for that, are too small": seen and together > ALIKE,
-        f"the gait is not stable (largest multiplier {float(found.multiplier):.3g}): no walk stays on it": bool(
-            found.multiplier >= 1.0
+    seen = not exact and (estimated or found.squares > degrees)  # below the noise, patterns do not matter
+    multiplier, reduced = float(found.multiplier), float(found.squares) / max(degrees, 1)
+    sentences = [
+        (
+            fall > UNFINISHED,
+            f"this is not a minimum: another step would reduce chi-square by about {fall:.2g} (see why_stopped), and "
+            "the standard errors do not hold",
         ),
-        f"interpolation between the samples errs by about {apart:.2g} of the noise: give more samples": apart
-        > INTERPOLATION,
-    }
-    return tuple(text for text, holds in sentences.items() if holds)
+        (exact, "the curve is fitted to the accuracy of a run: it has no noise, so the standard errors mean nothing"),
+        (
+            far,
+            f"chi-square per degree of freedom is {reduced:.3g}: the model does not fit the data within the noise, "
+            "which the standard errors ignore",
+        ),
+        (
+            seen and together > ALIKE,
+            f"neighbouring residuals are correlated ({together:.2f}): the residual is not independent noise, so the "
+            "standard errors are too small",
+        ),
+        (multiplier >= 1.0, f"the gait is not stable (largest multiplier {multiplier:.3g}): walks diverge from it"),
+        (
+            apart > INTERPOLATION,
+            f"the error of interpolation between samples is about {apart:.2g} of the noise: give more samples",
+        ),
+    ]
+    return tuple(text for holds, text in sentences if holds)
 
 
 def _active(problem: Problem, x: Float[np.ndarray, " n"]) -> tuple[str, ...]:

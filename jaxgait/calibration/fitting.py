@@ -1,4 +1,4 @@
-"""Fitting unknown parameters of a mechanism to a measured curve, with their uncertainty."""
+"""`fit`: fits parameters of a mechanism to a measured curve, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from jaxgait import checks
 from jaxgait.calibration.curve import Output, observed, reading
-from jaxgait.calibration.fitted import Fit, check_points, summed_up
+from jaxgait.calibration.fitted import Fit, check_points, summarised
 from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Settings, search
 from jaxgait.ensembles.members import INITIAL
@@ -18,8 +18,8 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import check_run
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.space import Box, Space, Starts
-from jaxgait.optimization.ways import way
 from jaxgait.run import Sampling
 
 __all__ = ["fit", "solved"]
@@ -53,8 +53,8 @@ def fit(
         model: the mechanism; its other parameters stay as they are.
         measured: see `over_phase`, `over_time` and `measured_curve`.
         over: bounds (low, high) by dotted parameter name, in the parameters' units.
-        output: the measured quantity: an output or component of the state by name, whose unit must fit, or a function
-            of a run with one number per sample (JAX code), in the unit of the measured curve.
+        output: the measured quantity: an output or component of the state by name, with a compatible unit, or a
+            function of a run with one number per sample (JAX code), in the unit of the measured curve.
         noise: standard deviation of the measured values in the unit of the curve, one number or (points,); None: it is
             estimated from the residual, assuming that the model is right. Noise is assumed independent between points.
         gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one.
@@ -62,12 +62,12 @@ def fit(
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of evaluations of each start.
         tolerance: relative change of the sum of squares and of the parameters at which a start stops.
-        stability: modulus of the largest Floquet multiplier at which a gait counts as failed, because no walk stays on
-            it; infinity accepts all gaits.
+        stability: modulus of the largest Floquet multiplier from which a gait counts as failed, since walks diverge
+            from it; infinity accepts all gaits.
         seed: seed of the Sobol points.
         progress: whether to show a progress bar; None: only on a terminal.
-        run: further arguments of `jaxgait.ensemble`: strides, duration, samples, rtol, ...; with more `samples` the
-            interpolation between them is more accurate.
+        run: further arguments of `jaxgait.ensemble`: strides, duration, samples, rtol, ...; more `samples` make the
+            interpolation between them more accurate.
 
     Returns:
         The best parameters with standard errors, correlations, and the directions that the data do not determine.
@@ -75,7 +75,7 @@ def fit(
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
         TypeError: for anything but a model, a measured curve, an output.
-        ValueError: for data, units, noise, options that are impossible.
+        ValueError: for impossible data, units, noise and options.
         jaxgait.outcome.NoResult: if no run of any start completed.
 
     Examples:
@@ -90,14 +90,14 @@ def fit(
     checks.count("iterations", iterations)
     checks.positive("tolerance", tolerance, below=1.0)
     if not (isinstance(stability, int | float) and stability > 0.0):
-        raise ValueError(f"stability must be a positive number (infinity takes all gaits), got {stability!r}")
+        raise ValueError(f"stability must be a positive number (infinity accepts all gaits), got {stability!r}")
     check_run("fit", run)
     if noise is None:
         check_points(len(curve.values), len(space.names))
     x, sigma = space.points(model, starts, checks.count("seed", seed, least=0)), _noise(noise, curve)
     goal, scale = observed(model, output, curve)
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
-    evaluate = way(model, space, goal, _way(gradient, curve), run, fixed, x)
+    evaluate = evaluator_for(model, space, goal, _way(gradient, curve), run, fixed, x)
     read = reading(model, space, _sampling(model, curve, evaluate, run), curve, scale)
     problem = Problem(model, space, evaluate, read, curve, sigma, float(stability))
     return solved(problem, x, Settings(iterations, tolerance), estimated=noise is None, progress=progress)
@@ -117,30 +117,30 @@ def solved(
         problem: model and data.
         x: starts of the searches.
         settings: when they stop.
-        estimated: whether the noise is to be estimated from the residual.
+        estimated: whether to estimate the noise from the residual.
         progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
-        ValueError: if there are too few points to estimate the noise.
+        ValueError: for too few points to estimate the noise.
     """
     if estimated:
         check_points(len(problem.noise), len(problem.space.names))
     free = np.ones(x.shape[1], bool)
     lanes = [lambda ask, start=start: search(ask, start, free, settings, problem.model) for start in x]
-    return summed_up(problem, x, problem.together(lanes, "fit", progress), estimated)
+    return summarised(problem, x, problem.together(lanes, "fit", progress), estimated)
 
 
 def _way(gradient: str, measured: MeasuredCurve) -> str:
-    """The method of differentiation; a curve over time only allows that through the run.
+    """The kind of gradient; data over time exclude that of the gait.
 
     Raises:
-        ValueError: for derivatives of the gait with data over time.
+        ValueError: for "gait" with data over time.
     """
     if measured.axis == "phase":
         return gradient
     if gradient == "gait":
-        raise ValueError("a gait has phases and no time: give the data by over_phase, or take gradient='run'")
+        raise ValueError("gradient='gait' needs data over the phase (over_phase): for data over time use 'run'")
     return "run" if gradient == "auto" else gradient
 
 
@@ -148,7 +148,7 @@ def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: M
     """The sampling of the runs that are compared with the data.
 
     Raises:
-        ValueError: for phases of a run that is not counted in strides.
+        ValueError: for data over the phase and a run that is not counted in strides.
     """
     gait = isinstance(evaluate, PeriodicGait)
     strides, duration, samples = (run.get(name) for name in ("strides", "duration", "samples"))
@@ -159,11 +159,13 @@ def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: M
 
 
 def _noise(noise: Any, measured: MeasuredCurve) -> Float[np.ndarray, " points"]:
-    """One standard deviation per point, in the unit of the curve; 1 if it is to be estimated."""
+    """One standard deviation per point, in the unit of the curve; 1 if it will be estimated."""
     size = len(measured.values)
     given = np.asarray(1.0 if noise is None else noise)
-    fine = given.dtype.kind in "iuf" and given.shape in ((), (size,)) and bool((np.isfinite(given) & (given > 0)).all())
-    if not fine:
+    valid = (
+        given.dtype.kind in "iuf" and given.shape in ((), (size,)) and bool((np.isfinite(given) & (given > 0)).all())
+    )
+    if not valid:
         raise ValueError(
             f"noise must be a positive number in {measured.unit}, or one for each of the {size} points, got {noise!r}"
         )

@@ -1,9 +1,9 @@
 """Uncertainty around a best fit: covariance (Laplace), singular values, and undetermined directions.
 
 Near the best fit the sum of squares is a parabola, ``r^2 + (J dx)^2``, with the Jacobian J of the weighted residuals
-by the unit box. Its singular values s tell how well each direction is determined: the standard error along it is 1/s
-of the box. With independent normal noise the covariance of the parameters is the inverse of J^T J. It describes the
-uncertainty completely if the curve is nearly linear in the parameters over their standard errors (see `profile`).
+by the unit box. The standard error along a direction with the singular value s is 1/s of the box. With independent
+normal noise the covariance of the parameters is the inverse of J^T J. It suffices if the curve is nearly linear in the
+parameters over their standard errors (see `profile`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Laplace", "laplace", "open_directions"]
 RANK = 1e-6
 """Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""
 TAKES_PART = 1e-3
-"""Least component of a parameter that takes part in a direction."""
+"""Least component of a parameter that counts as part of a direction."""
 NAMED = 0.1
-"""Least component of a parameter that is named in the description of a direction."""
+"""Least component of a parameter to be named in the description of a direction."""
 
 
 class Laplace(NamedTuple):
@@ -31,24 +31,15 @@ class Laplace(NamedTuple):
     directions: Float[np.ndarray, "n n"]
     """Their directions in the unit box, as rows."""
     covariance: Float[np.ndarray, "n n"]
-    """Covariance; infinite on the diagonal of undetermined parameters, NaN in rows of those that are held."""
+    """Covariance; infinite on the diagonal of undetermined parameters, NaN in the rows of fixed ones."""
     leverage: Float[np.ndarray, " points"]
     """Variance of the fitted curve, in squares of the noise."""
 
 
 def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"]) -> Laplace:
-    """The parabola from the Jacobian of the weighted residuals by the unit box (no dimension).
+    """The parabola from the Jacobian of the weighted residuals by the unit box (no dimension) at the best fit.
 
-    Args:
-        slopes: the Jacobian at the best fit.
-        free: parameters that may move; the others lie on a bound and are held there.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.calibration.laplace import laplace
-        >>> found = laplace(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), np.array([True, True]))
-        >>> print(found.singular_values, np.sqrt(np.diagonal(found.covariance)).round(3))
-        [4. 3.] [0.333 0.25 ]
+    Parameters that are not free are fixed on a bound.
     """
     n = slopes.shape[1]
     values, directions = _decomposed(slopes)
@@ -66,20 +57,7 @@ def laplace(slopes: Float[np.ndarray, "points n"], free: Bool[np.ndarray, " n"])
 
 
 def open_directions(found: Laplace, names: list[str]) -> tuple[str, ...]:
-    """The undetermined directions in words: those along which the standard error exceeds the box.
-
-    Args:
-        found: the parabola.
-        names: names of the parameters.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.calibration.laplace import laplace, open_directions
-        >>> slopes = np.array([[30.0, 30.0], [40.0, 40.0]])  # the curve depends only on the sum of the two
-        >>> (sentence,) = open_directions(laplace(slopes, np.array([True, True])), ["k", "c"])
-        >>> print(sentence.partition(":")[0])
-        the data do not determine the direction (+0.71 k, -0.71 c)
-    """
+    """Sentences on the undetermined directions (with a standard error larger than the box) of the named parameters."""
     s = found.singular_values
     left_open = (s < 1.0) | (s <= RANK * s.max(initial=0.0))
     return tuple(_sentence(found, int(k), names) for k in np.flatnonzero(left_open))
@@ -97,5 +75,5 @@ def _sentence(found: Laplace, k: int, names: list[str]) -> str:
     parts = [f"{x:+.2g} {name}" for x, name in zip(direction, names, strict=True) if abs(x) > NAMED]
     along = names[int(np.argmax(np.abs(direction)))] if len(parts) == 1 else f"the direction ({', '.join(parts)})"
     if s <= RANK * found.singular_values.max(initial=0.0):
-        return f"the data do not determine {along}: the curve does not change along it (in widths of the box)"
+        return f"the data do not determine {along} (in widths of the box): the curve does not change along it"
     return f"the data do not determine {along}: the standard error along it is {1.0 / s:.3g} widths of the box"

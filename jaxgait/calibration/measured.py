@@ -1,10 +1,9 @@
 """A measured curve: values with their unit over the phase of a stride or over time, checked when it is made.
 
-    over_phase(np.arange(100) / 100, knee_deg, unit="deg")     # 0: heel strike, 1: the next one
+    over_phase(np.arange(100) / 100, knee_deg, unit="deg")     # from one heel strike (0) to the next (1)
     over_time(t, height, unit="m")                             # seconds from the start of the run
 
-The caller states what the numbers mean; nothing is assumed. A drive (`jaxgait.motion.drive.GaitDrive`) has its own knee
-curve.
+A drive (`jaxgait.motion.drive.GaitDrive`) has its own knee curve.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
         unit: of the values, such as "deg".
 
     Raises:
-        ValueError: for anything that is not such a curve, saying which sample.
+        ValueError: for invalid data, naming the sample.
 
     Examples:
         >>> import numpy as np
@@ -87,7 +86,7 @@ def over_phase(phase: Any, values: Any, *, unit: str) -> MeasuredCurve:
     """
     curve = _curve(phase, values, unit, "phase")
     if curve.at[0] < 0.0 or curve.at[-1] > 1.0:
-        raise ValueError(f"phases must lie within 0 and 1 (not percent), got {curve.at[0]:g} to {curve.at[-1]:g}")
+        raise ValueError(f"phases must lie between 0 and 1 (not percent), got {curve.at[0]:g} to {curve.at[-1]:g}")
     return curve
 
 
@@ -100,7 +99,7 @@ def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
         unit: of the values, such as "m".
 
     Raises:
-        ValueError: for anything that is not such a curve, saying which sample.
+        ValueError: for invalid data, naming the sample.
 
     Examples:
         >>> from jaxgait.calibration import over_time
@@ -114,11 +113,11 @@ def over_time(time: Any, values: Any, *, unit: str) -> MeasuredCurve:
 
 
 def measured_curve(given: Any) -> MeasuredCurve:
-    """Converts any accepted data to a curve; of a drive, its knee curve (rad, over the phase).
+    """Converts any accepted data to a curve; a drive gives its knee curve (rad, over the phase).
 
     Args:
         given: a curve; an `xarray.DataArray` over `time` (in s) or `phase` with the attribute `units`; a drive; the
-            name of an embedded gait; the path of a CSV file as `jaxgait.motion.drive.read_drive` reads it.
+            name of an embedded gait; the path of a CSV file for `jaxgait.motion.drive.read_drive`.
 
     Raises:
         ValueError: for a labelled array without the necessary labels.
@@ -157,32 +156,27 @@ def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve"
         of: the quantity in the unit `given`, for the message.
 
     Raises:
-        ValueError: if the units are of different quantities, or one of them is unknown.
-
-    Examples:
-        >>> from jaxgait.calibration.measured import factor
-        >>> factor("mm", "m", "height")
-        0.001
+        ValueError: for units of different quantities, and unknown ones.
     """
     if given == wanted:
         return 1.0
     (kind, size), (other, base) = (SIZES.get(unit, (unit, 1.0)) for unit in (given, wanted))
     if kind != other:
         known = [unit for unit, (measures, _) in SIZES.items() if measures == other] or [wanted]
-        raise ValueError(f"{of} is in {given!r}, and {what} in {wanted!r}: give it in {', '.join(known)}")
+        raise ValueError(f"{of} is in {given!r}, but {what} in {wanted!r}: give it in {', '.join(known)}")
     return size / base
 
 
 def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
     at, values = _numbers(at, axis), _numbers(values, "values")
     if len(at) != len(values):
-        raise ValueError(f"{len(values)} values at {len(at)} points of the {axis}: give as many of both")
+        raise ValueError(f"{len(values)} values at {len(at)} points of the {axis}: give equally many")
     steps = np.flatnonzero(np.diff(at) <= 0.0)
     if steps.size:
         i = steps[0]
-        raise ValueError(f"the {axis} must increase, sample {i + 1} ({at[i + 1]:g}) follows {at[i]:g}")
+        raise ValueError(f"the {axis} must increase, but sample {i + 1} ({at[i + 1]:g}) follows {at[i]:g}")
     if not (isinstance(unit, str) and unit):
-        raise ValueError(f'the unit of the values must be a text such as "deg", got {unit!r}')
+        raise ValueError(f'the unit of the values must be text such as "deg", got {unit!r}')
     return MeasuredCurve(values, unit, at, axis)
 
 
@@ -201,7 +195,7 @@ def _numbers(given: Any, what: str) -> Float[np.ndarray, " points"]:
 
 def _labelled(given: xr.DataArray) -> MeasuredCurve:
     if given.dims not in (("time",), ("phase",)) or given.dims[0] not in given.coords:
-        raise ValueError(f"a measured array must lie over its coordinate `time` or `phase`, got {given.dims}")
+        raise ValueError(f"a measured array must have the dimension and coordinate `time` or `phase`, got {given.dims}")
     if "units" not in given.attrs:
         raise ValueError('a measured array must have the attribute `units`: give attrs={"units": "deg"}')
     axis = str(given.dims[0])

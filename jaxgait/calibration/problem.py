@@ -1,8 +1,8 @@
 """Least squares between a simulated and a measured curve, in the unit box of the parameters, by SciPy.
 
-Residuals are (simulated - measured) / noise, and their Jacobian is exact (of the periodic gait, or through the run).
-The search is SciPy's `least_squares`: Gauss-Newton steps in a trust region within the bounds. A step to a point where
-the run fails is rejected. Several searches run in parallel, and their points are evaluated as one ensemble.
+Residuals are (simulated - measured) / noise, with an exact Jacobian (of the periodic gait, or through the run). The
+search is SciPy's `least_squares`: Gauss-Newton steps in a trust region within the bounds. Steps to points where the run
+fails are rejected. Several searches run in parallel, with their points evaluated as one ensemble.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from jaxgait.optimization.together import Ask, together
 __all__ = ["Ended", "Problem", "Residuals", "Settings", "search"]
 
 INSIDE = 1e-3
-"""Least distance of a start from the walls, because the library's search stays inside and leaves walls slowly."""
+"""Least distance of a start from the bounds, because the library's search stays inside and leaves bounds slowly."""
 _WHY = {
-    0: "as many evaluations as `iterations` allows",
+    0: "the limit of evaluations (`iterations`) was reached",
     1: "the slope of the sum of squares vanished",
     2: "the sum of squares changed by less than the tolerance",
     3: "the parameters changed by less than the tolerance",
@@ -40,16 +40,7 @@ _WHY = {
 
 
 class Residuals(NamedTuple):
-    """Weighted residuals at some points of the unit box, without dimension, with a leading axis over the points.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.calibration.problem import Residuals
-        >>> values, curve = np.array([[3.0, 4.0], [np.nan, 1.0]]), np.zeros((2, 2))  # of two members, the second failed
-        >>> found = Residuals(values, np.zeros((2, 2, 1)), curve, curve, np.array([0, 3]), np.full(2, np.nan))
-        >>> print(found.fine, found.squares)
-        [ True False] [25. inf]
-    """
+    """Weighted residuals at some points of the unit box, without dimension, with a leading axis over the points."""
 
     values: Float[np.ndarray, "*b points"]
     """(simulated - measured) / noise; NaN where the run failed."""
@@ -64,17 +55,17 @@ class Residuals(NamedTuple):
     multiplier: Float[Any, "*b"]
     """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
     memory: Any = None
-    """At one point: the gait that was found, as a guess for the next one; None if there is none."""
+    """At one point: its gait, as a guess for the next one, or None."""
 
     @property
-    def fine(self) -> Bool[Any, "*b"]:
+    def valid(self) -> Bool[Any, "*b"]:
         """Whether a search may step to the points."""
         return np.isfinite(self.values).all(axis=-1) & np.isfinite(self.slopes).all(axis=(-2, -1))
 
     @property
     def squares(self) -> Float[Any, "*b"]:
         """Chi-square: the sum of squares; infinite where the run failed. No dimension."""
-        return np.where(self.fine, (self.values**2).sum(axis=-1), np.inf)
+        return np.where(self.valid, (self.values**2).sum(axis=-1), np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +105,13 @@ class Problem:
     def together(
         self, searches: Sequence[Callable[[AskFrom], Any]], title: str = "", progress: bool | None = False
     ) -> list[Any]:
-        """Runs searches in parallel; each requests one point at a time, with the gait from which to guess its own.
+        """Runs searches in parallel; each requests one point at a time, with a gait as a guess.
 
-        Of several gaits at the same parameters the one nearest to that guess is found, so the gait of a rejected step
-        must not be used as a guess.
+        Of several gaits at the same parameters, the one nearest to the guess is found: the gait of a rejected step
+        must not be used.
 
         Args:
-            searches: functions of the function that evaluates a point.
+            searches: functions of an `AskFrom`.
             title: description for the progress bar.
             progress: whether to show a progress bar; None: only on a terminal.
         """
@@ -137,7 +128,7 @@ class Problem:
             self.recall({i: guesses[i] for i in asking})
             found = self(asking, np.concatenate(questions))
             least.append(min([float(found.squares.min()), *least[-1:]]))
-            bar.set_postfix_str(f"least sum of squares {least[-1]:.5g}, searches that go on: {len(asking)}", False)
+            bar.set_postfix_str(f"least sum of squares {least[-1]:.5g}, active searches: {len(asking)}", False)
             bar.update(len(asking))
             return [_one(found, k, self._memory(i)) for k, i in enumerate(asking)]
 
@@ -146,7 +137,7 @@ class Problem:
             return together([lane(i) for i in range(len(searches))], answer)
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Sets the gaits from which searches guess their next; those without one keep theirs."""
+        """Sets the guesses of searches; those with None keep theirs."""
         recall = getattr(self.evaluate, "recall", None)
         if recall is not None:
             recall({who: memory for who, memory in memories.items() if memory is not None})
@@ -174,7 +165,7 @@ class Settings(NamedTuple):
     """When a search stops."""
 
     iterations: int = 50
-    """Evaluations at most."""
+    """Largest number of evaluations."""
     tolerance: float = 1e-8
     """Relative change of the sum of squares and of the parameters; norm of the slope. No dimension."""
 
@@ -212,17 +203,17 @@ class _Asked:
             x = self._x.copy()
             x[self._free] = part
             found = self._ask(x, self._memory)
-            self.evaluations, self.failed = self.evaluations + 1, self.failed + int(not found.fine)
+            self.evaluations, self.failed = self.evaluations + 1, self.failed + int(not found.valid)
             self.unstable += int(found.status == UNSTABLE)
             self._last = (part.tobytes(), found)
             if self.best is None or found.squares < self.best[1].squares:
-                self.best, self._memory = (x, found), found.memory if found.fine else self._memory
+                self.best, self._memory = (x, found), found.memory if found.valid else self._memory
         return self._last[1]
 
     def values(self, part: np.ndarray) -> np.ndarray:
         """The residuals; NaN, which the library rejects, if values or slopes are unknown."""
         found = self.found(part)
-        return found.values if found.fine else np.full(found.values.shape, np.nan)
+        return found.values if found.valid else np.full(found.values.shape, np.nan)
 
     def slopes(self, part: np.ndarray) -> np.ndarray:
         return self.found(part).slopes[:, self._free]
@@ -230,13 +221,13 @@ class _Asked:
     def ended(self, why: str) -> Ended:
         assert self.best is not None
         if self.failed and self.evaluations > 1:
-            unstable = f", {self.unstable} of them as gaits that are not stable" if self.unstable else ""
+            unstable = f", {self.unstable} of them with unstable gaits" if self.unstable else ""
             why += f"; {self.failed} of {self.evaluations} runs failed{unstable}"
         return Ended(*self.best, why, self.evaluations, self.failed)
 
 
 def _failure(model: Model, found: Residuals) -> str:
-    """What was wrong with a run, in words."""
+    """What was wrong with a run."""
     if found.status == UNSTABLE and np.isfinite(found.multiplier):
         return f"its gait is not stable (largest multiplier {float(found.multiplier):.3g})"
     return outcome.sentence(model, int(found.status)) if found.status else "its curve is not finite"
@@ -250,20 +241,20 @@ def search(
     model: Model,
     memory: Any = None,
 ) -> Ended:
-    """The least sum of squares near one point of the unit box; points have no dimension.
+    """Minimises the sum of squares from one point of the unit box; points have no dimension.
 
     Args:
-        ask: gives residuals at one point.
-        x: where it begins.
+        ask: evaluates the residuals at one point.
+        x: the start.
         free: coordinates that may move.
-        settings: when it stops.
+        settings: when to stop.
         model: the model, for messages about failed runs.
-        memory: the gait to guess from at first.
+        memory: the first guess of a gait.
     """
     asked = _Asked(ask, x, free, memory)
     begin = np.clip(x[free], INSIDE, 1.0 - INSIDE)
     first = asked.found(begin)
-    if not first.fine:
+    if not first.valid:
         return asked.ended(f"the run at the start failed: {_failure(model, first)}")
     if not free.any():
         return asked.ended("nothing to fit")

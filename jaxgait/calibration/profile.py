@@ -1,8 +1,8 @@
 """The profile of one parameter: the least chi-square at each of its values, with all other parameters refitted.
 
 If the curve is nonlinear in the parameters, the interval in which chi-square rises by at most its quantile is more
-accurate than that from the standard error; it is open where the data set no limit. Both sides are followed outwards in
-parallel, from one fit to the next.
+accurate than that from the standard error; it is open where the data set no limit. Both sides are traced outwards in
+parallel, from fit to fit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLOSE = 1e-3
 HALVINGS = 12
 """Largest number of halvings to find a limit: chi-square can jump where another parameter reaches its bound."""
 BETTER = 1e-3
-"""Fall of chi-square below that of the fit that counts as a better fit."""
+"""Fall of chi-square, compared with the fit, that counts as a better fit."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Profile:
         >>> found = fit(Bungee(), truth.height, over={"stiffness": (15.0, 40.0)}, output="height", noise=0.1,
         ...             duration=10.0, samples=100, starts=1)
         >>> drawn = profile(found, "stiffness", steps=4)
-        >>> print(drawn.parameter, drawn.unit, drawn.better)  # no better fit was found
+        >>> print(drawn.parameter, drawn.unit, drawn.better)
         stiffness N/m False
     """
 
@@ -62,9 +62,9 @@ class Profile:
     curve: xr.Dataset
     """Over the parameter: `rise` of chi-square, and the refitted other parameters."""
     why: tuple[str, str]
-    """Why the walk ended below and above."""
+    """Why the trace ended below and above."""
     better: bool
-    """Whether a better fit was found: then fit again with more starts."""
+    """Whether a better fit was found, so that the fit should be repeated with more starts."""
 
 
 class _Point(NamedTuple):
@@ -75,8 +75,8 @@ class _Point(NamedTuple):
     memory: Any
 
 
-class _Walk:
-    """One side of the profile, followed outwards from the best fit."""
+class _Side:
+    """One side of the profile, traced outwards from the best fit."""
 
     def __init__(self, ask: AskFrom, found: Fit, start: np.ndarray, along: int, settings: Settings):
         self._ask, self._problem, self._settings = ask, found.problem, settings
@@ -107,25 +107,25 @@ class _Walk:
         return b + (b - a) * (at - b[self._i]) / (b[self._i] - a[self._i])
 
     def limit(self, sign: float, step: float, threshold: float, most: int) -> tuple[float, str]:
-        """Where the rise reaches the threshold, in the unit box, or infinity, and why the walk ended."""
+        """Where the rise reaches the threshold, in the unit box, or infinity, and why the trace ended."""
         for _ in range(most):
             before = self.points[-1]
             at = float(np.clip(before.x[self._i] + sign * step, 0.0, 1.0))
             if at == before.x[self._i]:
-                return sign * np.inf, "the data set no limit inside the box"
+                return sign * np.inf, "the data set no limit within the bounds"
             point = self.fitted(at, threshold)
             if point is None:
-                return sign * np.inf, "runs failed on the way"
+                return sign * np.inf, "runs failed before a limit was reached"
             if point.rise >= threshold:
                 end = self._between(before, point, threshold)
                 return end, "chi-square reached its threshold" + self._held()
             self.points.append(point)
             if _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
                 step *= 2.0
-        return sign * np.inf, "chi-square did not reach its threshold in so many steps"
+        return sign * np.inf, f"chi-square did not reach its threshold in {most} steps"
 
     def _between(self, inside: _Point, outside: _Point, threshold: float) -> float:
-        """The limit between two points, by false position in the root of the rise and halving in turn."""
+        """The limit between two points, alternating false position in the root of the rise with halving."""
         at, wanted = float(outside.x[self._i]), np.sqrt(threshold)
         for turn in range(2 * HALVINGS):
             low, high = _root(inside.rise), _root(outside.rise)
@@ -143,7 +143,7 @@ class _Walk:
         return at
 
     def _held(self) -> str:
-        """Bounds on which the other parameters lie at the end of the walk."""
+        """The other parameters that lie on a bound at the end of the trace."""
         x, names = self.points[-1].x, self._problem.space.names
         on = [
             n for n, at, free in zip(names, x, self._free, strict=True) if free and not ON_A_BOUND < at < 1 - ON_A_BOUND
@@ -159,7 +159,7 @@ def profile(
     Args:
         found: the fit.
         name: the parameter.
-        level: probability that the interval contains the true value (for noise that is independent and normal).
+        level: probability that the interval contains the true value (for independent normal noise).
         steps: largest number of steps to each side.
         iterations: largest number of evaluations of each fit.
         progress: whether to show a progress bar; None: only on a terminal.
@@ -186,15 +186,15 @@ def profile(
     best = (np.array([found.best[n] for n in space.names]) - space.low) / space.width
     error = found.standard_error[name] / space.width[i]
     step = min(FIRST * error, WIDEST) if np.isfinite(error) else WIDEST
-    walks: list[_Walk] = []
+    sides: list[_Side] = []
 
-    def walked(ask: AskFrom, sign: float) -> tuple[float, str]:
-        walks.append(_Walk(ask, found, best, i, Settings(iterations)))
-        return walks[-1].limit(sign, step, threshold, steps)
+    def trace(ask: AskFrom, sign: float) -> tuple[float, str]:
+        sides.append(_Side(ask, found, best, i, Settings(iterations)))
+        return sides[-1].limit(sign, step, threshold, steps)
 
-    sides = [lambda ask, sign=sign: walked(ask, sign) for sign in (-1.0, 1.0)]
-    ends = problem.together(sides, f"profile of {name}", progress)
-    points = sorted((p for walk in walks for p in walk.points), key=lambda p: p.x[i])
+    searches = [lambda ask, sign=sign: trace(ask, sign) for sign in (-1.0, 1.0)]
+    ends = problem.together(searches, f"profile of {name}", progress)
+    points = sorted((p for side in sides for p in side.points), key=lambda p: p.x[i])
     low, high = (float(space.low[i] + end * space.width[i]) for end, _ in ends)
     return Profile(
         name,
@@ -223,5 +223,5 @@ def _curve(found: Fit, points: list[_Point], i: int) -> xr.Dataset:
     columns = {"rise": ("value", rise, labels("1", "rise of chi-square"))}
     for k, other in enumerate(space.names):
         if k != i:
-            columns[other] = ("value", x[once, k], labels(space.units[k], f"{other}, fitted anew"))
+            columns[other] = ("value", x[once, k], labels(space.units[k], f"{other}, refitted"))
     return xr.Dataset(columns, {"value": named})

@@ -1,4 +1,4 @@
-"""Samples of the parameters given the data, by the No-U-Turn sampler of blackjax: uncertainty without a parabola.
+"""Samples of the parameters given the data, by the No-U-Turn sampler of blackjax.
 
 The prior is uniform in the box of the fit, the noise independent and normal with the standard deviations of the fit
 (estimated ones are treated as known). Chains move in the logits of the unit box; each evaluation is an entire run with
@@ -26,7 +26,7 @@ __all__ = ["sample"]
 WIDEST = 4.0
 """Largest distance in logits of a chain's start from the middle of the box."""
 LOWEST = -1e30
-"""Logarithm of the density where a run fails; not infinite, because differences of infinities are NaN."""
+"""Logarithm of the density where a run fails; finite, because differences of infinities are NaN."""
 
 
 def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, seed: int = 0) -> xr.Dataset:
@@ -35,13 +35,13 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
     Args:
         found: a fit through the whole run (`gradient="run"`).
         draws: number of draws of each chain.
-        warmup: number of steps before, in which step length and scales are tuned.
+        warmup: number of preceding steps, which tune step length and scales.
         chains: number of chains; they start around the best fit, scattered by its standard errors.
         seed: seed of starts and chains.
 
     Returns:
-        The parameters over (`chain`, `draw`) in their units; over `parameter` `rhat` (1 where the chains agree) and
-        `ess`, the number of independent draws that these are worth; `divergent`, the steps that failed.
+        The parameters over (`chain`, `draw`) in their units; over `parameter` `rhat` (1 if the chains agree) and `ess`,
+        the effective number of independent draws; `divergent`, the steps that failed.
 
     Raises:
         ModuleNotFoundError: without blackjax.
@@ -61,7 +61,7 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
         checks.count(name, value, least=least)
     blackjax = _blackjax()
     if not isinstance(found.problem.evaluate, Transient):
-        raise ValueError(f"sample goes through whole runs, and this fit went {found.gradient}: fit with gradient='run'")
+        raise ValueError(f"sample needs a fit through whole runs, got one {found.gradient}: fit with gradient='run'")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
     with precision.use("float64"), settings[0], settings[1]:
         density = _log_density(found)
@@ -88,7 +88,7 @@ def _blackjax() -> Any:
     """Imports the library.
 
     Raises:
-        ModuleNotFoundError: if it is missing, saying how to install it.
+        ModuleNotFoundError: if it is missing, with what to install.
     """
     try:
         import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
@@ -109,8 +109,8 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
         residual = (matrix @ values - data) / noise
         log_density = -0.5 * residual @ residual + jnp.sum(jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))
         slope = -(residual / noise) @ matrix @ slopes * x * (1.0 - x) + 1.0 - 2.0 * x
-        fine = jnp.isfinite(log_density) & jnp.isfinite(slope).all()
-        return jnp.where(fine, log_density, LOWEST), jnp.where(fine, slope, 0.0)
+        valid = jnp.isfinite(log_density) & jnp.isfinite(slope).all()
+        return jnp.where(valid, log_density, LOWEST), jnp.where(valid, slope, 0.0)
 
     density = jax.custom_vjp(lambda u: both(u)[0])
     density.defvjp(both, lambda slope, weight: (weight * slope,))

@@ -1,4 +1,4 @@
-"""A fit as a labelled Dataset, to be written to a file and read again: `as_dataset(found).to_netcdf("fit.nc")`."""
+"""A fit as a labelled Dataset for files: `as_dataset(found).to_netcdf("fit.nc")`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
     Returns:
         Over `time` or `phase` the curves `measured`, `before` (of the model before the fit), `fitted`, with `residual`,
         `band` and `noise`; over `parameter` `before_fit`, `best`, `standard_error`, the bounds `low` and `high`, and
-        `unit`; `covariance` and `correlation`; over `direction` the singular values and directions; of each profile
+        `unit`; `covariance` and `correlation`; over `direction` the singular values and directions; for each profile
         `rise[NAME]` over `value[NAME]`. Attributes record the settings and the outcome of the fit.
     """
     parts = [_curves(found), _parameters(found), _directions(found), *map(_profile, profiles)]
@@ -36,19 +36,18 @@ def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
 
 def _facts(found: Fit) -> dict[str, str | float]:
     """The outcome of the fit; flags are 0 or 1."""
-    words = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
-    facts: dict[str, str | float] = {name: float(getattr(found, name)) for name in words}
+    names = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated")
+    facts: dict[str, str | float] = {name: float(getattr(found, name)) for name in names}
     lines = {name: "\n".join(getattr(found, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}
     return {"model": type(found.model).__name__, "gradient": found.gradient, **facts, **lines}
 
 
 def _curves(found: Fit) -> xr.Dataset:
     axis, unit = found.problem.measured.axis, found.problem.measured.unit
-    beside = {
-        "before": (axis, found.before(), labels(unit, "curve of the model as it was")),
-        "noise": (axis, found.noise, labels(unit, "standard deviation of the measured values")),
-    }
-    return found.curve.assign(beside)
+    return found.curve.assign(
+        before=(axis, found.before(), labels(unit, "curve of the model before the fit")),
+        noise=(axis, found.noise, labels(unit, "standard deviation of the measured values")),
+    )
 
 
 def _parameters(found: Fit) -> xr.Dataset:

@@ -4,9 +4,9 @@
     0,80.1,0.2
     0.1,79.8,0.2
 
-One column of times ("time (s)", "time (ms)") or phases of the stride ("stride (%)", "phase (1)"), one of values, named
-as an output of the model, and if known one of their standard deviations ("sd (m)"). "height_m" and "height [m]" are
-the same as "height (m)". No unit is assumed. For other properties of the file see `jaxgait.motion.table`.
+One column of times ("time (s)", "time (ms)") or phases of the stride ("stride (%)", "phase (1)"), one of values, under
+the name of a model output, and optionally one of standard deviations ("sd (m)"). "height_m" and "height [m]" mean
+"height (m)". No unit is assumed. For other properties of the file see `jaxgait.motion.table`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CurveTable(NamedTuple):
     """Standard deviations of the values in the unit of the curve; None if the file has none."""
     file: str
     lines: Int[np.ndarray, " points"]
-    """Line of the file of every point, counted from 1."""
+    """Line in the file of every point, counted from 1."""
     columns: tuple[str, ...]
     """Columns that were used: times or phases, values, standard deviations."""
     unused: tuple[str, ...]
@@ -59,7 +59,7 @@ class CurveTable(NamedTuple):
             end: end of the run in s.
 
         Raises:
-            MotionFormatError: naming the first line that lies beyond.
+            MotionFormatError: if not, naming the first line beyond its end.
         """
         beyond = np.flatnonzero(self.curve.at > end * (1.0 + 1e-12))
         if self.curve.axis == "time" and beyond.size:
@@ -75,12 +75,12 @@ class _Column(NamedTuple):
     text: str
     quantity: str
     unit: str | None
-    """None if the header has none."""
+    """None if missing."""
     position: int
 
 
 class _Roles(NamedTuple):
-    """Which column is what."""
+    """The role of each column."""
 
     at: _Column
     values: _Column
@@ -101,11 +101,11 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
     Args:
         path: the file; see the module for its contents.
         model: the mechanism, which defines the names and units of its outputs.
-        output: the output that was measured, if the column of values has another name, or if there are several.
+        output: the measured output, if the column of values has another name, or if there are several.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and what would be valid.
+        MotionFormatError: with file, line, column, the fault and what would be valid.
         ValueError: for an unknown output.
 
     Examples:
@@ -129,7 +129,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
 
 
 def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
-    """The curve of a table, after checks of its rows."""
+    """The curve of a table, with its rows checked."""
     axis, unit = _AXES[roles.at.quantity.lower()], str(roles.values.unit)
     at = table.columns[roles.at.text] * _STEPS[axis][str(roles.at.unit)]
     _check_order(table, roles.at, axis, at)
@@ -177,7 +177,7 @@ def _roles(header: Header, kind: str, known: Mapping[str, Variable], output: str
     """The role of each column.
 
     Raises:
-        MotionFormatError: if that is not clear, or a unit is missing or does not fit.
+        MotionFormatError: for ambiguous columns, and missing or incompatible units.
     """
     header.check(_EXAMPLE)
     units = {*SIZES, *(variable.unit for variable in known.values()), *_STEPS["time"], *_STEPS["phase"]}
@@ -212,9 +212,9 @@ def _axis(header: Header, found: list[_Column]) -> _Column:
     _check_single(header, found, "times or phases")
     column, units = found[0], _STEPS[_AXES[found[0].quantity.lower()]]
     if column.unit not in units:
-        what = "says no unit" if column.unit is None else f"is in {column.unit!r}"
+        what = "has no unit" if column.unit is None else f"is in {column.unit!r}"
         names = " or ".join(f"'{column.quantity} ({unit})'" for unit in list(units)[:2])
-        raise header.error(f"the column {what}", f"name it {names}, and convert it if need be", column.text)
+        raise header.error(f"the column {what}", f"name it {names}, and convert it if necessary", column.text)
     return column
 
 
@@ -227,19 +227,19 @@ def _values(
     named = [c for c in found if (c.quantity in known if output is None else c.quantity == output)]
     if not named and output is None:
         first = found[0]
-        advice = f"{_instead(first.quantity, known)} (or say which it is: --output)"
+        advice = f"{_instead(first.quantity, known)} (or name it by --output)"
         raise header.error(f"{kind} has no output {first.quantity!r}", advice, first.text)
     chosen = named or found
     if len({c.quantity for c in chosen}) > 1:
         texts = ", ".join(repr(c.text) for c in chosen)
-        advice = "say which one: --output" if output is None else f"name one of them '{output} ({known[output].unit})'"
+        advice = "choose one by --output" if output is None else f"name one of them '{output} ({known[output].unit})'"
         raise header.error(f"several columns could be the measured curve: {texts}", advice)
     _check_single(header, chosen, "values")
     return chosen[0]
 
 
 def _noise_column(header: Header, values: _Column, found: list[_Column]) -> _Column | None:
-    """The standard deviations of the values, if there are any: of several columns theirs."""
+    """The column with the standard deviations of the values, if any."""
     own = [c for c in found if _NOISE.sub("", c.quantity) == values.quantity]
     free = [c for c in found if not _NOISE.sub("", c.quantity)]
     chosen = own or free
@@ -257,7 +257,7 @@ def _scale(header: Header, column: _Column, wanted: str, what: str) -> float:
     """The factor (no dimension) that converts a column to another unit."""
     if column.unit is None:
         advice = f"name it '{column.quantity} ({wanted})' if that is its unit"
-        raise header.error("the column says no unit", advice, column.text)
+        raise header.error("the column has no unit", advice, column.text)
     try:
         return factor(column.unit, wanted, what, of="the column")
     except ValueError as error:

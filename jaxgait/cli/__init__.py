@@ -1,4 +1,4 @@
-"""The command line: thin wrappers of Python functions; the registry provides the lists of names."""
+"""The command line: thin wrappers of Python functions, with names from the registry."""
 
 from jaxgait.cli.program import main
 

@@ -1,7 +1,4 @@
-"""The commands with their options and help; the other modules of this folder implement them.
-
-Commands import what they need when they run, so that `jaxgait --help` does not load JAX.
-"""
+"""The commands with their options and help. They import their implementation on use: `--help` needs no JAX."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ import tyro
 
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT, write_json
-from jaxgait.cli.options import Found, Further, Mechanism, Positional, Span, Steps
+from jaxgait.cli.options import Further, JsonOutput, Mechanism, Positional, Span, Steps
 
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Run(Found, Steps, Span, Mechanism):
+class Run(JsonOutput, Steps, Span, Mechanism):
     """Run one trajectory and save its labelled time histories as NetCDF.
 
     Example: `jaxgait run knee --set damper.k=2e4 damper.c=1000 --strides 5 --out run.nc`
@@ -29,74 +26,72 @@ class Run(Found, Steps, Span, Mechanism):
     out: pathlib.Path | None = None
     """NetCDF file to write."""
     list: bool = False
-    """Only list what the model has: parameters, initial state, outputs and measures, with their units."""
+    """Only list the model's parameters, initial state, outputs and measures, with units."""
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import arguments as typed
-        from jaxgait.cli import listing, running
+        from jaxgait.cli import listing, parsing, running
 
-        typed.to_write(self.out, kinds=("nc",))
-        typed.json_to_write(self.json)
+        parsing.check_output(self.out, kinds=("nc",))
+        parsing.check_json(self.json)
         chosen = running.mechanism(self)
         if self.list:
-            return listing.shown(chosen, self.json)
-        start = typed.state(chosen, self.initial)
+            return listing.show(chosen, self.json)
+        start = parsing.state(chosen, self.initial)
         return running.run(chosen, start, self.sampling | self.options, self.out, self.json)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Scan(Found, Steps, Span, Mechanism):
-    """Run the full grid of some parameters and save it; an interrupted store is continued.
+class Scan(JsonOutput, Steps, Span, Mechanism):
+    """Run a grid of parameter values and save the results; resumes an interrupted store.
 
-    Several motions are an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee of either.
+    Several motions form an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee with each.
 
     Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
     """
 
     motion: tuple[str, ...] = ()
-    """Measured motion, as for `jaxgait run`; several motions become the dimension `subject` of the result."""
+    """Measured motion, as for `jaxgait run`; several motions form the dimension `subject`."""
     each_stride: bool = False
-    """Make every kept stride of the motion a member: dimension `stride`."""
+    """Run every kept stride of the motion as a member (dimension `stride`)."""
     over: tuple[str, ...] = ()
     """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
-    """Zarr store, written block by block; the same command continues it."""
+    """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
     """NetCDF file to write at the end."""
     observe: tuple[str, ...] = ()
-    """Measures by name, as `jaxgait run MODEL --list` shows them: rho,order. All that the sampling allows if none."""
+    """Measures by name (see `jaxgait run MODEL --list`), such as rho,order; by default all that the sampling allows."""
     trajectories: bool = False
     """Keep the full time histories."""
     gradient: tuple[str, ...] = ()
-    """Parameters by which the measures are differentiated, by name."""
+    """Parameters to differentiate the measures by."""
     retry: bool = True
-    """Run members whose computation failed again, with tighter settings."""
+    """Rerun failed members with tighter settings."""
     batch: int | None = None
-    """Members that run together; by default as many as pay off and fit in memory."""
+    """Members per batch; by default as many as pay off and fit in memory."""
     workers: int | None = None
-    """Batches that run at once; by default one for each core."""
+    """Batches that run at once; by default one per core."""
     devices: int = 1
     """Local devices that share every batch."""
     dry_run: bool = False
-    """Only run a small sample, to estimate members, memory, disk and time of the scan."""
+    """Only run a small sample, to estimate the scan's memory, disk space and time."""
     cluster: str | None = None
     """Address of a Dask scheduler, tcp://host:port."""
     repair: bool = False
-    """Run blocks of the store with damaged files again."""
+    """Rerun damaged blocks of the store."""
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import arguments as typed
-        from jaxgait.cli import running
+        from jaxgait.cli import parsing, running
 
-        typed.to_write(self.out, kinds=("nc",))
-        typed.json_to_write(self.json)
-        typed.apart(self.set, self.initial, self.over)
+        parsing.check_output(self.out, kinds=("nc",))
+        parsing.check_json(self.json)
+        parsing.check_not_fixed(self.set, self.initial, self.over)
         chosen, walkers = running.walkers(self)
-        members = running.members(chosen, typed.axes(self.over), typed.components(self.initial), walkers)
-        kept = {"trajectories": self.trajectories, "observe": typed.names(self.observe)}
-        kept |= {"gradient": typed.names(self.gradient), "retry": self.retry}
+        members = running.members(chosen, parsing.axes(self.over), parsing.components(self.initial), walkers)
+        kept = {"trajectories": self.trajectories, "observe": parsing.names(self.observe)}
+        kept |= {"gradient": parsing.names(self.gradient), "retry": self.retry}
         where = {name: getattr(self, name) for name in ("store", "repair", "cluster", "batch", "workers", "devices")}
         return running.scan(
             chosen, members, self.sampling, kept, self.options | where, self.out, self.json, self.dry_run
@@ -104,64 +99,63 @@ class Scan(Found, Steps, Span, Mechanism):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimize(Further, Found, Steps, Span, Mechanism):
+class Optimize(Further, JsonOutput, Steps, Span, Mechanism):
     """Tune parameters by gradients to maximise or minimise a measure, within limits.
 
-    Options that are left out have the model's own defaults for a search, if it has any.
+    Options left out take the model's own search defaults, if it defines any.
 
     Example: `jaxgait optimize knee --over damper.k=1.2e4:3e4 damper.c=400:2000 --maximize rho --json best.json`
     """
 
     model: Positional[Annotated[str | None, tyro.conf.arg(metavar=f"[{{{','.join(registry.models())}}}]")]] = None
-    """Which mechanism; by default the one that defines a search of its own."""
+    """Which mechanism; by default the one with a search of its own."""
     over: tuple[str, ...] = ()
     """Bounds, as name=low:high."""
     maximize: str | None = None
-    """Measure to maximise; `jaxgait run MODEL --list` shows all measures."""
+    """Measure to maximise (see `jaxgait run MODEL --list`)."""
     minimize: str | None = None
     """Measure to minimise."""
     subject_to: tuple[str, ...] = ()
-    """Limits to meet, as "measure>=value" or "measure<=value", in the measure's unit."""
+    """Limits, as "measure>=value" or "measure<=value", in the measure's unit."""
     across: tuple[str, ...] = ()
     """Scenarios in which each design is evaluated, as name=a,b,c or name=low:high:count; limits apply to all."""
     robust: Literal["mean", "worst"] | None = None
     """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
-    """SLSQP if auto; L-BFGS-B and trust-constr as well for smooth objectives, adam for noisy ones, COBYQA, Nelder-Mead
-    and CMA-ES (needs the package cma) without gradient."""
+    """SLSQP if auto; also L-BFGS-B and trust-constr for smooth objectives, adam for noisy ones; COBYQA, Nelder-Mead
+    and CMA-ES (needs the package cma) without gradients."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Of the periodic gait, through the whole run, or by central differences; auto: of the gait if there is one."""
     starts: int = 4
-    """Points to start from: the model's own values, then points spread over the box."""
+    """Starting points: the model's own values, then points spread over the bounds."""
     iterations: int = 25
-    """Largest number of steps of the search."""
+    """Maximum number of search steps per start."""
     checkpoint: pathlib.Path | None = None
-    """File to which every evaluation is added; the same command continues from there."""
+    """File that records every evaluation; run the same command again to resume."""
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import arguments as typed
-        from jaxgait.cli import optimizing
+        from jaxgait.cli import optimizing, parsing
 
-        typed.json_to_write(self.json)
-        typed.to_write(self.checkpoint)
+        parsing.check_json(self.json)
+        parsing.check_output(self.checkpoint)
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
-        search = optimizing.search(request, typed.box(self.over), self.sampling | self.options)
+        search = optimizing.search(request, parsing.box(self.over), self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
-        across = typed.axes(self.across, "--across") if self.across else None
-        typed.apart(self.set, self.initial, self.across, "--across")
+        across = parsing.axes(self.across, "--across") if self.across else None
+        parsing.check_not_fixed(self.set, self.initial, self.across, "--across")
         wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
         wanted |= {"across": across, "robust": self.robust}
-        return optimizing.optimized(search, wanted | effort, self.json, self)
+        return optimizing.run_search(search, wanted | effort, self.json, self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Fit(Found, Steps, Span, Mechanism):
+class Fit(JsonOutput, Steps, Span, Mechanism):
     """Fit parameters to a measured curve by least squares, with their uncertainty and undetermined directions.
 
     The curve is a CSV file whose header names the columns with their units: times as "time (s)" or "time (ms)", or
-    phases as "stride (%)" or "phase (1)"; values, named as an output of the model, as "height (m)"; if they are
-    known, standard deviations as "sd (m)". Units are converted where they measure the same, and never assumed.
+    phases as "stride (%)" or "phase (1)"; values, under the name of a model output, as "height (m)"; optional
+    standard deviations as "sd (m)". Compatible units are converted; units are never assumed.
 
     The exit code is 1 if the fit is not a minimum, or if the curve does not determine all directions.
 
@@ -169,26 +163,25 @@ class Fit(Found, Steps, Span, Mechanism):
     """
 
     measured: str | None = None
-    """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (`jaxgait motion` lists
-    them)."""
+    """The measured curve: a CSV file; for a knee also a walk (JSON) or an embedded gait (see `jaxgait motion`)."""
     over: tuple[str, ...] = ()
-    """Bounds, as name=low:high, or name=low:high:unit where the numbers are in another unit than the parameter's."""
+    """Bounds, as name=low:high, or name=low:high:unit for a unit other than the parameter's."""
     output: str | None = None
-    """Output that was measured (`jaxgait run MODEL --list` shows all); by default the name of the column."""
+    """Output that was measured (see `jaxgait run MODEL --list`); by default the name of the column."""
     noise: float | None = None
-    """Standard deviation of the measured values, in their unit, if the file has none. Estimated from the residual if
-    neither says it, as if the model were right."""
+    """Standard deviation of the measured values, in their unit, if the file gives none. If neither does, it is
+    estimated from the residual, assuming that the model is right."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Of the periodic gait, through the whole run, or by central differences; auto: of the gait for data over the
     stride, if there is one."""
     starts: int = 4
-    """Points to start from: the model's own values, then points spread over the box."""
+    """Starting points: the model's own values, then points spread over the bounds."""
     iterations: int = 50
-    """Largest number of evaluations of each start."""
+    """Maximum number of evaluations per start."""
     profile: bool = False
-    """Also compute the profile likelihood of every parameter: better intervals, for some dozen fits each."""
+    """Also compute every parameter's profile likelihood: better intervals, at the cost of dozens of fits each."""
     report: pathlib.Path | None = None
-    """Folder for a report: pictures (PNG, and PDF for print), and one page (report.html) that holds them all."""
+    """Folder for a report: pictures (PNG, and PDF for print), and a page (report.html) that contains them all."""
     out: pathlib.Path | None = None
     """NetCDF file to write: curves, parameters, errors, profiles, with units."""
 
@@ -196,37 +189,37 @@ class Fit(Found, Steps, Span, Mechanism):
         """Runs it."""
         from jaxgait.cli import fitting
 
-        return fitting.fitted(self)
+        return fitting.run_fit(self)
 
 
 @dataclasses.dataclass(frozen=True)
-class Motion(Found):
-    """Measure a walk from what a laboratory recorded, judge a stride, or list the embedded measured gaits.
+class Motion(JsonOutput):
+    """Extract a walk from laboratory recordings, check a stride, or list the embedded measured gaits.
 
     Recordings are C3D, TRC, MOT, STO, CSV or TXT, with markers or joint angles, with or without ground forces; several
     files are trials of one person, or one trial and its forces. A stride is a CSV with time_s, hip_x_m, hip_y_m,
-    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. What is written drives a model:
+    thigh_rad, knee_rad, ankle_rad and, if measured, ground_x_N, ground_y_N. The result drives a model:
     `jaxgait run knee --motion walk.json`.
 
     Example: `jaxgait motion walk.c3d --leg right --static standing.c3d --out walk.json`
     """
 
     files: Positional[tuple[str, ...]] = ()
-    """Recordings, a stride, a walk that was written before, or an embedded gait. Without them the latter are listed."""
+    """Recordings, a stride, a saved walk, or an embedded gait. Without any, the embedded gaits are listed."""
     leg: Literal["right", "left"] = "right"
-    """Which leg is measured."""
+    """Which leg to measure."""
     static: pathlib.Path | None = None
-    """Standing trial, which calibrates the knee and lets a cluster on the shank carry knee and ankle."""
+    """Standing trial: calibrates the knee, and lets a cluster on the shank carry knee and ankle."""
     markers: pathlib.Path | None = None
-    """Marker map of your own, TOML: lines such as knee_lateral = "{S}KNE", with {S} for R or L."""
+    """Your own marker map, TOML: lines such as knee_lateral = "{S}KNE", with {S} for R or L."""
     hip: Literal["harrington", "bell"] = "harrington"
     """Regression of the hip joint centre."""
     cutoff: float = 8.0
-    """Cut-off in Hz of the zero-lag low-pass; 0 for none."""
+    """Cut-off in Hz of the zero-lag low-pass filter; 0 for none."""
     gap: float = 0.2
-    """Longest gap of a marker, in s, to fill."""
+    """Longest marker gap to fill, in s."""
     mass: float | None = None
-    """Mass of the person in kg, if it is not in the file."""
+    """Body mass in kg, if it is not in the file."""
     speed: float | None = None
     """Walking speed in m/s, if it is not in the file."""
     harmonics: int | None = None
@@ -235,20 +228,19 @@ class Motion(Found):
     """File to write: .json (the drive, with a page and a picture next to it), .html, or a picture (PNG, PDF)."""
 
     def __call__(self) -> None:
-        """Shows it."""
-        from jaxgait.cli import arguments as typed
-        from jaxgait.cli import motion
+        """Runs it."""
+        from jaxgait.cli import motion, parsing
 
-        typed.json_to_write(self.json)
+        parsing.check_json(self.json)
         if not self.files:
             print("\n".join(motion.gaits()))
             write_json(self.json, motion.gait_records())
         else:
-            motion.shown(self)
+            motion.show(self)
 
 
 @dataclasses.dataclass(frozen=True)
-class Reproduce(Found):
+class Reproduce(JsonOutput):
     """Regenerate a paper's figures: pictures, data, report.md and figures.json.
 
     Example: `jaxgait reproduce bungee --out out/bungee`
@@ -257,14 +249,13 @@ class Reproduce(Found):
     name: Positional[ExperimentName]
     """Which experiment."""
     out: pathlib.Path | None = None
-    """Folder for the results, by default out/NAME; for all experiments the parent of their folders, by default out."""
+    """Folder for the results, by default out/NAME; with `all`, the parent of these folders, by default out."""
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import arguments as typed
-        from jaxgait.cli import reproducing
+        from jaxgait.cli import parsing, reproducing
 
-        typed.json_to_write(self.json)
+        parsing.check_json(self.json)
         out = pathlib.Path("out")
         if self.name == registry.ALL:
             return reproducing.reproduce_all(self.out or out, self.json)
@@ -273,7 +264,7 @@ class Reproduce(Found):
 
 
 @dataclasses.dataclass(frozen=True)
-class Bench(Found):
+class Bench(JsonOutput):
     """Measure speed against stock diffrax, SciPy and hand-written C++, side by side; needs a checkout.
 
     Example: `jaxgait bench --quick --json bench.json`
@@ -286,12 +277,12 @@ class Bench(Found):
 
     def __call__(self) -> int:
         """Runs it."""
-        from jaxgait.cli import arguments as typed
+        from jaxgait.cli import parsing
 
         benchmarks = registry.benchmarks()
-        typed.json_to_write(self.json)
-        typed.to_write(self.page)
-        file = None if self.json == STDOUT else self.json  # which is written part by part
+        parsing.check_json(self.json)
+        parsing.check_output(self.page)
+        file = None if self.json == STDOUT else self.json  # written part by part
         found = benchmarks.bench(file, quick=self.quick, page_path=self.page)
         if file is None:
             write_json(self.json, found)
@@ -299,10 +290,10 @@ class Bench(Found):
 
 
 @dataclasses.dataclass(frozen=True)
-class View(Found):
+class View(JsonOutput):
     """Show a saved result: its variables, how its trajectories ended, a page to explore, a picture or a film.
 
-    A scan becomes a page (SCAN.html next to it): map and parallel coordinates of its members, the motions of chosen
+    A scan becomes a page (SCAN.html next to it) with a map and parallel coordinates of its members, films of chosen
     ones, and for each the lines that reproduce it. A run is drawn over time, as a film of the mechanism, or as a page.
     Pictures of a scan are maps or curves of measures, without the members that did not complete.
     """
@@ -310,18 +301,17 @@ class View(Found):
     file: Positional[pathlib.Path]
     """NetCDF file or Zarr store, also while it is being written."""
     variables: tuple[str, ...] = ()
-    """Variables to draw; the first few if none. On the page of a scan, the measure that colours it."""
+    """Variables to draw, by default the first few; on the page of a scan, the measure that colours it."""
     out: pathlib.Path | None = None
     """Page (HTML), picture (PNG, PDF, SVG) or film (GIF, MP4) to write."""
     members: int | None = None
     """Members of a scan whose motion plays in its page (32); motions that were not kept are simulated."""
     serve: bool = False
-    """Serve the page on this machine instead of writing it: any member that is clicked is simulated then."""
+    """Serve the page on this machine instead of writing it; clicking any member then simulates it."""
 
     def __call__(self) -> int:
-        """Shows it."""
-        from jaxgait.cli import arguments as typed
-        from jaxgait.cli import viewing
+        """Runs it."""
+        from jaxgait.cli import parsing, viewing
 
-        typed.json_to_write(self.json)
+        parsing.check_json(self.json)
         return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json)

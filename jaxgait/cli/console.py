@@ -1,4 +1,4 @@
-"""What the command line says and writes, and its exit codes. Imports nothing heavy: `jaxgait --help` needs no JAX."""
+"""Output of the command line: messages, JSON, usage errors, exit codes. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -18,32 +18,30 @@ from jaxgait import files
 DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""
 STDOUT = pathlib.Path("-")
-"""The standard output, where the name of a file for JSON is asked for."""
+"""Stands for the standard output as the name of a JSON file."""
 
 _output: ContextVar[TextIO | None] = ContextVar("output", default=None)
 
 
 def say(message: object) -> None:
-    """One line on stderr."""
+    """Prints one line on stderr."""
     print(f"jaxgait: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def note(message: object) -> None:
-    """One line on stderr if somebody looks at it: nothing where it goes to a file or another program."""
+    """Prints one line on stderr if that is a terminal."""
     if sys.stderr.isatty():
         say(message)
 
 
 class _Notes(logging.Handler):
-    """What the package logs about its work, as notes."""
-
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
 
 
 @contextlib.contextmanager
-def followed() -> Iterator[None]:
-    """Shows as notes what the package logs, such as that it compiles."""
+def show_log() -> Iterator[None]:
+    """Shows the package's log (compilation, for example) as notes."""
     logger, handler = logging.getLogger("jaxgait"), _Notes()
     level = logger.level
     logger.addHandler(handler)
@@ -56,12 +54,8 @@ def followed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def kept_for_json(path: pathlib.Path | None) -> Iterator[None]:
-    """Keeps the standard output free for `write_json`, if JSON goes there: the text for people goes to stderr.
-
-    Args:
-        path: where JSON goes.
-    """
+def json_on_stdout(path: pathlib.Path | None) -> Iterator[None]:
+    """Sends all other text to stderr if the JSON file is the standard output."""
     if path != STDOUT:
         yield
         return
@@ -74,12 +68,7 @@ def kept_for_json(path: pathlib.Path | None) -> Iterator[None]:
 
 
 def write_json(path: pathlib.Path | None, record: Any) -> None:
-    """Writes what a command found as JSON, whose numbers are finite or null.
-
-    Args:
-        path: file; "-" for the standard output; None: nothing is written.
-        record: see `plain`.
-    """
+    """Writes a record (see `plain`) as JSON to a file; "-" is the standard output, None writes nothing."""
     if path is None:
         return
     text = json.dumps(plain(record), indent=1, allow_nan=False) + "\n"
@@ -91,19 +80,10 @@ def write_json(path: pathlib.Path | None, record: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same in what JSON has: arrays become lists, numbers that are not finite become None.
-
-    Args:
-        value: numbers, texts, None, paths, arrays and their scalars, and mappings and sequences of these.
-
-    Example:
-        >>> from jaxgait.cli.console import plain
-        >>> plain({"x": (1.0, float("nan"))})
-        {'x': [1.0, None]}
-    """
+    """A value in JSON's types: arrays become lists, non-finite numbers None, paths text."""
     if isinstance(value, Mapping):
         return {str(name): plain(x) for name, x in value.items()}
-    if hasattr(value, "tolist"):  # arrays and their scalars, of NumPy and of JAX
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy and JAX
         value = value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(x) for x in value]
@@ -126,20 +106,11 @@ _MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
 _KINDS = {"INT": "a whole number", "int": "a whole number", "FLOAT": "a number", "float": "a number"}
 
 
-def usage(text: str) -> str:
-    """What the library that reads the command line says in a frame of several lines, as one line.
-
-    Args:
-        text: what it printed.
-
-    Example:
-        >>> from jaxgait.cli.console import usage
-        >>> usage("╭─ Invalid choice ─╮ │ invalid choice 'no' │ │ For full helptext, run jaxgait run --help │")
-        "invalid choice 'no'; see jaxgait run --help"
-    """
-    said = " ".join(_FRAME.sub(" ", text).split())
-    found = _HELP.search(said)
-    what = _TITLE.sub("", _HELP.sub("", said))
+def usage_error(text: str) -> str:
+    """Turns the framed multi-line error of the parser (tyro) into one line."""
+    line = " ".join(_FRAME.sub(" ", text).split())
+    found = _HELP.search(line)
+    what = _TITLE.sub("", _HELP.sub("", line))
     number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
     if number:
         option, *kinds, value = number.groups()
@@ -152,7 +123,7 @@ def usage(text: str) -> str:
 
 
 def _unknown(words: Sequence[str], text: str) -> str:
-    """The message for words that are not a command, option or value, with what the parser offers instead."""
+    """The message for unrecognised words, with the parser's suggestions."""
     given = " ".join(words)
     near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
     some = re.search(r"Available subcommands: ([\w, -]+)", text)
@@ -167,7 +138,7 @@ def _unknown(words: Sequence[str], text: str) -> str:
 
 
 def _missing(command: str, argument: str) -> str:
-    """The message for an argument that was not given: its name, or its values in braces, and what it is."""
+    """The message for a missing argument, given as its name or its choices in braces, and its description."""
     choices = re.match(r"\{(.*)\}", argument)
     if choices:
         return f"{command} needs one of {', '.join(name.strip() for name in choices[1].split(','))}"
@@ -175,11 +146,11 @@ def _missing(command: str, argument: str) -> str:
     return f"{command} needs {name}" + (f" ({about.rstrip('.')})" if about else "")
 
 
-def once(arguments: Sequence[str]) -> None:
-    """Checks that no option is given twice: of two, all but the last would be dropped.
+def check_repeats(arguments: Sequence[str]) -> None:
+    """Checks that no option is given twice (the parser would keep only the last).
 
     Raises:
-        ValueError: naming it.
+        ValueError: naming the one that is.
     """
     options = [a.partition("=")[0].replace("_", "-") for a in arguments if a.startswith("--") and a != "--"]
     twice = sorted({option for option in options if options.count(option) > 1})
@@ -188,7 +159,7 @@ def once(arguments: Sequence[str]) -> None:
 
 
 def print_outcomes(ended: Mapping[str, int], precision: str = "float64") -> None:
-    """Shows how many trajectories ended in which way, and the precision if it is not the usual one."""
+    """Prints how many trajectories ended in which way, and the precision unless it is float64."""
     for outcome, count in ended.items():
         print(f"{count:8d}  {outcome}")
     if precision != "float64":

@@ -1,4 +1,4 @@
-"""The implementation of `jaxgait fit`: reads a measured curve, fits parameters to it, prints and writes the result."""
+"""`jaxgait fit`: reads a measured curve, fits parameters to it, prints and writes the result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile, as_dataset, fit, profile, read_curve
 from jaxgait.calibration.measured import factor, measured_curve
-from jaxgait.cli import arguments as typed
-from jaxgait.cli import fit_words as words
+from jaxgait.cli import fit_text, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
 from jaxgait.cli.records import origin
 from jaxgait.cli.running import mechanism
@@ -24,50 +23,44 @@ from jaxgait.motion.errors import MotionFormatError
 from jaxgait.parameters import ParameterError, parameter_info, parameters
 from jaxgait.run import Sampling
 
-__all__ = ["bounds", "fitted", "source"]
+__all__ = ["bounds", "run_fit", "source"]
 
 TABLES = (".csv", ".txt", ".tsv", ".dat")
-"""Endings of files that are tables of a curve; anything else is a drive, which brings its knee curve."""
+"""Extensions of tables of a curve; any other file is a drive, whose knee curve is fitted."""
 _BOX = "--over wants name=low:high, or name=low:high:unit"
 
 
-def fitted(request: Any) -> int:
-    """A fit: what it found is shown, and written if there are files and a folder for it.
-
-    Args:
-        request: what was typed, a `jaxgait.cli.commands.Fit`.
-
-    Returns:
-        The exit code: 1 if it is no minimum, or if the data leave a direction open.
+def run_fit(request: Any) -> int:
+    """Runs a `jaxgait.cli.commands.Fit`; the exit code is 1 if the data leave a direction open, or without a minimum.
 
     Raises:
-        ValueError: for what cannot be fitted.
+        ValueError: for impossible requests.
         jaxgait.outcome.NoResult: if no run of any start completed.
     """
-    typed.json_to_write(request.json)
-    typed.to_write(request.out, kinds=("nc",))
+    parsing.check_json(request.json)
+    parsing.check_output(request.out, kinds=("nc",))
     if request.report is not None:
-        typed.folder_to_write(request.report)
+        parsing.make_folder(request.report)
     model = mechanism(request)
     read, box = source(request.measured, model, request.output), bounds(model, request.over)
     run, noise, start = _span(request, model, read), _noise(request.noise, read), _initial(request, model, box)
-    print("\n".join(_given(read, request.noise, run)), flush=True)
+    print("\n".join(_data_lines(read, request.noise, run)), flush=True)
     note(f"fitting {', '.join(box)} of {type(model).__name__} to {len(read.curve.values)} points")
     wanted = {"starts": request.starts, "iterations": request.iterations, "gradient": request.gradient}
     found = fit(model, read.curve, over=box, output=read.output, noise=noise, initial=start, **wanted, **run)
-    print("\n".join(words.description(found)), flush=True)
+    print("\n".join(fit_text.description(found)), flush=True)
     profiles: list[Profile] = []
     try:
         for name in box if request.profile else ():
             profiles.append(profile(found, name))
-            print(f"  {words.said(profiles[-1])}", flush=True)
-    finally:  # what there is when a user interrupts is written too
-        _written(request, found, read, profiles)
+            print(f"  {fit_text.profile_line(profiles[-1])}", flush=True)
+    finally:  # after an interruption, writes what is finished
+        _write(request, found, read, profiles)
     return DONE if found.determined else NOT_ALL
 
 
-def _written(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> None:
-    """Files and page, as far as they are wanted."""
+def _write(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> None:
+    """Writes the requested files and page."""
     if request.out is not None:
         data = as_dataset(found, profiles).assign_attrs(output=read.output, measured=read.file)
         files.netcdf(request.out, data)
@@ -80,24 +73,14 @@ def _written(request: Any, found: Fit, read: CurveTable, profiles: Sequence[Prof
 
 
 def bounds(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Bounds in the parameters' units from texts such as "damper.k=5e3:4e4" or "damper.link_arm=158:170:mm".
-
-    Args:
-        model: whose parameters they are.
-        texts: as they are typed; the numbers may be separated by commas as well.
+    """Bounds in the parameters' units, from "damper.k=5e3:4e4" or "damper.link_arm=158:170:mm".
 
     Raises:
-        ParameterError: for anything else, unknown names, names given twice, and units that do not fit.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.cli.fitting import bounds
-        >>> bounds(Bungee(), ["rope_length=2400:3400:cm"])
-        {'rope_length': (24.0, 34.0)}
+        ParameterError: for malformed text, unknown or repeated names, and incompatible units.
     """
     if not texts:
-        raise ParameterError(f"say what to fit: --over name=low:high with some of {', '.join(parameters(model))}")
-    return typed.each(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
+        raise ParameterError(f"nothing to fit: give --over name=low:high with some of {', '.join(parameters(model))}")
+    return parsing.pairs(texts, "--over", _BOX, lambda name, span: _bounds(model, name, span))
 
 
 def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
@@ -108,23 +91,18 @@ def _bounds(model: Model, name: str, span: str) -> tuple[float, float]:
         scale = factor(parts[2], wanted, name, of="a bound") if len(parts) == 3 else 1.0
     except ValueError as error:
         raise ParameterError(f"--over {name}={span}: {error}") from error
-    return scale * typed.number(parts[0], name), scale * typed.number(parts[1], name)
+    return scale * parsing.number(parts[0], name), scale * parsing.number(parts[1], name)
 
 
 def source(text: str | None, model: Model, output: str | None) -> CurveTable:
-    """The measured curve that a user names: a table, or the knee curve of a drive.
-
-    Args:
-        text: a file, or an embedded gait; None if nothing was typed.
-        model: the mechanism.
-        output: what was measured; None: what the column is named, or of a drive the knee angle.
+    """The measured curve: a table, or the knee curve of a drive; `output`, by default its column, is what was measured.
 
     Raises:
-        FileNotFoundError: if there is no such thing.
+        FileNotFoundError: if there is no such file or gait.
         ValueError: if it cannot be used.
     """
     if text is None:
-        raise ValueError("say what was measured: --measured FILE, a CSV with a header such as 'time (s),height (m)'")
+        raise ValueError("no data: give --measured FILE, a CSV file with a header such as 'time (s),height (m)'")
     path = pathlib.Path(text)
     if path.suffix.lower() in TABLES and text not in REFERENCE_GAITS:
         if not path.exists():
@@ -134,26 +112,25 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
 
     curve, output = measured_curve(motion_drive(text)), output or "knee_angle"
     if output not in model.variables:
-        raise ValueError(f"{text} brings the curve of a knee, and {type(model).__name__} has no output {output!r}")
-    return CurveTable(
-        curve, output, None, text, np.arange(len(curve.at)), ("phase (1)", f"{output} ({curve.unit})"), ()
-    )
+        raise ValueError(f"{text} holds a knee curve, but {type(model).__name__} has no output {output!r}")
+    columns = ("phase (1)", f"{output} ({curve.unit})")
+    return CurveTable(curve, output, None, text, np.arange(len(curve.at)), columns, ())
 
 
 def _initial(request: Any, model: Model, box: Mapping[str, Any]) -> dict[str, Any]:
-    """Components of the initial state that are given.
+    """The given components of the initial state.
 
     Raises:
-        ParameterError: for unknown ones, and for parameters that are both fixed and fitted.
+        ParameterError: for unknown components, and for parameters that are both fixed and fitted.
     """
-    typed.apart(request.set, request.initial, [f"{name}=" for name in box])
-    found = typed.components(request.initial)
+    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in box])
+    found = parsing.components(request.initial)
     starting(model, found)
     return found
 
 
 def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:
-    """How long and how the model runs: over times, to the last one of the data unless it is said otherwise.
+    """Length and options of the runs; by default they end with the data.
 
     Raises:
         ValueError: for impossible requests, and for data beyond the end of the run.
@@ -161,7 +138,7 @@ def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:
     span = dict(request.sampling)
     if read.curve.axis == "phase" and model.period is None:
         advice = "give times from the start of the run: 'time (s)'"
-        what = f"phases of a stride, and {type(model).__name__} has no strides"
+        what = f"phases of a stride, but {type(model).__name__} has no strides"
         raise MotionFormatError(what, advice, read.file, column=read.columns[0])
     if read.curve.axis == "time":
         if span["strides"] is None and span["duration"] is None:
@@ -171,27 +148,27 @@ def _span(request: Any, model: Model, read: CurveTable) -> dict[str, Any]:
 
 
 def _noise(stated: float | None, read: CurveTable) -> Any:
-    """Standard deviations in the unit of the curve; None: they are to be estimated.
+    """Standard deviations in the unit of the curve; None: estimate them.
 
     Raises:
-        ValueError: if both the file and the command say them.
+        ValueError: if both the file and the command give them.
     """
     if stated is not None and read.noise is not None:
-        raise ValueError(f"--noise and the column {read.columns[2]!r} of {read.file} both say the noise: give one")
+        raise ValueError(f"--noise and the column {read.columns[2]!r} of {read.file} both give the noise: use one")
     return read.noise if stated is None else stated
 
 
-def _given(read: CurveTable, stated: float | None, run: Mapping[str, Any]) -> Iterator[str]:
-    """What was understood of the data."""
-    yield f"{read.file}: {words.span(read)}; noise: {words.origin(read, stated)}"
+def _data_lines(read: CurveTable, stated: float | None, run: Mapping[str, Any]) -> Iterator[str]:
+    """How the data were understood."""
+    yield f"{read.file}: {fit_text.curve_summary(read)}; noise: {fit_text.noise_source(read, stated)}"
     if read.unused:
         yield f"  not used: {', '.join(read.unused)}"
     if "duration" in run:
-        yield f"  runs of {run['duration']:.10g} s, compared where the data lie"
+        yield f"  runs of {run['duration']:.10g} s, compared at the times of the data"
 
 
 def _record(found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> dict[str, Any]:
-    """All of it for JSON."""
+    """The JSON record."""
     about = {"model": type(found.model).__name__, "output": read.output, "measured": read.file, "unused": read.unused}
     intervals = {name: found.interval(name) for name in found.best}
     curves = found.as_dict()["curve"] | {"before": found.before()}
@@ -209,5 +186,5 @@ def _record(found: Fit, read: CurveTable, profiles: Sequence[Profile]) -> dict[s
 
 def _profile(found: Profile) -> tuple[str, dict[str, Any]]:
     points = {"value": found.curve["value"].values, "rise": found.curve.rise.values}
-    words = ("interval", "laplace", "level", "threshold", "why", "better")
-    return found.parameter, {name: getattr(found, name) for name in words} | points
+    facts = ("interval", "laplace", "level", "threshold", "why", "better")
+    return found.parameter, {name: getattr(found, name) for name in facts} | points

@@ -1,4 +1,4 @@
-"""Further results after a search on the command line: sensitivities at the optimum, and a front."""
+"""Follow-ups of `jaxgait optimize`: sensitivities at the optimum, and a Pareto front."""
 
 from __future__ import annotations
 
@@ -20,91 +20,86 @@ from jaxgait.optimization.pareto import front
 from jaxgait.optimization.sensitivity import differentiable, sensitivities
 from jaxgait.run import Sampling
 
-__all__ = ["Follows", "Front", "Sensitivities", "caveats", "following", "objective", "surpassed"]
+__all__ = ["FollowUp", "Front", "Sensitivities", "caveats", "follow_ups", "improvement", "objective"]
 
 SHOWN = 8
-"""Parameters whose sensitivities are printed; files and the report have all."""
+"""Number of parameters whose sensitivities are printed; files and the report have all."""
 EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
-"""Of NSGA-II, which traces the front where the search had no gradient."""
+"""Settings of NSGA-II, which traces the front if the search had no gradient."""
 BETTER = 1e-4
-"""From which gain, relative to the objective, the end of a front is said to be better than the search's optimum."""
+"""Relative gain from which the end of a front counts as better than the search's optimum."""
 _RUN = ("strides", "duration", "samples", "scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt")
 _RUN += ("max_events", "precision")
 _SENSES = ("maximize", "minimize")
 
 
 @runtime_checkable
-class Follows(Protocol):
-    """Something that follows a search."""
+class FollowUp(Protocol):
+    """A computation that follows a search."""
 
-    def announced(self, found: Optimum, seconds: float) -> str:
-        """What will be done, with the time in s that the search took to tell how long."""
+    def announcement(self, found: Optimum, seconds: float) -> str:
+        """What it will do; its duration is estimated from the time in s that the search took."""
         ...
 
-    def made(self, found: Optimum) -> xr.Dataset:
-        """The work itself."""
+    def run(self, found: Optimum) -> xr.Dataset:
+        """Computes the result."""
         ...
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
-        """Its result in lines for people."""
+        """The lines that the console shows of the result."""
         ...
 
 
-def following(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, Follows]:
-    """What is to follow a search, by name, checked before anything runs.
-
-    Args:
-        model: before the search.
-        arguments: of `jaxgait.optimize`.
-        further: what was asked for.
+def follow_ups(model: Model, arguments: Mapping[str, Any], further: Further) -> dict[str, FollowUp]:
+    """The requested follow-ups by name, checked before anything runs.
 
     Raises:
-        ValueError: if it is not possible, saying why.
+        ValueError: for an impossible request.
     """
-    found: dict[str, Follows] = {}
+    found: dict[str, FollowUp] = {}
     if further.sensitivities is not None:
         found["sensitivities"] = Sensitivities.of(model, arguments, further.sensitivities)
     if further.front:
         if further.report is None:
-            raise ValueError("--front needs --report FOLDER: its picture, its table and front.nc go there")
+            raise ValueError("--front needs --report FOLDER, for its picture, its table and front.nc")
         found["front"] = Front.of(model, arguments, further.front, further.points)
     elif further.points is not None:
-        raise ValueError("--points are those of a front: give --front, or leave them out")
+        raise ValueError("--points needs --front: it sets the number of points along the front")
     return found
 
 
 @dataclass(frozen=True)
 class Sensitivities:
-    """What 1 % of each parameter changes at the optimum."""
+    """The effect of 1 % of each parameter at the optimum."""
 
     arguments: Mapping[str, Any]
     by: tuple[str, ...] | None
 
     @classmethod
     def of(cls, model: Model, arguments: Mapping[str, Any], by: Sequence[str]) -> Sensitivities:
-        """Of the parameters `by`, or of all if it is empty.
+        """For the parameters `by`; for all if empty.
 
         Raises:
-            ValueError: for a parameter of which there are none.
+            ValueError: for a parameter that cannot be differentiated by.
         """
         chosen = tuple(name for text in by for name in text.split(",") if name) or None
         differentiable(model, chosen, list(arguments.get("across") or {}))
         return cls(arguments, chosen)
 
-    def announced(self, found: Optimum, seconds: float) -> str:
-        """How many parameters."""
+    def announcement(self, found: Optimum, seconds: float) -> str:
+        """Announces how many parameters."""
         names = differentiable(found.model, self.by, list(self.arguments.get("across") or {}))[0]
         return f"sensitivities at the optimum to {len(names)} parameters"
 
-    def made(self, found: Optimum) -> xr.Dataset:
-        """By the gradient of the search, or by differences if it had none."""
+    def run(self, found: Optimum) -> xr.Dataset:
+        """Uses the gradient of the search, or differences if it had none."""
         taken = (*_RUN, *_SENSES, "subject_to", "across", "robust", "initial")
         given = {name: self.arguments[name] for name in taken if self.arguments.get(name) is not None}
         gradient = "differences" if found.method in GRADIENT_FREE else self.arguments.get("gradient", "auto")
         return sensitivities(found.model, by=self.by, gradient=gradient, **given)
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
-        """The largest ones."""
+        """Lists the largest ones."""
         yield f"  {made.attrs['gradient']}; 1 % more of a parameter changes"
         first = made.isel(parameter=slice(0, SHOWN))
         for name in first.parameter.values:
@@ -116,15 +111,16 @@ class Sensitivities:
 
 
 def caveats(made: xr.Dataset) -> list[str]:
-    """Sentences on where the slopes of sensitivities do not tell what a change by 1 % does."""
+    """Sentences naming the parameters whose slopes do not predict the effect of a 1 % change."""
     lost, disagree = made.attrs["lost"], made.attrs["disagree"]
-    found = [f"1 % more or less of these, and a run fails or its gait is not stable: {lost}."] if lost else []
-    return found + ([f"Runs 1 % away differ from the slope by more than half of it: {disagree}."] if disagree else [])
+    found = [f"A run fails or its gait is not stable with 1 % more or less of: {lost}."] if lost else []
+    more = f"Runs with 1 % more or less differ from the slope by over half of it for: {disagree}."
+    return [*found, more] if disagree else found
 
 
 @dataclass(frozen=True)
 class Front:
-    """The front of the objective with a second one."""
+    """The Pareto front of the objective and a second one."""
 
     model: Model
     arguments: Mapping[str, Any]
@@ -134,27 +130,27 @@ class Front:
 
     @classmethod
     def of(cls, model: Model, arguments: Mapping[str, Any], words: Sequence[str], points: int | None) -> Front:
-        """From words such as ("minimize", "peak_flexion").
+        """Parses words such as ("minimize", "peak_flexion").
 
         Raises:
             ValueError: for other words, an unknown measure or the objective itself, scenarios, and too few points.
         """
-        said = " ".join(words).split()
-        if len(said) != 2 or said[0] not in _SENSES:
-            raise ValueError(f"--front wants maximize MEASURE or minimize MEASURE, got {' '.join(words)!r}")
-        own = objective(arguments)[1]
-        if said[1] == own:
-            raise ValueError(f"--front {' '.join(said)}: {own} is the objective itself, name another measure")
+        text = " ".join(words)
+        sense, _, measure = text.partition(" ")
+        if sense not in _SENSES or len(measure.split()) != 1:
+            raise ValueError(f"--front wants maximize MEASURE or minimize MEASURE, got {text!r}")
+        if measure == objective(arguments)[1]:
+            raise ValueError(f"--front {text}: {measure} is the objective itself, name another measure")
         if arguments.get("across") is not None:
-            raise ValueError("--front is of one scenario: leave out --across, or the front")
-        _check_measure(model, arguments, said[1])
+            raise ValueError("--front takes a single scenario: leave out --across or --front")
+        _check_measure(model, arguments, measure)
         count = POINTS if points is None else checks.count("points", points, least=2)
         if arguments.get("method") in GRADIENT_FREE and importlib.util.find_spec("pymoo") is None:
             raise ValueError('a front without gradients needs pymoo: pip install "jaxgait[pareto]"')
-        return cls(model, arguments, said[0], said[1], count)
+        return cls(model, arguments, sense, measure, count)
 
-    def announced(self, found: Optimum, seconds: float) -> str:
-        """How many runs, and how long they would take at the pace of the search."""
+    def announcement(self, found: Optimum, seconds: float) -> str:
+        """Announces how many runs, and how long they would take at the pace of the search."""
         spent = int(found.ends.evaluations.sum())
         if found.method in GRADIENT_FREE:
             runs, how = EVOLVED["population"] * EVOLVED["generations"], "by NSGA-II"
@@ -164,8 +160,8 @@ class Front:
         pace = "" if self.arguments.get("checkpoint") else f", {runs * seconds / spent:.0f} s at the pace of the search"
         return f"front with {self.measure}, {how}: about {runs} runs, more where some fail{pace}"
 
-    def made(self, found: Optimum) -> xr.Dataset:
-        """From the optimum and the points where the search began."""
+    def run(self, found: Optimum) -> xr.Dataset:
+        """Starts from the optimum and from the starting points of the search."""
         goals: dict[str, list[Any]] = {n: [self.arguments[n]] for n in _SENSES if n in self.arguments}
         goals.setdefault(self.sense, []).append(self.measure)
         taken = (*_RUN, "over", "subject_to", "initial")
@@ -176,16 +172,13 @@ class Front:
         return front(self.model, **goals, **given, **own, starts=self._starts(found), points=self.points)
 
     def _starts(self, found: Optimum) -> list[dict[str, float]]:
-        """The optimum, and where the search began."""
-        points = [
-            found.best,
-            *(dict(zip(found.start, x, strict=True)) for x in zip(*found.start.values(), strict=True)),
-        ]
-        inside = lambda name, x: float(np.clip(x, *self.arguments["over"][name]))  # but for rounding they are
+        begun = (dict(zip(found.start, x, strict=True)) for x in zip(*found.start.values(), strict=True))
+        points = [found.best, *begun]
+        inside = lambda name, x: float(np.clip(x, *self.arguments["over"][name]))  # they are, except for rounding
         return [{name: inside(name, x) for name, x in point.items()} for point in points]
 
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
-        """One line a point."""
+        """Lists the points."""
         objectives, parameters = (made.attrs[name].split(", ") for name in ("objectives", "parameters"))
         text = lambda name, row: f"{name}={float(row[name]):.6g} {made[name].attrs['units']}".removesuffix(" 1")
         yield f"  {made.sizes['point']} points from {made.sizes['evaluation']} runs, method {made.attrs['method']}"
@@ -193,36 +186,30 @@ class Front:
             row = made.isel(point=i)
             values, design = (", ".join(text(name, row) for name in names) for names in (objectives, parameters))
             yield f"  {values} at {design}"
-        if surpassed(made, self.arguments, found):
-            yield f"  {surpassed(made, self.arguments, found)}"
+        if text := improvement(made, self.arguments, found):
+            yield f"  {text}"
 
 
 def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:
-    """Whether a second objective is one number of the runs that are asked for."""
+    """Checks that the second objective is a scalar that the requested runs have."""
     (measure,) = cast(Measures, observer(model, name)).members
     if measure.dims:
-        raise ValueError(f"--front: {name} is an array, and a front is of measures of one number")
-    if measure.strides > 1:  # otherwise a periodic gait may do
+        raise ValueError(f"--front: {name} is an array, a front needs measures that are single numbers")
+    if measure.strides > 1:  # otherwise a periodic gait may suffice
         measure.check(Sampling.of(model, *(arguments.get(one) for one in ("strides", "duration", "samples"))))
 
 
-def surpassed(made: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> str:
-    """What is to be said if a front reaches a better objective than the search before it; empty if it does not.
-
-    Args:
-        made: the front.
-        arguments: of the search.
-        found: its result, in the unit of the objective.
-    """
+def improvement(made: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> str:
+    """A sentence if the front reaches a better objective (in its unit) than the search did; otherwise empty."""
     sense, name = objective(arguments)
     best = float(made[name].values.max() if sense == "maximize" else made[name].values.min())
     gain = (best - found.objective) * (1.0 if sense == "maximize" else -1.0)
     if gain <= BETTER * abs(found.objective):
         return ""
-    return f"the front reaches {best:.6g} where the search ended at {found.objective:.6g}: take more starts"
+    return f"the front reaches {best:.6g}, but the search ended at {found.objective:.6g}: use more starts"
 
 
 def objective(arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether the objective of a search was maximized or minimized, and its name."""
+    """The sense ("maximize" or "minimize") and the name of a search's objective."""
     sense = next(name for name in _SENSES if arguments.get(name) is not None)
     return sense, str(getattr(arguments[sense], "name", arguments[sense]))

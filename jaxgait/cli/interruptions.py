@@ -14,11 +14,11 @@ from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""What Ctrl-C, and what `kill` and the schedulers of clusters send."""
+"""Sent by Ctrl-C, and by `kill` and the schedulers of clusters."""
 PATIENCE = 2.0
-"""Seconds until a call that hears no signals, such as a compilation, is not waited for any longer."""
-_LATER = 0.01
-"""Seconds until an interruption that got lost is repeated."""
+"""Seconds to wait for a call that ignores signals, such as a compilation."""
+_RETRY_AFTER = 0.01
+"""Seconds until a lost interruption is repeated."""
 
 _last = [int(signal.SIGINT)]
 _taken = threading.Event()
@@ -29,17 +29,17 @@ def code() -> int:
     return 128 + _last[0]
 
 
-def hidden_in(error: BaseException | None) -> bool:
-    """Whether an error came of an interruption, such as that of a lock that was being released when one came."""
-    return error is not None and (isinstance(error, KeyboardInterrupt) or hidden_in(error.__context__))
+def caused_by_signal(error: BaseException | None) -> bool:
+    """Whether an error results from an interruption, such as that of a lock whose release was interrupted."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or caused_by_signal(error.__context__))
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[None]:
-    """Both signals raise KeyboardInterrupt, wherever the main thread is; signals that are ignored stay ignored.
+def as_exceptions() -> Iterator[None]:
+    """Both signals raise KeyboardInterrupt in the main thread; ignored signals stay ignored.
 
-    Python alone misses some: an exception in a callback, such as JAX's at each garbage collection, is dropped, and in
-    a long call of compiled code none is raised. The former is raised once more, after the latter the process ends.
+    Python alone misses some: an exception in a callback, such as JAX's at each garbage collection, is dropped (here it
+    is raised once more), and none is raised during a long call of compiled code (after `PATIENCE`, the process exits).
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -66,8 +66,8 @@ def heard() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def deadly() -> Iterator[None]:
-    """Both signals end the process without more ado: while JAX is imported an exception leaves half a module behind."""
+def as_exits() -> Iterator[None]:
+    """Both signals end the process at once: an exception during the import of JAX would leave half a module behind."""
     before = _handled(lambda number, _: _leave(number)) if threading.current_thread() is threading.main_thread() else {}
     try:
         yield
@@ -77,7 +77,7 @@ def deadly() -> Iterator[None]:
 
 
 def _handled(handler: Any) -> dict[int, Any]:
-    """Sets a handler of the signals that nobody ignores; returns those that were there."""
+    """Sets a handler for the signals that are not ignored; returns the previous handlers."""
     known: dict[int, Any] = {int(number): signal.getsignal(number) for number in SIGNALS}
     before = {number: was for number, was in known.items() if was not in (signal.SIG_IGN, None)}
     for number in before:
@@ -92,13 +92,13 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 def _repeat() -> None:
-    again = threading.Timer(_LATER, _send, (_last[0],))
+    again = threading.Timer(_RETRY_AFTER, _send, (_last[0],))
     again.daemon = True
     again.start()
 
 
 def _send(number: int) -> None:
-    """The signal once more; a real one ends the main thread's waiting, too."""
+    """Repeats the signal; a real one also ends a wait of the main thread."""
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main, number)
@@ -117,7 +117,7 @@ def _watch(woken: socket.socket) -> None:
 
 
 def _drain(woken: socket.socket) -> None:
-    """Reads what is there already."""
+    """Discards pending data."""
     woken.setblocking(False)
     with contextlib.suppress(BlockingIOError):
         while woken.recv(64):

@@ -1,4 +1,4 @@
-"""The output of `jaxgait run MODEL --list`: everything that a model has, one item per line, with units."""
+"""`jaxgait run MODEL --list`: everything that a model has, one item per line, with units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgait.cli import arguments as typed
+from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
 from jaxgait.cli.records import model_record
@@ -22,15 +22,15 @@ from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
 
 
-def shown(model: Model, json: pathlib.Path | None = None) -> int:
-    """Lists what a model has, and writes it if there is a file for it."""
+def show(model: Model, json: pathlib.Path | None = None) -> int:
+    """Prints the listing of a model, and writes it as JSON if requested."""
     print(listing(model))
     write_json(json, model_record(model))
     return DONE
 
 
 def listing(model: Model) -> str:
-    """What a model has, one a line, with units."""
+    """Everything that a model has, as text."""
     sections = {
         "": _parameters(model),
         "parts and choices (--set)": _choices(model),
@@ -57,7 +57,7 @@ def _parameters(model: Model) -> list[str]:
 
 def _choices(model: Model) -> list[str]:
     found = {n: (p.present, f"of {', '.join(p.options)}", p.doc) for n, p in parts(model).items()}
-    found |= {n: (str(value), "", "") for n, value in typed.choices(model).items() if n not in found}
+    found |= {n: (str(value), "", "") for n, value in parsing.choices(model).items() if n not in found}
     return [f"{n:28} {' '.join([f'{present:>24}', *filter(None, rest)])}" for n, (present, *rest) in found.items()]
 
 
@@ -72,7 +72,6 @@ def _schemes(model: Model) -> list[str]:
 
 
 def _solvers(model: Model) -> list[str]:
-    """Of the schemes that take one."""
     taken = any("solver" in (field.name for field in dataclasses.fields(s)) for s in schemes(model))
     return [", ".join(SOLVERS)] if taken else []
 
@@ -93,7 +92,7 @@ def _short(value: Any) -> str:
 
 
 def needs(measure: Measure) -> str:
-    """What a measure needs of a run, in brackets."""
+    """What a measure needs of a run, in parentheses."""
     least = "1 stride" if measure.strides == 1 else f"{measure.strides} strides"
     strides = f"{least} or more" if measure.strides else ""
     samples = f"{measure.samples_per_stride} samples per stride" if measure.samples_per_stride else ""

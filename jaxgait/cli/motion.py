@@ -1,4 +1,4 @@
-"""What `jaxgait motion` does, and what `--motion` means to the other commands."""
+"""`jaxgait motion`, and the option `--motion` of other commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait import registry
-from jaxgait.cli import arguments as typed
+from jaxgait.cli import parsing
 from jaxgait.cli.console import write_json
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters
@@ -20,7 +20,7 @@ PAGES = (".html",)
 
 
 def gaits() -> Iterator[str]:
-    """The embedded measured gaits, and which models they drive."""
+    """Lines describing the embedded measured gaits and the models they drive."""
     from jaxgait.motion.drive import REFERENCE_GAITS, gait_record
 
     for name in REFERENCE_GAITS:
@@ -41,7 +41,7 @@ def gait_records() -> dict[str, dict[str, Any]]:
 
 
 def _record(walk: Any, verdict: Any) -> dict[str, Any]:
-    """What was measured of a walk (None for a stride that was given), and the verdict on its stride, for JSON."""
+    """The JSON record: key figures of a walk (None for a given stride), and the verdict on its stride."""
     from jaxgait.motion.record import key_figures
 
     signals = {name: found._asdict() for name, found in verdict.signals.items()}
@@ -50,20 +50,17 @@ def _record(walk: Any, verdict: Any) -> dict[str, Any]:
     return judged | ({} if walk is None else {"key_figures": key_figures(walk), "segments": walk.segments})
 
 
-def shown(request: Any) -> None:
-    """Measured motion: what was found in a recording, or what is wrong with a stride, and what it changes of models.
-
-    Args:
-        request: `files`, and the options of `jaxgait motion`.
+def show(request: Any) -> None:
+    """Prints a recording's summary, the verdict on its stride, and how that changes models; writes requested files.
 
     Raises:
-        ValueError: if it cannot be a drive.
+        ValueError: if the motion cannot drive a model.
     """
     from jaxgait.motion.naming import named_stride, walk_stride
     from jaxgait.motion.verdict import describe, judge
     from jaxgait.plot.style import kinds
 
-    typed.to_write(request.out, kinds=(*kinds(), "json", "html"))
+    parsing.check_output(request.out, kinds=(*kinds(), "json", "html"))
     walk = _walk(request)
     if walk is None:
         stride = named_stride(request.files[0], speed=request.speed)
@@ -73,7 +70,7 @@ def shown(request: Any) -> None:
     verdict = judge(stride, request.harmonics if walk is None else None)
     print(describe(verdict))
     if request.out is not None:
-        _written(request, walk, verdict)
+        _write(request, walk, verdict)
     write_json(request.json, _record(walk, verdict))
     if not verdict.usable:
         raise verdict.error()
@@ -83,7 +80,7 @@ def shown(request: Any) -> None:
 
 
 def _walk(request: Any):
-    """The walk of what was recorded; None for an embedded gait, a stride or a walk that was written before."""
+    """The walk extracted from recordings; None for an embedded gait, a stride or a saved walk."""
     from jaxgait.motion.capture.leg import Options
     from jaxgait.motion.capture.maps import read_map
     from jaxgait.motion.capture.walk import measure
@@ -95,7 +92,7 @@ def _walk(request: Any):
     if len(paths) == 1 and (request.files[0] in REFERENCE_GAITS or paths[0].suffix.lower() in RECORDS):
         return None
     if not all(path.exists() for path in paths) and len(paths) == 1:
-        return None  # whoever reads a stride says that there is no such file, nor an embedded gait
+        return None  # `named_stride` raises the error
     found = [recording_of(path) for path in paths]
     if found == [None]:
         return None
@@ -111,7 +108,7 @@ def _walk(request: Any):
 
 
 def summary(walk: Any) -> Iterator[str]:
-    """What was found in a recording, for people."""
+    """Lines summarising a walk."""
     from jaxgait.motion.capture.walk import LOADS
     from jaxgait.motion.record import key_figures
 
@@ -119,14 +116,11 @@ def summary(walk: Any) -> Iterator[str]:
     for leg in walk.legs:
         r = leg.recording
         yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {len(r.forces)} force plates"
-    person = ", ".join(
-        f"{k.rsplit('_', 1)[0]} {v:.4g} {k.rsplit('_', 1)[1]}"
-        for k, v in walk.subject.items()
-        if k in ("mass_kg", "height_m")
-    )
-    yield f"subject: {walk.subject.get('name', 'not named')}; {person or 'mass not known'}" + (
-        f" ({walk.subject['mass_from']})" if "mass_from" in walk.subject else ""
-    )
+    known = [("mass", "kg"), ("height", "m")]
+    values = [(name, walk.subject.get(f"{name}_{unit}"), unit) for name, unit in known]
+    person = ", ".join(f"{name} {x:.4g} {unit}" for name, x, unit in values if x is not None)
+    source = f" ({walk.subject['mass_from']})" if "mass_from" in walk.subject else ""
+    yield f"subject: {walk.subject.get('name', 'not named')}; {person or 'mass not known'}{source}"
     ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
     yield f"{walk.side} leg, {ground}; speed {walk.speed:.3f} m/s, stride time {walk.period:.4f} s"
     strikes = sum(e.strikes.size for e in walk.events)
@@ -134,15 +128,12 @@ def summary(walk: Any) -> Iterator[str]:
     yield f"events: {strikes} heel strikes{off}"
     yield f"strides: {len(walk.kept)} kept, {len(walk.strides) - len(walk.kept)} dropped"
     yield from (f"  dropped: {s.trial} at {s.start:.2f} s: {s.reason}" for s in walk.strides if s.reason)
-    rise = 1e3 * walk.gaps["hip_y_m"]
-    jumps = ", ".join(f"{k[:-4]} {math.degrees(walk.gaps[k]):+.2f} deg" for k in ("thigh_rad", "knee_rad", "ankle_rad"))
-    yield f"so that the mean stride closes, a straight line was removed: {jumps}, hip height {rise:+.1f} mm"
+    rise, joints = 1e3 * walk.gaps["hip_y_m"], ("thigh", "knee", "ankle")
+    jumps = ", ".join(f"{k} {math.degrees(walk.gaps[f'{k}_rad']):+.2f} deg" for k in joints)
+    yield f"removed a linear drift so that the mean stride closes: {jumps}, hip height {rise:+.1f} mm"
     if walk.deviation:
-        spread = ", ".join(
-            f"{k[:-4]} {math.degrees(float(np.mean(walk.deviation[k]))):.2g} deg"
-            for k in ("thigh_rad", "knee_rad", "ankle_rad")
-        )
-        yield f"from stride to stride (standard deviation): {spread}"
+        mean = {k: math.degrees(float(np.mean(walk.deviation[f"{k}_rad"]))) for k in joints}
+        yield f"standard deviation between strides: {', '.join(f'{k} {x:.2g} deg' for k, x in mean.items())}"
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:
         yield f"ground force: up to {figures['ground_peak_body_weights']:.2f} body weights"
@@ -154,27 +145,25 @@ def summary(walk: Any) -> Iterator[str]:
 
 
 def _peaks(dynamics: Any) -> Iterator[str]:
-    """Extremes of joint moments and powers, for people."""
+    """Lines with the extremes of joint moments and powers."""
     from jaxgait.motion.capture.dynamics import JOINTS
 
     ends = {k: f"{low:+.2f} to {high:+.2f}" for k, (low, high) in dynamics.peaks.items()}
     for kind, unit in (("moment", "Nm_kg"), ("power", "W_kg")):
         listed = ", ".join(f"{joint} {ends[f'{joint}_{kind}_{unit}']}" for joint in JOINTS)
-        signs = "flexion and dorsiflexion positive" if kind == "moment" else "positive: the leg gives energy"
+        signs = "flexion and dorsiflexion positive" if kind == "moment" else "positive: the leg generates energy"
         yield f"joint {kind}s in {unit.replace('_', '/')} ({signs}): {listed}"
 
 
-def _written(request: Any, walk: Any, verdict: Any) -> None:
-    """Writes what the ending of the name asks for; beside a record of a walk its page and picture."""
+def _write(request: Any, walk: Any, verdict: Any) -> None:
+    """Writes the file, in the format of its extension; next to the record of a walk, also its page and picture."""
     from jaxgait.motion.record import walk_record, write_record
     from jaxgait.plot.motion import stride
     from jaxgait.plot.style import save
 
     out, ending = request.out, request.out.suffix.lower()
     if walk is None and ending in (*RECORDS, *PAGES):
-        raise ValueError(
-            f"cannot write {out}: {request.files[0]} is not a recording; give a picture's name, such as .png"
-        )
+        raise ValueError(f"cannot write {out}: {request.files[0]} is not a recording; give a picture, such as .png")
     if walk is None:
         print(f"wrote {save(stride(verdict), out)}")
         return
@@ -193,7 +182,7 @@ def _written(request: Any, walk: Any, verdict: Any) -> None:
 
 
 def _adapted(name: str, verdict: Any) -> Iterator[str]:
-    """What a stride changes of a model's parameters, for every parameter set."""
+    """Lines with the parameters that a stride changes in a model, for every parameter set."""
     from jaxgait.motion.drive import verdict_drive
 
     drive, model = verdict_drive(verdict), registry.model(name)
@@ -202,7 +191,7 @@ def _adapted(name: str, verdict: Any) -> Iterator[str]:
     for parameter in dict.fromkeys(p for changes in found.values() for p in changes):
         unit = parameters(model)[parameter].unit
         listed = ", ".join(f"{label} {changes[parameter]:.4f} {unit}".strip() for label, changes in found.items())
-        yield f"{parameter} that suits the {name} (--motion sets it): {listed}"
+        yield f"{parameter} that suits the {name} (set by --motion): {listed}"
 
 
 def _differences(before: Model, after: Model) -> dict[str, float]:
@@ -212,19 +201,23 @@ def _differences(before: Model, after: Model) -> dict[str, float]:
 
 
 def takes_motion(kind: type) -> bool:
-    """Whether a class of models can be driven by measured motion: whether it says what follows from that."""
+    """Whether a class of models can be driven by measured motion."""
     return getattr(kind, "driven", None) not in (None, Model.driven)
 
 
 def check_takes_motion(model: Model) -> None:
-    """Raises a `ParameterError` that names the models which measured motion drives, if it does not drive this one."""
+    """Checks that measured motion can drive a model.
+
+    Raises:
+        ParameterError: if not, naming the models that it can drive.
+    """
     if not takes_motion(type(model)):
         takers = [name for name in registry.models() if takes_motion(registry.model_class(name))]
         raise ParameterError(f"{type(model).__name__} is not driven by measured motion; {', '.join(takers)} can be")
 
 
 def driven(model: Model, motion: str) -> Model:
-    """The model driven by a motion that the user names, and a line that says what that changes."""
+    """The model driven by the named motion; prints what that changes."""
     from jaxgait.motion.naming import motion_drive
 
     check_takes_motion(model)

@@ -1,4 +1,4 @@
-"""Groups of options, as the parser of the command line knows them. Imports nothing heavy."""
+"""Groups of command-line options. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ import tyro
 
 from jaxgait import registry
 
-__all__ = ["Found", "Further", "Mechanism", "Positional", "Span", "Steps"]
+__all__ = ["Further", "JsonOutput", "Mechanism", "Positional", "Span", "Steps"]
 
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
 Precision = Literal["float64", "float32"]
 POINTS = 7
-"""Points along a front, if it is not said how many."""
+"""Default number of points along a front."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Found:
-    """Where what was found goes, for other programs."""
+class JsonOutput:
+    """Machine-readable output."""
 
     json: pathlib.Path | None = None
-    """File for what was found, as JSON; "-": the standard output, while the text for people goes to stderr."""
+    """File for the results as JSON; "-" for the standard output, with the text for people on stderr."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """Which mechanism, with which numbers; `jaxgait run MODEL --list` shows them all."""
+    """The mechanism and its settings."""
 
     model: Positional[ModelName]
     """Which mechanism."""
     preset: str | None = None
     """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value: damper.k=2e4 damper.c=1000; arrays as name=0.1,0.2."""
+    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4 damper.c=1000; arrays as
+    name=0.1,0.2."""
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
     """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or
-    an embedded gait (`jaxgait motion` lists them)."""
+    an embedded gait (see `jaxgait motion`)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,24 +54,24 @@ class Span:
     duration: float | None = None
     """Seconds to run."""
     samples: int | None = None
-    """Samples per stride (by default 100) of a run counted in strides, or in total (1000)."""
+    """Samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000)."""
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """As `simulate` and `ensemble` take it."""
+        """As arguments of `simulate` and `ensemble`."""
         return {"strides": self.strides, "duration": self.duration, "samples": self.samples}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Steps:
-    """How it moves. An option of a scheme is a field here, under the name that `simulate` and `ensemble` know it by."""
+    """The integration scheme and its options, named like the arguments of `simulate` and `ensemble`."""
 
     scheme: str | None = None
-    """Integration scheme, if several suit the model (`jaxgait run MODEL --list` shows them)."""
+    """Integration scheme, if several suit the model (see `jaxgait run MODEL --list`)."""
     dt: float | None = None
-    """Length in s of the steps of schemes with fixed steps."""
+    """Step length in s, for schemes with fixed steps."""
     solver: str | None = None
-    """Solver of smooth motion by name, such as Verner8 (`jaxgait run MODEL --list` shows them)."""
+    """Solver of smooth motion, such as Verner8 (see `jaxgait run MODEL --list`)."""
     rtol: float | None = None
     """Relative tolerance of adaptive steps."""
     atol: float | None = None
@@ -78,15 +79,15 @@ class Steps:
     max_step: float | None = None
     """Longest step in s."""
     max_steps: int | None = None
-    """Number of steps after which a trajectory is given up."""
+    """Maximum number of steps of a trajectory."""
     max_events: int | None = None
-    """Number of events after which a trajectory with events is given up."""
+    """Maximum number of events of a trajectory."""
     precision: Precision = "float64"
     """Floating-point precision of the computation."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """As `simulate` and `ensemble` take them: those that were given."""
+        """Those given, as arguments of `simulate` and `ensemble`."""
         found = {field.name: getattr(self, field.name) for field in dataclasses.fields(Steps)}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -96,12 +97,12 @@ class Further:
     """What `jaxgait optimize` can add to a search."""
 
     report: pathlib.Path | None = None
-    """Folder for a report: pictures (PNG, and PDF for print), and one page (report.html) that holds them all."""
+    """Folder for a report: pictures (PNG, and PDF for print), and a page (report.html) that contains them all."""
     front: tuple[str, ...] = ()
-    """For the report, the best compromises of the objective with a second one: maximize MEASURE, or minimize MEASURE;
-    the folder then holds front.nc too."""
+    """Add to the report the best compromises with a second objective, maximize MEASURE or minimize MEASURE; also
+    written as front.nc."""
     points: int | None = None
     """Points along the front, including both ends; 7 by default."""
     sensitivities: tuple[str, ...] | None = None
-    """The effect of 1 % of each parameter at the optimum: of the parameters named here, or of all; in the report, and
-    in sensitivities.nc next to it."""
+    """Compute the effect of a 1 % change of each parameter at the optimum: of the parameters named here, or of all;
+    in the report, also written as sensitivities.nc."""

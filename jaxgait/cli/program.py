@@ -1,22 +1,22 @@
-"""Simulates gait mechanics as ensembles, tunes them by gradients, and reproduces papers: thin functions over Python's.
+"""Simulate gait mechanics as ensembles, tune them by gradients, and reproduce papers; also available from Python.
 
 Examples:
-  jaxgait run knee --list                                    what a mechanism has: parameters, outputs, measures
+  jaxgait run knee --list                                    list a mechanism's parameters, outputs and measures
   jaxgait run knee --set damper.k=2e4 --strides 5 --out run.nc
   jaxgait view run.nc --out walk.gif
   jaxgait scan bungee --over mass=40:100:61 stiffness=15:40:51 --store scan.zarr --dry-run
   jaxgait optimize knee --over damper.k=1.2e4:3e4 --maximize rho --json best.json
   jaxgait fit bungee --measured jump.csv --over stiffness=15:40 rope_length=24:34 --report out/fit
   jaxgait reproduce bungee
-  jaxgait completion bash                                    so that the Tab key completes names
+  jaxgait completion bash                                    completion of names by the Tab key
 
-`jaxgait COMMAND --help` shows a command's options, which have the names of Python's arguments; `--version` says which
-version this is. With `--json FILE` a command writes what it found as JSON, with `--json -` to the standard output.
+`jaxgait COMMAND --help` shows a command's options, which are named like Python's arguments; `--version` shows the
+version. With `--json FILE` a command writes its results as JSON, with `--json -` to the standard output.
 
-Exit codes: 0, all is well; 1, the work was done and did not fully succeed (a run that did not reach its end, a scan of
-which no member completed, a search without a result, a fit that is no minimum or leaves parameters open, a reproduction
-with unmet figures); 2, bad input or usage, said in one line; 130 and 143, interrupted by Ctrl-C and by `kill`: what was
-written to a store or a checkpoint by then is safe, and the same command continues from there.
+Exit codes: 0, success; 1, the work did not fully succeed (a run that did not reach its end, a scan without a completed
+member, a search without a result, a fit that is not a minimum or leaves parameters open, a reproduction with unmet
+figures); 2, bad input or usage, explained in one line; 130 and 143, interrupted by Ctrl-C and by `kill`: everything
+written to a store or a checkpoint is safe, and the same command resumes from there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import tyro
 from jaxgait import __version__, registry
 from jaxgait.cli import interruptions
 from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
-from jaxgait.cli.console import BAD_INPUT, NOT_ALL, followed, kept_for_json, note, once, say, usage
+from jaxgait.cli.console import BAD_INPUT, NOT_ALL, check_repeats, json_on_stdout, note, say, show_log, usage_error
 from jaxgait.cli.options import Positional
 
 PROGRAM = "jaxgait"
@@ -43,10 +43,10 @@ PROGRAM = "jaxgait"
 
 @dataclasses.dataclass(frozen=True)
 class Completion:
-    """Print what a shell needs to complete the names of commands and options.
+    """Print a script that lets a shell complete the names of commands and options.
 
-    For bash put `source <(jaxgait completion bash)` into ~/.bashrc; for zsh write `jaxgait completion zsh` to a file
-    _jaxgait in a folder of $fpath; for fish write `jaxgait completion fish` to
+    For bash, add `source <(jaxgait completion bash)` to ~/.bashrc; for zsh, write `jaxgait completion zsh` to a file
+    _jaxgait in a folder of $fpath; for fish, write `jaxgait completion fish` to
     ~/.config/fish/completions/jaxgait.fish.
     """
 
@@ -76,19 +76,19 @@ Command = (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of the `jaxgait` command; see the module for its exit codes."""
+    """Entry point of the command `jaxgait`; for the exit codes see the module."""
     given = sys.argv[1:] if arguments is None else arguments
     for fault in registry.faults():
         say(fault)
     interrupted = False
-    with warnings.catch_warnings(), interruptions.heard():
+    with warnings.catch_warnings(), interruptions.as_exceptions():
         warnings.showwarning = lambda message, *_, **__: say(message)
         try:
             code = _exit_code(given)
         except KeyboardInterrupt as interruption:
             say(interruption if interruption.args else "interrupted")
             interrupted, code = True, interruptions.code()
-    if interrupted and arguments is None:  # the process is ours: blocks that still run are not waited for
+    if interrupted and arguments is None:  # our own process: do not wait for running blocks
         _flush()
         os._exit(code)
     if code:
@@ -96,36 +96,36 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _flush() -> None:
-    """Writes what was printed, to outputs that are there."""
+    """Flushes the standard streams that exist."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
 
 
 def _exit_code(arguments: list[str]) -> int:
-    """Runs a command; an error that a user can mend is one line on stderr, without a traceback.
+    """Runs a command; an error that the user can fix becomes one line on stderr.
 
-    With the environment variable `JAXGAIT_TRACEBACK` set, errors keep their traceback: to find a fault of ours.
+    For debugging, set the environment variable `JAXGAIT_TRACEBACK` to keep the traceback.
     """
     try:
-        once(arguments)
+        check_repeats(arguments)
         if arguments == ["--version"]:
             print(f"jaxgait {__version__}")
             return 0
         command = _read(arguments)
-        with followed(), kept_for_json(getattr(command, "json", None)):
+        with show_log(), json_on_stdout(getattr(command, "json", None)):
             if not isinstance(command, Completion):
                 note("loading JAX, a few seconds")
-                with interruptions.deadly():
+                with interruptions.as_exits():
                     importlib.import_module("jaxgait.ensembles")
             code = command() or 0
         _flush()
         return code
-    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+    except BrokenPipeError:  # the reader of our output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if interruptions.hidden_in(error):
+        if interruptions.caused_by_signal(error):
             raise KeyboardInterrupt from error
         code = _code_of(error)
         if code is None or os.environ.get("JAXGAIT_TRACEBACK"):
@@ -135,23 +135,23 @@ def _exit_code(arguments: list[str]) -> int:
 
 
 def _read(arguments: list[str]) -> Any:
-    """The command that is typed.
+    """Parses the command line.
 
     Raises:
-        ValueError: if it is none, saying in one line why.
+        ValueError: for invalid usage, explained in one line.
     """
-    said = io.StringIO()
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(errors):
             return tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
     except SystemExit as stop:
         if not stop.code:  # --help
             raise
-    raise ValueError(usage(said.getvalue()))
+    raise ValueError(usage_error(errors.getvalue()))
 
 
 def _code_of(error: Exception) -> int | None:
-    """The exit code for an error that is not a fault of ours; None for one that is."""
+    """The exit code for an expected error; None for a bug."""
     from jaxgait.ensembles.store import StoreError
     from jaxgait.outcome import NoResult
 

@@ -1,4 +1,4 @@
-"""The results of commands for `--json`: names, units and numbers, without the time histories that are in files."""
+"""The results of commands for `--json`: names, units and numbers, without the time histories."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ from jaxgait.solve.dataset import made_by
 
 
 def run_record(data: xr.Dataset) -> dict[str, Any]:
-    """One trajectory: how it went and ended, the range of every variable, and its events.
-
-    Args:
-        data: as `jaxgait.simulate` returns it.
+    """A result of `jaxgait.simulate`.
 
     Returns:
-        `attributes` (those of the Dataset, `status` and `status_text` among them), `variables` by name with unit, long
-        name, and their first, last, lowest and highest value, and `events` with name and time in s.
+        `attributes` (including `status` and `status_text`), `variables` by name with unit, long name, and first, last,
+        lowest and highest value, and `events` with name and time in s.
     """
     histories = {str(n): x for n, x in data.data_vars.items() if x.dims == ("time",)}
     return {
@@ -38,14 +35,11 @@ def run_record(data: xr.Dataset) -> dict[str, Any]:
 
 
 def scan_record(data: xr.Dataset) -> dict[str, Any]:
-    """Many trajectories: how they ended, their axes, and the range of every result that is one number a member.
-
-    Args:
-        data: as `jaxgait.ensemble` returns it.
+    """A result of `jaxgait.ensemble`.
 
     Returns:
-        `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and
-        `results` by name with unit, long name, mean, lowest and highest value, and the members that have these.
+        `attributes`, `members` (how many), `outcomes` (sentence to count), `axes` by name with unit and values, and the
+        scalar `results` by name with unit, long name, mean, lowest and highest value, and the members of the latter.
     """
     dims = data["status"].dims
     axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
@@ -60,13 +54,10 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
 
 
 def dataset_record(data: xr.Dataset) -> dict[str, Any]:
-    """All of a small labelled result.
-
-    Args:
-        data: any.
+    """A small labelled result in full.
 
     Returns:
-        `attributes`, and `variables` by name (coordinates among them) with unit, long name, dimensions and values.
+        `attributes`, and `variables` by name (including coordinates) with unit, long name, dimensions and values.
     """
     columns = {str(name): x for name, x in data.variables.items()}
     return {
@@ -76,11 +67,7 @@ def dataset_record(data: xr.Dataset) -> dict[str, Any]:
 
 
 def model_record(model: Model) -> dict[str, Any]:
-    """What a model has: parameters, presets, initial state, outputs, measures, with units.
-
-    Args:
-        model: any mechanism.
-    """
+    """A model's parameters, presets, initial state, outputs and measures, with units."""
     found, outputs = parameters(model), model.variables
     start = state_variables(model.initial_state())
     return {
@@ -94,14 +81,10 @@ def model_record(model: Model) -> dict[str, Any]:
 
 
 def origin(model: Model, over: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """Where a result of a search or a fit comes from, beside what it found.
-
-    Args:
-        model: with the parameters that were found.
-        over: bounds of what was varied, in the parameters' units.
+    """The provenance of the result of a search or a fit.
 
     Returns:
-        `model`, all `parameters` with their units, the `bounds`, and what it was `made_by` (versions, device, time).
+        `model`, all `parameters` with their units, the `bounds`, and `made_by` (versions, device, time, command).
     """
     found = {n: {"value": p.value, "unit": p.unit} for n, p in parameters(model).items()}
     made = made_by() | {"command": shlex.join(["jaxgait", *sys.argv[1:]])}
@@ -109,7 +92,7 @@ def origin(model: Model, over: Mapping[str, tuple[float, float]]) -> dict[str, A
 
 
 def _attributes(data: xr.Dataset) -> dict[str, Any]:
-    """The attributes of a Dataset; those that hold JSON as text, since files hold no mappings, as what it says."""
+    """The attributes of a Dataset, with JSON text (files cannot hold mappings) decoded."""
     return {k: json.loads(x) if isinstance(x, str) and x.startswith("{") else x for k, x in data.attrs.items()}
 
 
@@ -118,9 +101,9 @@ def _labels(data: xr.DataArray | xr.Variable) -> dict[str, str]:
 
 
 def _ends(data: xr.DataArray) -> dict[str, Any]:
-    """First and last value that is there: an early end leaves NaN behind it."""
-    there = data.values[~np.isnan(data.values)] if data.dtype.kind == "f" else data.values
-    return {"first": there[0], "last": there[-1]} if there.size else {"first": None, "last": None}
+    """First and last value; after an early end, values are NaN."""
+    valid = data.values[~np.isnan(data.values)] if data.dtype.kind == "f" else data.values
+    return {"first": valid[0], "last": valid[-1]} if valid.size else {"first": None, "last": None}
 
 
 def _range(data: xr.DataArray) -> dict[str, Any]:
@@ -131,7 +114,7 @@ def _range(data: xr.DataArray) -> dict[str, Any]:
 
 
 def _extremes(data: xr.DataArray) -> dict[str, Any]:
-    """The mean, and where the lowest and the highest value are."""
+    """The mean, and the members with the lowest and the highest value."""
     values = np.ma.masked_invalid(data.values)
     if not values.count():
         return {"mean": None, "lowest_at": None, "highest_at": None}
@@ -143,7 +126,7 @@ def _extremes(data: xr.DataArray) -> dict[str, Any]:
 
 
 def _member(data: xr.DataArray, index: Any) -> Mapping[str, Any]:
-    """The labels of a member, by its number."""
+    """The labels of a member, given its number."""
     member = dict(zip(data.dims, np.unravel_index(index, data.shape), strict=True))
     return {str(name): x.values for name, x in data.isel(member).coords.items() if not x.dims}
 

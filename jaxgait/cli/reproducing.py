@@ -1,4 +1,4 @@
-"""The implementation of `jaxgait reproduce`: announces each experiment, writes it to its folder, and summarises it."""
+"""`jaxgait reproduce`: runs experiments, each into its folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxgait import registry
-from jaxgait.cli import arguments as typed
+from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, say, write_json
 
 
@@ -17,24 +17,17 @@ def reproduce(
     json: pathlib.Path | None = None,
     left_out: Sequence[str] = (),
 ) -> int:
-    """Runs experiments one after the other, each into its folder.
-
-    Args:
-        experiments: modules with a function `reproduce`, and if they like a `TITLE` (of their report) and `MINUTES` (of
-            processor time that they take), by name.
-        folders: by the same names.
-        json: file for what was measured.
-        left_out: what could not be loaded, and why.
+    """Runs experiments one after the other, each into the folder of its name, and writes their figures to `json`.
 
     Raises:
         FileExistsError: if a folder holds another experiment's figures.
         OSError: if a folder cannot be written to.
     """
     for name, folder in folders.items():
-        typed.folder_to_write(folder)
-        typed.to_write(folder / "report.md")
+        parsing.make_folder(folder)
+        parsing.check_output(folder / "report.md")
         _own_folder(name, getattr(experiments[name], "TITLE", None), folder)
-    found = {name: _reproduced(name, module, folders[name]) for name, module in experiments.items()}
+    found = {name: _run_one(name, module, folders[name]) for name, module in experiments.items()}
     records = {
         name: {"folder": folders[name], "counts": report.counts(), "figures": [f.as_dict() for f in report.figures]}
         for name, report in found.items()
@@ -44,7 +37,7 @@ def reproduce(
 
 
 def reproduce_all(out: pathlib.Path, json: pathlib.Path | None = None) -> int:
-    """Runs all experiments that can be loaded, each into a folder of its own name, and says which cannot."""
+    """Runs all experiments that can be loaded, each into a folder of its own name, and reports those that cannot."""
     found, missing = {}, []
     for name in registry.experiments():
         try:
@@ -53,12 +46,12 @@ def reproduce_all(out: pathlib.Path, json: pathlib.Path | None = None) -> int:
             missing.append(str(error))
             say(f"left out: {error}")
     minutes = sum(getattr(module, "MINUTES", 0.0) for module in found.values())
-    print(f"{len(found)} experiments: take about {minutes:.0f} minutes of processor time", flush=True)
+    print(f"{len(found)} experiments take about {minutes:.0f} minutes of processor time", flush=True)
     return reproduce(found, {name: out / name for name in found}, json, missing)
 
 
-def _reproduced(name: str, module: Any, folder: pathlib.Path) -> Any:
-    """The report of an experiment, which is announced before and summed up after."""
+def _run_one(name: str, module: Any, folder: pathlib.Path) -> Any:
+    """Announces and runs an experiment, and prints a summary; returns its report."""
     minutes = getattr(module, "MINUTES", None)
     if minutes is not None:
         print(f"{name}: takes about {minutes:g} minutes of processor time; writes into {folder}", flush=True)
@@ -70,9 +63,9 @@ def _reproduced(name: str, module: Any, folder: pathlib.Path) -> Any:
 
 
 def _own_folder(name: str, title: str | None, folder: pathlib.Path) -> None:
-    """Finds out before the work whether a folder holds another experiment's figures, by the title of its report.
+    """Checks that a folder does not hold another experiment's figures, by the title of its report.
 
-    The report of an experiment without a title is its own if the folder has its name.
+    An experiment without a title owns the folder with its name.
     """
     if not (folder / "figures.json").exists():
         return

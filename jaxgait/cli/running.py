@@ -1,4 +1,4 @@
-"""What `jaxgait run` and `jaxgait scan` do, and the model that any command asks for."""
+"""`jaxgait run` and `jaxgait scan`, and the model that a command requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import files, registry
-from jaxgait.cli import arguments as typed
+from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
 from jaxgait.cli.listing import needs
 from jaxgait.cli.motion import check_takes_motion, driven
@@ -27,14 +27,10 @@ from jaxgait.run import Sampling
 
 
 def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
-    """The model that a command asks for: its preset, driven by its motion, with the defaults, then what is set.
-
-    Args:
-        request: with `model`, `preset`, `motion` and `set`.
-        defaults: parameters by name.
+    """The model that a command requests: preset, motion, defaults and settings are applied in this order.
 
     Raises:
-        ValueError: for unknown names, and for anything but a model under that name.
+        ValueError: for unknown names, and for a name that is registered for something other than a model.
     """
     return _moved(request, request.motion, defaults or {})
 
@@ -42,30 +38,27 @@ def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
 def _moved(request: Any, motion: str | None, defaults: Mapping[str, Any]) -> Model:
     chosen = _preset(request)
     chosen = chosen if motion is None else driven(chosen, motion)
-    return typed.changed(with_parameters(chosen, defaults), request.set)
+    return parsing.with_settings(with_parameters(chosen, defaults), request.set)
 
 
 def _preset(request: Any) -> Model:
     chosen = registry.model(request.model)
     if not isinstance(chosen, Model):
-        raise ValueError(f"{request.model!r} is registered with jaxgait and no model: {type(chosen).__qualname__}")
+        raise ValueError(f"{request.model!r} is registered with jaxgait but not a model: {type(chosen).__qualname__}")
     return chosen if request.preset is None else chosen.preset(request.preset)
 
 
 def walkers(request: Any) -> tuple[Model, Members | None]:
-    """The model that a scan asks for, and the members that its motions make; None for at most one motion.
-
-    Args:
-        request: with `model`, `preset`, `motion` (several), `each_stride` and `set`.
+    """The model that a scan requests, and the members of its motions; None for at most one motion.
 
     Raises:
-        ValueError: for unknown names, and where `each_stride` has no single motion to be of.
+        ValueError: for unknown names, and for `each_stride` without exactly one motion.
     """
     if request.each_stride and len(request.motion) != 1:
-        raise ValueError(f"--each-stride is of one --motion, got {len(request.motion)}")
+        raise ValueError(f"--each-stride takes exactly one --motion, got {len(request.motion)}")
     if len(request.motion) < 2 and not request.each_stride:
         return _moved(request, next(iter(request.motion), None), {}), None
-    model, then = _preset(request), lambda leg: typed.changed(leg, request.set)
+    model, then = _preset(request), lambda leg: parsing.with_settings(leg, request.set)
     check_takes_motion(model)
     strides = request.each_stride
     found = single_strides(model, request.motion[0], then=then) if strides else people(model, request.motion, then=then)
@@ -80,7 +73,7 @@ def run(
     out: pathlib.Path | None,
     json: pathlib.Path | None = None,
 ) -> int:
-    """One trajectory: shown, and saved if there are files for it."""
+    """Runs one trajectory, prints it and writes the requested files."""
     from jaxgait.solve.simulate import simulate
 
     length = Sampling.of(model, *(options.get(name) for name in ("strides", "duration", "samples")))
@@ -95,16 +88,10 @@ def run(
 def members(
     model: Model, axes: Mapping[str, np.ndarray], fixed: Mapping[str, Any], walking: Members | None = None
 ) -> Members:
-    """The grid of some axes, for every one of the members that walk if there are such, all with the same start.
-
-    Args:
-        model: whose names they are.
-        axes: values by name, in the unit of each.
-        fixed: components of the initial state that all share.
-        walking: members that differ in their motion.
+    """The grid of some axes (in their units), combined with the members that differ in their motion, if any.
 
     Raises:
-        ParameterError: for names and values that the model does not have.
+        ParameterError: for unknown names and impossible values.
         ValueError: if nothing varies.
     """
     starting(model, fixed)
@@ -125,10 +112,7 @@ def scan(
     json: pathlib.Path | None = None,
     dry_run: bool = False,
 ) -> int:
-    """Many trajectories: how they ended is shown, and the result saved if there are files for it.
-
-    With `dry_run` a few are run, to tell what all of them would take.
-    """
+    """Runs many trajectories, prints how they ended and writes the files; `dry_run` only estimates the cost."""
     observe = kept["observe"] or possible_measures(model, sampling, kept["trajectories"])
     request = {**sampling, **kept, "observe": observe, **options}
     if dry_run:
@@ -148,7 +132,7 @@ def scan(
 
 
 def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bool) -> Measures | None:
-    """All measures of a model that a run sampled as requested allows; says which it leaves out, and why."""
+    """All measures of a model that the requested sampling allows; prints which are left out, and why."""
     sampling = Sampling.of(model, **request)
     brought = tuple(known(model).values())
     possible = Measures(brought).possible(sampling).members
@@ -158,7 +142,7 @@ def possible_measures(model: Model, request: Mapping[str, Any], trajectories: bo
         if measure not in possible:
             say(f"left out: {measure.name}{needs(measure)}; runs are of {sampling}")
         elif measure not in kept:
-            say(f"left out: {measure.name}, whose name the trajectories use")
+            say(f"left out: {measure.name}, whose name is used by the trajectories")
     return Measures(kept) if kept else None
 
 

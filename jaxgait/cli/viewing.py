@@ -1,4 +1,4 @@
-"""What `jaxgait view` does: a saved result shown, drawn, filmed, or made a page to explore."""
+"""`jaxgait view`: prints a saved result, and draws it as a picture, a film or a page to explore."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from jaxgait.cli import arguments as typed
+from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, print_outcomes, say, write_json
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
@@ -22,43 +22,43 @@ def view(
     serve: bool,
     json: pathlib.Path | None = None,
 ) -> int:
-    """A saved result: shown, and drawn if there is a file for the picture, the film or the page; a scan always is."""
+    """Prints a saved result and draws it into the requested file; a scan always becomes a page."""
     from jaxgait.plot import film
     from jaxgait.plot.explorer import is_run, opened
     from jaxgait.plot.studies import study
     from jaxgait.plot.style import kinds
 
     films = tuple(ending.removeprefix(".") for ending in film.WRITERS)
-    typed.to_write(out, kinds=sorted({*kinds(), *films, "html"}))
+    parsing.check_output(out, kinds=sorted({*kinds(), *films, "html"}))
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()
     if kind != "html" and (serve or members is not None):
         raise ValueError(f"--{'serve' if serve else 'members'} is for pages, and {out} is a picture or a film")
     data = opened(file)
-    chosen, found = typed.names(variables), study(data)
+    chosen, found = parsing.names(variables), study(data)
     is_picture = out is None or (kind != "html" and f".{kind}" not in film.WRITERS)
     if found is not None and (serve or chosen or members is not None or not is_picture):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     if out is None and chosen and is_run(data):
-        raise ValueError("--variables are drawn: give --out, the picture to write")
+        raise ValueError("--variables names what to draw: give --out, the picture to write")
     if json is not None:
         write_json(json, _record(data))
     if found is not None:
         return _study(file, data, found, out)
-    # How the trajectories of a result ended; of other files nothing is known.
+
     ended = summary(data) if "status" in data and "status_legend" in data.attrs else {}
     print_outcomes(ended, data.attrs.get("precision", "float64"))
     print(data)
     if serve:
-        return _served(file, chosen, members)
+        return _serve(file, chosen, members)
     if out is not None:
         _draw(file, data, chosen, out, kind, members)
     elif not is_run(data):
-        _page_beside(file, chosen, members)
+        _page_next_to(file, chosen, members)
     return DONE
 
 
 def _record(data: xr.Dataset) -> dict[str, Any]:
-    """What a file holds, as the command that wrote it says it with `--json`."""
+    """The record that the command which wrote the file gives with `--json`."""
     from jaxgait.plot.explorer import is_run
 
     if "status" in data and "status_legend" in data.attrs:
@@ -67,7 +67,7 @@ def _record(data: xr.Dataset) -> dict[str, Any]:
 
 
 def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path | None) -> int:
-    """Shows a file that is neither a run nor a scan, and draws it if there is a file for the picture."""
+    """Prints a file that is neither a run nor a scan, and draws the requested picture."""
     from jaxgait.plot.style import save
 
     print(data)
@@ -80,8 +80,8 @@ def _study(file: pathlib.Path, data: xr.Dataset, found: Any, out: pathlib.Path |
 
 
 def _drawn_by(file: pathlib.Path) -> str:
-    beside = shlex.quote(str(file.with_suffix(".png")))
-    return f"`jaxgait view {shlex.quote(str(file))} --out {beside}` draws it"
+    names = shlex.join(["jaxgait", "view", str(file), "--out", str(file.with_suffix(".png"))])
+    return f"`{names}` draws it"
 
 
 def _draw(
@@ -100,14 +100,14 @@ def _draw(
     print(f"wrote {out}")
 
 
-def _page_beside(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> None:
-    """Writes the page of a scan beside it; says why if there is none to write."""
+def _page_next_to(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> None:
+    """Writes the page of a scan next to its file, or prints why there is none."""
     from jaxgait.plot.explorer import is_page
 
     out = file.with_suffix(".html")
     if out.exists() and not is_page(out):
-        raise FileExistsError(f"{out} is there and was not written by this command: give --out, the page to write")
-    typed.to_write(out)
+        raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
+    parsing.check_output(out)
     try:
         _explorer(file, variables, members).save(out)
     except (ValueError, ModuleNotFoundError) as error:
@@ -119,17 +119,17 @@ def _page_beside(file: pathlib.Path, variables: tuple[str, ...], members: int | 
 
 
 def _explorer(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> Any:
-    """The page about a file; says what it simulates."""
+    """The page for a file; prints what it simulates."""
     from jaxgait.plot import explorer
 
     if len(variables) > 1:
-        raise ValueError(f"a page shows all variables, --variables names the one that colours it: got {len(variables)}")
+        raise ValueError(f"a page shows all variables, --variables names one to colour it by: got {len(variables)}")
     explorer.check_library()
     options: dict[str, Any] = {} if members is None else {"members": members}
     return explorer.explore(file, measure=next(iter(variables), None), say=say, **options)
 
 
-def _served(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> int:
+def _serve(file: pathlib.Path, variables: tuple[str, ...], members: int | None) -> int:
     from jaxgait.plot.explorer.serving import serve
 
     serve(_explorer(file, variables, members))

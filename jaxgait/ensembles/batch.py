@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike
 
-from jaxgait.ensembles.members import DRIVE, INITIAL, check_members, drive_number, grid, reached
+from jaxgait.ensembles.members import DRIVE, INITIAL, check_members, drive_number, grid, value_at
 from jaxgait.measure import Observe, mask
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, general, lanes_of, looped, native, program_of
@@ -27,7 +27,7 @@ from jaxgait.scheme import Scheme, Settings, with_numbers
 from jaxgait.solve.smooth import ASSURED
 
 FORWARD_UP_TO = 20
-"""Largest number of parameters for forward mode, whose batched tangents share the primal solve (10-40x on CPUs)."""
+"""Largest number of parameters for forward mode: its batched tangents share the primal solve (10-40x on CPUs)."""
 
 _PROGRAMS = 16
 """Compiled programs kept in memory."""
@@ -35,7 +35,7 @@ _PROGRAMS = 16
 
 @dataclass(frozen=True)
 class Job:
-    """What to do with each member. Hashable: together with the model's structure it identifies a compiled program."""
+    """What to do with each member; hashable, since it identifies a compiled program (with the model's structure)."""
 
     scheme: Scheme
     sampling: Sampling
@@ -53,13 +53,7 @@ class Job:
 
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events".
-
-    Args:
-        model: complete but for `values`.
-        values: by dotted name, each with the shape of what it replaces.
-        job: what to do.
-    """
+    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
     if not job.gradient:
         return _results(model, values, job)
     theta = {n: values[n] if n in values else _own_value(model, n) for n in job.gradient}
@@ -113,17 +107,12 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
 
 
 def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
-    """The model of one member and the state it starts from.
-
-    Args:
-        model: complete but for `values`.
-        values: by dotted name, each with the shape of what it replaces.
-    """
+    """The model of one member and its initial state; for the arguments see `run_member`."""
     known = parameters(model)
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
     moved = {n: x for n, x in values.items() if n.startswith(DRIVE) and n not in known}
     if moved:
-        model = eqx.tree_at(lambda m: [reached(m, n) for n in moved], model, list(moved.values()))
+        model = eqx.tree_at(lambda m: [value_at(m, n) for n in moved], model, list(moved.values()))
     changed = {n.removeprefix(INITIAL): x for n, x in values.items() if n not in known and n not in moved}
     return model, with_state_variables(model.initial_state(), changed)
 
@@ -133,8 +122,8 @@ def starting(model: Model, values: Mapping[str, Any]) -> State:
     """The initial state of a model with some components replaced: an `initial_state` for `simulate`.
 
     Args:
-        model: the model whose initial state is changed.
-        values: numbers or arrays by the component's name, as `jaxgait run MODEL --list` shows them, each in its unit.
+        model: the mechanism.
+        values: numbers or arrays by component (see `jaxgait run MODEL --list`), each in its unit.
 
     Raises:
         ParameterError: for unknown components, with the nearest ones, and for other shapes.
@@ -159,10 +148,7 @@ def _own_value(model: Model, name: str) -> Array:
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
-    """Shapes and dtypes of one member's results, without running anything; finds errors in `observe` too.
-
-    They come from tracing the program that runs this number of members, which is then not traced again.
-    """
+    """Shapes and dtypes of one member's results, from tracing the program for this number of members (cached)."""
     program, _, _ = _program_of(model, values, job)
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), program.results)
 
@@ -176,31 +162,25 @@ def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[s
         job: what to do.
     """
     program, dynamic, arguments = _program_of(model, values, job)
-    with jax.disable_jit(False):  # (a compiled program does not run otherwise)
+    with jax.disable_jit(False):  # compiled programs do not run under disable_jit
         results = program.compile()(dynamic, *arguments)
     return jax.tree.map(np.asarray, results)
 
 
 def lanes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> Lanes:
-    """How members that run together share lanes, in the program of `run_batch`; for the arguments see there."""
+    """How members that run together share lanes in the program of `run_batch`, with its arguments."""
     return _program_of(model, values, job)[0].lanes
 
 
 def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> None:
-    """Compiles the program of `run_batch`, or loads it from disk.
-
-    Args:
-        model: see `run_batch`.
-        values: see `run_batch`; each with a leading axis over members.
-        job: see `run_batch`.
-    """
+    """Compiles the program of `run_batch` or loads it from disk; same arguments, leading axis over members."""
     _program_of(model, values, job)[0].compile()
 
 
 def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tuple[Program, Any, tuple[Any, Any]]:
     """The program of a batch, the model's arrays, and its other arguments: members and the numbers of the settings.
 
-    If the code of a model or of an observable branches on the value of a setting, there are no such numbers.
+    There are no such numbers if the code of a model or an observable branches on the value of a setting.
     """
     arrays = {name: jnp.asarray(x) for name, x in values.items()}
     job = replace(job, sampling=job.scheme.settled(model, job.sampling))
@@ -220,7 +200,7 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
 
 
 class _Recent:
-    """A cache of the last few keys. Batches run on several threads: one thread computes a value, the others wait."""
+    """A thread-safe cache of the last few keys: one thread computes a value, the others wait."""
 
     def __init__(self, size: int):
         self._made: OrderedDict[Any, Any] = OrderedDict()

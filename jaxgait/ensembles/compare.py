@@ -19,10 +19,10 @@ def float32_error(model: Model, members: Members | Mapping[str, Any], **request:
     Args:
         model: the mechanism.
         members: as in `ensemble`.
-        request: the other arguments of `ensemble` except `precision`; each precision has its own default tolerances.
+        request: other arguments of `ensemble`; each precision has its own default tolerances.
 
     Returns:
-        For every real result its float32 minus its float64 value (NaN for members that failed in float32), and the
+        Every real result's float32 value minus its float64 value (NaN for members that failed in float32), and the
         float32 `status` of members that ended differently (-1 for all others).
 
     Examples:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
+import operator
 import os
 import pathlib
 import shutil
@@ -17,11 +19,17 @@ import numpy as np
 
 from jaxgait.checks import free_memory
 from jaxgait.ensembles.driver import ensemble, plan_of
+from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
-from jaxgait.ensembles.store import disk_bytes, finished
+from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.model import Model
+
+_UNIT = 4096
+"""Allocation unit of most disks in bytes."""
+_DESCRIPTION, _PER_RESULT = 20, 3
+"""Allocation units that an empty store takes, and units that each result takes before it has blocks."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +84,9 @@ class Estimate:
 
 
 def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any) -> Estimate:
-    """Runs a few blocks of members spread over a scan, and estimates the entire scan. Their results are discarded.
+    """Estimates the cost of `jaxgait.ensemble` with the same arguments by running a few blocks; keeps no results.
 
-    Members differ in cost, and other programs may use the machine, so the time is only a rough estimate.
-
-    Args:
-        model: as `jaxgait.ensemble` takes it.
-        members: likewise.
-        request: the other arguments of `jaxgait.ensemble`.
+    The time is only a rough estimate, because members differ in cost and other programs may use the machine.
 
     Raises:
         TypeError: for arguments that `ensemble` does not have.
@@ -119,7 +122,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
         done=done,
         workers=workers,
         result_bytes=plan.members.size * plan.result_bytes,
-        disk_bytes=disk_bytes(plan),
+        disk_bytes=_disk_bytes(plan),
         process_bytes=_peak(),
         working_bytes=workers * math.prod(plan.block_shape) * need,
         free_memory=free_memory(),
@@ -132,7 +135,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any], **request: Any)
 
 
 def _sampled(plan: Plan, blocks: int) -> Plan:
-    """The plan of some full blocks of members, each spread evenly over the scan."""
+    """A plan of some full blocks of members, each spread evenly over the scan."""
     block = math.prod(plan.block_shape)
     count = min(plan.members.size, blocks * block)
     spread = np.linspace(0, plan.members.size - 1, count).astype(int)
@@ -143,7 +146,7 @@ def _sampled(plan: Plan, blocks: int) -> Plan:
 
 
 def _peak() -> int:
-    """Most bytes that this process has held so far; 0 where the system does not say."""
+    """Peak memory of this process in bytes; 0 where the system does not report it."""
     try:
         import resource
     except ImportError:
@@ -153,10 +156,10 @@ def _peak() -> int:
 
 def _free_disk(store: str | os.PathLike[str]) -> int:
     """Bytes free on the disk of a store, which need not exist yet."""
-    place = pathlib.Path(store).absolute()
-    while not place.exists():
-        place = place.parent
-    return shutil.disk_usage(place).free
+    folder = pathlib.Path(store).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
 
 
 def _size(count: float | int) -> str:
@@ -168,17 +171,18 @@ def _size(count: float | int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as text, in a convenient unit.
-
-    Args:
-        seconds: the time in s.
-
-    Examples:
-        >>> from jaxgait.ensembles.cost import duration
-        >>> duration(5400.0)
-        '1.5 h'
-    """
+    """A time as text in a convenient unit, such as "1.5 h"."""
     for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:.2g} {unit}"
     return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _disk_bytes(plan: Plan) -> int:
+    """Rough disk space of the finished store of a plan, counting small files and folders as whole units."""
+    units = _DESCRIPTION
+    for described in descriptions(plan).values():
+        grid = (*plan.blocks, *(1 for _ in described.shape))
+        chunk = math.prod((*plan.block_shape, *described.shape)) * described.dtype.itemsize
+        units += _PER_RESULT + sum(itertools.accumulate(grid[:-1], operator.mul)) + plan.size * -(-chunk // _UNIT)
+    return units * _UNIT

@@ -1,4 +1,4 @@
-"""Simulation of many trajectories: from a model and its members to labelled results."""
+"""`ensemble`: simulates many trajectories, from a model and its members to labelled results."""
 
 from __future__ import annotations
 
@@ -90,35 +90,34 @@ def ensemble(
         trajectories: whether to keep the full time histories of states and outputs.
         gradient: parameters (or "initial." components) by which the observables are differentiated: for each
             observable `NAME` a result `NAME_gradient` along `parameter`. Forward mode up to 20 of them, reverse above.
-        retry: whether to run failed members again with tighter tolerances, then with a stiff solver, then in float64.
+        retry: whether to rerun failed members with tighter tolerances, then with a stiff solver, then in float64.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model (see `jaxgait.simulate`).
-        solver: any diffrax solver, or the name of one of ours (`jaxgait.solve.solvers`); the default suits the model.
+        solver: a diffrax solver, or the name of one of `jaxgait.solve.solvers`; the default suits the model.
         rtol: relative tolerance; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.
-        max_steps: number of steps after which a trajectory is given up.
-        dt: length in s of the steps, for schemes with fixed steps.
-        max_events: number of events after which a trajectory with events is given up.
+        max_steps: maximum number of steps of a trajectory.
+        dt: step length in s, for schemes with fixed steps.
+        max_events: maximum number of events of a trajectory.
         batch: number of members that run together; by default as many as pay off and fit in the free memory.
         workers: number of batches that run at once; by default one per core on CPUs and one on other devices.
         devices: number of local devices that share every batch.
         store: directory of a Zarr store to which results are written block by block; the same call on an existing
-            store continues it. The result is then read from there, lazily.
-        repair: whether to run the blocks of a store again whose files were damaged.
+            store resumes it. The result is then read from there, lazily.
+        repair: whether to rerun damaged blocks of the store.
         cluster: address of a Dask scheduler ("tcp://...") or a `dask.distributed.Client`: its workers run the blocks.
         progress: whether to show a progress bar; None: only on a terminal.
 
     Returns:
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute
         `status_legend`; see `summary` and `failed`), `t_end` and the state there (`NAME_end`), `steps`,
-        `rejected_steps`, `first_status` and `retries` (how often it was run again), the results of `observe`, and with
+        `rejected_steps`, `first_status` and `retries` (how often it was rerun), the results of `observe`, and with
         `trajectories` the time histories along `time` (along `sample`, if the members' times differ) and the events.
         If some members failed in float32, `promoted` marks those computed in float64, and the attribute `precision`
-        counts them. The attribute `efficiency` is the fraction of the processor's lanes that did useful work (1 if none
-        waited): members run several at once, in the lanes of vectors or by the threads of a GPU, and a lane is idle
-        while it waits for a longer member, or holds a copy that fills a batch. It is the number of steps that members
-        took, divided by the number that the lanes could have taken; for a store, in the blocks that this call ran.
+        counts them. The attribute `efficiency` is the number of steps that members took, divided by the number that
+        the processor's lanes (of vectors, or the threads of a GPU) could have taken: a lane idles while it waits for a
+        longer member, or holds a copy that fills a batch. For a store, it is that of the blocks that this call ran.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed, or none completed.
@@ -128,7 +127,7 @@ def ensemble(
         TypeError: for anything but a model.
         jaxgait.parameters.ParameterError: for impossible names, shapes and values, before anything runs.
         jaxgait.measure.MeasureError: for measures that the model lacks, or that need another sampling.
-        ValueError: for impossible options, options that the scheme does not have, and gradients that it cannot compute.
+        ValueError: for impossible options, and for options and gradients that the scheme does not support.
         MemoryError: for members or results that do not fit in memory, before anything runs.
         ConnectionError: if no scheduler answers at the address of a cluster.
         jaxgait.ensembles.store.StoreError: if creating, continuing or writing the store fails.
@@ -141,7 +140,7 @@ def ensemble(
         ('mass',) [ -2.13 -10.46 -18.73]
     """
     if checks.flag("repair", repair) and store is None:
-        raise ValueError("repair needs store: it runs damaged blocks of a store again")
+        raise ValueError("repair needs store: it reruns damaged blocks of a store")
     request = {"strides": strides, "duration": duration, "samples": samples, "observe": observe}
     request |= {"variables": variables, "trajectories": trajectories, "gradient": gradient, "devices": devices}
     request |= {"retry": retry, "precision": precision, "scheme": scheme, "solver": solver, "rtol": rtol, "atol": atol}
@@ -161,11 +160,10 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
     """Checks a request and decides how to run it.
 
     Args:
-        request: arguments of `ensemble` by name; those that only say where the work is done may be left out.
+        request: arguments of `ensemble` by name; those about where the work is done may be left out.
 
     Raises:
-        jaxgait.parameters.ParameterError: for impossible names, shapes and values.
-        ValueError: for impossible options.
+        ValueError: see `make_plan`.
     """
     some = lambda *names: {name: request[name] for name in names}
     return make_plan(
@@ -204,8 +202,8 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
                 meter.add(found["status"])
                 done += 1
     except KeyboardInterrupt:
-        lost = f"{done} of {plan.size} blocks were done, and nothing is kept"
-        raise KeyboardInterrupt(f"stopped: {lost}; with a store (store=..., --store) they would be safe") from None
+        lost = f"{done} of {plan.size} finished blocks are lost"
+        raise KeyboardInterrupt(f"stopped: {lost}; a store (store=..., --store) would keep them") from None
     return _with_efficiency(dataset(plan, results), work)
 
 
@@ -308,7 +306,7 @@ def make_plan(
 
 
 def _check_names(plan: Plan) -> None:
-    """Checks that no dimension or label of the members has the name of a result."""
+    """Checks that no result shares its name with a dimension or a label of the members."""
     labels = {*plan.members.dims, *plan.members.labels}
     for name, described in descriptions(plan).items():
         for clash in labels & {name, *described.dims}:
@@ -317,7 +315,7 @@ def _check_names(plan: Plan) -> None:
 
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:
-    """A tuple of names; rejects a single string, which would be iterated letter by letter."""
+    """A tuple of names; rejects a single string, which would be split into letters."""
     several = isinstance(given, Iterable) and not isinstance(given, str)
     if not several or not all(isinstance(name, str) for name in given):
         raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
@@ -331,9 +329,9 @@ def _check_job(model: Model, job: Job) -> None:
     if job.gradient and job.observe is None:
         raise ValueError("gradient needs observe: name the measures to differentiate")
     if checks.count("devices", job.devices) > jax.local_device_count():
-        more = "; XLA_FLAGS=--xla_force_host_platform_device_count=2 in the environment makes two of a CPU"
+        more = "; set XLA_FLAGS=--xla_force_host_platform_device_count=2 in the environment to split a CPU into two"
         raise ValueError(
-            f"devices must be between 1 and {jax.local_device_count()}, which are all that JAX finds here, "
+            f"devices must be between 1 and {jax.local_device_count()}, the number that JAX finds here, "
             f"got {job.devices}{more if jax.default_backend() == 'cpu' else ''}"
         )
     for name in job.gradient:

@@ -10,12 +10,7 @@ def store_library(module: str) -> Any:
     """Imports a library of the extra `store`.
 
     Raises:
-        ModuleNotFoundError: saying what to install, if it is missing.
-
-    Examples:
-        >>> from jaxgait.ensembles.extra import store_library
-        >>> store_library("zarr").__name__
-        'zarr'
+        ModuleNotFoundError: if it is missing, with what to install.
     """
     try:
         return importlib.import_module(module)

@@ -48,13 +48,7 @@ def fingerprint(plan: Plan) -> dict[str, Any]:
 
 
 def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """The differences between two fingerprints, a sentence for each.
-
-    Examples:
-        >>> from jaxgait.ensembles.fingerprint import differences
-        >>> differences({"strides": 20, "precision": "float64"}, {"strides": 5, "precision": "float64"})
-        ['strides: 20 in the store, 5 now']
-    """
+    """The differences between two fingerprints, one sentence each, such as "strides: 20 in the store, 5 now"."""
     names = [*stored, *(n for n in wanted if n not in stored)]
     found = {n: _difference(n, stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in names}
     found = {name: sentence for name, sentence in found.items() if sentence}
@@ -155,7 +149,7 @@ def _observed(observe: Any, sources: Sources) -> dict[str, Any]:
 
 
 def _range(x: np.ndarray) -> str:
-    """The distinct values in words, sorted, so that those of one axis do not change with another axis."""
+    """The distinct values as text, sorted, so that an axis's text does not depend on the other axes."""
     values = np.unique(x)
     if values.dtype.kind not in "fiu":
         return f"{', '.join(map(str, values[:8]))} ({digest(repr(values.tolist()).encode())})"

@@ -138,7 +138,7 @@ def summary(data: xr.Dataset) -> dict[str, int]:
         {'completed': 3}
     """
     if not isinstance(data, xr.Dataset) or "status_legend" not in data.attrs:
-        raise ValueError(f"summary counts the statuses of a result of ensemble, got {type(data).__name__} without any")
+        raise ValueError(f"summary counts the statuses of a result of ensemble, got {type(data).__name__} without them")
     legend = json.loads(data.attrs["status_legend"])
     statuses = data["status"].to_numpy() if "status" in data else data.attrs["status"]
     codes, counts = np.unique(statuses, return_counts=True)
@@ -147,19 +147,19 @@ def summary(data: xr.Dataset) -> dict[str, int]:
 
 
 def with_promotions(data: xr.Dataset) -> xr.Dataset:
-    """Marks the members of a float32 scan whose final result was computed in float64; other scans are unchanged."""
+    """Marks the members of a float32 scan whose final result was computed in float64."""
     legend = json.loads(data.attrs["retries_legend"])
     numbers = [int(number) for number, name in legend.items() if name == FLOAT64_RETRY]
     promoted = data["retries"].isin(numbers)
     if not promoted.any():
         return data
-    attrs = {"units": "1", "long_name": "whether float32 failed and the result is one of float64"}
+    attrs = {"units": "1", "long_name": "computed in float64, after float32 failed"}
     done = f"float32, {int(promoted.sum())} of {promoted.size} members float64 (see promoted)"
     return data.assign(promoted=promoted.assign_attrs(attrs)).assign_attrs(precision=done)
 
 
 def failed(data: xr.Dataset) -> xr.Dataset:
-    """The members whose computation failed, along `member`, each with a sentence that says how.
+    """The members whose computation failed, along `member`, with a sentence that describes each failure.
 
     The model's own terminations (a fall, a folded knee) are results, not failures.
 

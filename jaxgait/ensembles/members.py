@@ -1,13 +1,11 @@
 """The members of an ensemble: grids, zipped lists, samples and clouds of parameters, addressed by dotted names.
 
     grid({"damper.k": k, "damper.c": c})                     # every pair; dimensions damper.k and damper.c
-    zipped({"damper.k": k, "damper.c": 0.05 * k})            # one member per entry; dimension member
+    grid({"initial.x": x, "initial.v": v})                   # components of the initial state
     zipped({"damper.k": K, "damper.c": R * K}, axes={"damper.k": k, "ratio": r})  # K, R = meshgrid(k, r, indexing="ij")
-    latin_hypercube({"damper.k": (1e4, 3e4), "damper.c": (500, 2000)}, 256)
-    grid({"initial.x": x, "initial.v": v})                   # components of the initial state, by the name of the state
     product(grid({"damper.k": k}), cloud(model, {"theta_b": 0.01}, 20))
 
-Making a set needs no model; `check_members` checks it against one, before anything is compiled.
+`check_members` checks a set against a model, before anything is compiled.
 """
 
 from __future__ import annotations
@@ -42,19 +40,19 @@ Axes: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Members:
-    """The members of an ensemble: a box of shape `shape` with named dimensions, and the values that differ inside it.
+    """The members of an ensemble: a box of shape `shape` with named dimensions, and the values that differ in it.
 
     Attributes:
         dims: names of the dimensions of the result.
         shape: members along each dimension.
-        values: for each dotted name the values of all members, shape (size, *shape of the parameter), last dimension
-            of the box fastest.
-        labels: coordinates of the result, each with the dimensions it runs along.
+        values: for each dotted name the values of all members, shape (size, *shape of the parameter); the last
+            dimension of the box varies fastest.
+        labels: coordinates of the result, each with its dimensions.
 
     Examples:
         >>> from jaxgait import grid
         >>> members = grid({"mass": [60.0, 70.0, 80.0], "stiffness": [15.0, 20.0]})
-        >>> print(members.size, members.values["stiffness"])  # the last dimension runs fastest
+        >>> print(members.size, members.values["stiffness"])
         6 [15. 20. 15. 20. 15. 20.]
     """
 
@@ -88,8 +86,7 @@ def grid(axes: Axes) -> Members:
         ('mass', 'stiffness') (3, 2) 6
     """
     columns = {name: _numbers(name, values) for name, values in _named(axes).items()}
-    sets = [_along((name,), (len(x),), {name: x}) for name, x in columns.items()]
-    return product(*sets)
+    return product(*(_along(name, {name: x}) for name, x in columns.items()))
 
 
 def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
@@ -97,11 +94,11 @@ def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
 
     Args:
         values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`.
-        axes: labels of the dimensions, in order: for each dimension its name (a parameter's or any other) and its
-            values. One unlabelled dimension `member` if None.
+        axes: name (a parameter's or any other) and values of each dimension, in order. None: one unlabelled dimension
+            `member`.
 
     Raises:
-        ParameterError: for shapes that do not agree, and for a label that contradicts the values of its parameter.
+        ParameterError: for inconsistent shapes, and for a label that contradicts the values of its parameter.
 
     Examples:
         >>> from jaxgait import zipped
@@ -114,14 +111,14 @@ def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
         lengths = {name: len(x) for name, x in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ParameterError(f"zipped parameters must be equally long, got {lengths}")
-        return _along(("member",), (next(iter(lengths.values())),), columns)
+        return _along("member", columns)
     marks = {name: _numbers(name, x) for name, x in _named(axes).items()}
     dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
     for name, x in columns.items():
         if x.shape[: len(shape)] != shape:
             raise ParameterError(f"{name!r} must have the shape {shape} of the axes {dims}, got {x.shape}")
     for axis, name in enumerate(dims):
-        _agree(name, axis, marks, columns)
+        _check_axis(name, axis, marks, columns)
     flat = {name: x.reshape(-1, *x.shape[len(shape) :]) for name, x in columns.items()}
     labels = {name: ((name,), x) for name, x in marks.items()}
     labels |= {_label(name, x, dims): (dims, x) for name, x in columns.items() if name not in marks}
@@ -129,12 +126,12 @@ def zipped(values: Axes, *, axes: Axes | None = None) -> Members:
 
 
 def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
-    """Samples that fill a box of parameters evenly in every projection on one axis; dimension `sample`.
+    """Samples of a box of parameters, spread evenly along every axis; dimension `sample`.
 
     Args:
         ranges: for each dotted name its (lowest, highest) value.
         samples: how many.
-        seed: the same seed gives the same samples.
+        seed: of the random numbers.
 
     Examples:
         >>> from jaxgait import latin_hypercube
@@ -149,12 +146,12 @@ def latin_hypercube(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
 
 
 def sobol(ranges: Axes, samples: int, *, seed: int = 0) -> Members:
-    """Scrambled Sobol points in a box of parameters (best with a power of two of them); dimension `sample`.
+    """Scrambled Sobol points in a box of parameters; dimension `sample`.
 
     Args:
         ranges: for each dotted name its (lowest, highest) value.
-        samples: how many.
-        seed: the same seed gives the same samples.
+        samples: how many; best a power of two.
+        seed: of the random numbers.
 
     Examples:
         >>> from jaxgait import sobol
@@ -174,10 +171,10 @@ def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members
     """Initial states scattered normally about the model's own; dimension `start`.
 
     Args:
-        model: whose initial state is the centre.
-        spread: standard deviation for components of the state, by name ("theta_b" or "initial.theta_b").
+        model: its initial state is the centre.
+        spread: standard deviations of components of the state, by name ("theta_b" or "initial.theta_b").
         samples: how many.
-        seed: the same seed gives the same cloud.
+        seed: of the random numbers.
 
     Raises:
         ParameterError: for unknown components, and for impossible spreads, counts and seeds.
@@ -190,21 +187,20 @@ def cloud(model: Model, spread: Axes, samples: int, *, seed: int = 0) -> Members
         >>> print(members.dims, members.shape, list(members.values))
         ('start',) (8,) ['initial.v']
     """
-    centre = _initial_components(as_model(model))
+    as_model(model)
     named = _named(spread)
     _count("samples", samples)
     rng = np.random.default_rng(_count("seed", seed, 0))
     values = {}
     for name, sigma in named.items():
         component = name.removeprefix(INITIAL)
-        _known_component(model, component, centre)
+        middle = np.asarray(_initial(model, component), dtype=float)
         width = _spread(name, sigma)
         if INITIAL + component in values:
             raise ParameterError(f"the spread of {component!r} is given twice")
-        middle = np.asarray(centre[component], dtype=float)
-        _check_memory((samples,), [middle.size] * len(named), made=2)
+        _check_memory((samples,), [middle.size] * len(named), copies=2)
         values[INITIAL + component] = middle + width * rng.standard_normal((samples, *middle.shape))
-    return _along(("start",), (samples,), values)
+    return _along("start", values)
 
 
 def product(*sets: Members) -> Members:
@@ -212,7 +208,7 @@ def product(*sets: Members) -> Members:
 
     Raises:
         ParameterError: if two sets share a dimension or a parameter.
-        MemoryError: if their combinations do not fit in memory; nothing has been allocated then.
+        MemoryError: if their combinations would not fit in memory.
 
     Examples:
         >>> from jaxgait import grid, product, sobol
@@ -222,9 +218,9 @@ def product(*sets: Members) -> Members:
     """
     for s in sets:
         if not isinstance(s, Members):
-            raise ParameterError(f"a product is of sets such as grid({{...}}), got {shown(s)}")
+            raise ParameterError(f"product takes sets of members such as grid({{...}}), got {shown(s)}")
     if not sets:
-        raise ParameterError("a product needs at least one set")
+        raise ParameterError("product needs at least one set of members")
     dims = tuple(d for s in sets for d in s.dims)
     names = [n for s in sets for n in s.values]
     for kind, all_names in (("dimension", dims), ("parameter", names)):
@@ -245,21 +241,14 @@ def product(*sets: Members) -> Members:
 
 
 def constant(members: Members, values: Mapping[str, Any]) -> Members:
-    """The members with further values that are the same for all; each becomes a label without a dimension.
+    """The members with further values that all share; each becomes a scalar label.
 
     Args:
         members: the members.
-        values: for each dotted name its value, a number or an array.
+        values: for each dotted name a number or an array.
 
     Raises:
         ParameterError: for a name that varies, and for values that are not numbers.
-
-    Examples:
-        >>> from jaxgait import grid
-        >>> from jaxgait.ensembles.members import constant
-        >>> members = constant(grid({"mass": [60.0, 80.0]}), {"stiffness": 25.0})
-        >>> print(members.dims, members.values["stiffness"])
-        ('mass',) [25. 25.]
     """
     columns = {name: _numbers(name, np.asarray(x)[None])[0] for name, x in values.items()}
     twice = sorted({*columns} & {*members.values, *members.labels})
@@ -275,128 +264,87 @@ def as_members(given: Members | Mapping[str, Any]) -> Members:
 
     Raises:
         ParameterError: for anything else.
-
-    Examples:
-        >>> from jaxgait.ensembles.members import as_members
-        >>> as_members({"mass": [60.0, 80.0], "stiffness": [15.0, 20.0, 25.0]}).shape
-        (2, 3)
     """
     return given if isinstance(given, Members) else grid(given)
 
 
 def check_members(model: Model, members: Members) -> None:
-    """Checks that names, shapes and values of members are possible for a model.
+    """Checks that a model accepts the names, shapes and values of members.
 
     Raises:
-        ParameterError: naming what is wrong, with the nearest valid names for an unknown one.
+        ParameterError: naming the fault, with the nearest valid names for an unknown one.
 
     Warns:
         jaxgait.parameters.ImplausibleValue: for values out of their plausible range, once per parameter.
-
-    Examples:
-        >>> from jaxgait import Bungee, grid
-        >>> from jaxgait.ensembles.members import check_members
-        >>> check_members(Bungee(), grid({"mass": [60.0, 80.0]}))  # valid: no error
-        >>> check_members(Bungee(), grid({"mas": [60.0, 80.0]}))
-        Traceback (most recent call last):
-        ParameterError: Bungee has no parameter 'mas': did you mean 'mass'?
     """
     known = parameters(model)
     varied = {}
     for name, values in members.values.items():
-        _check_shape(name, values, shape_of(model, name))
-        if name.startswith(DRIVE) and name not in known:
-            _check_finite(name, values)
-        elif name in known:
+        wanted = shape_of(model, name)
+        if values.shape[1:] != wanted:
+            one = f"an array of shape {wanted}" if wanted else "one number"
+            raise ParameterError(f"each member needs {one} for {name!r}, got the shape {values.shape[1:]}")
+        if name in known:
             check_value(name, values, known[name])
             warn_implausible(f"{type(model).__name__}.{name}", values, known[name])
             varied[name] = values
-        else:
-            _check_finite(name, values)
+        elif not np.isfinite(values).all():
+            raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
         with_parameters(model, varied).validate()
 
 
-def _check_finite(name: str, values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        raise ParameterError(f"{name!r} must be finite, got {values[~np.isfinite(values)].flat[0]}")
-
-
 def drive_number(model: Model, name: str) -> Any:
-    """The number or array of a driven model's motion under a name such as "drive.thigh.a", in its own unit.
+    """The number or array at a name such as "drive.thigh.a" in a driven model's motion, in its own unit.
 
     Raises:
         ParameterError: if the model is not driven, or its motion has no such number.
-
-    Examples:
-        >>> from jaxgait import Prosthesis
-        >>> from jaxgait.ensembles.members import drive_number
-        >>> round(float(drive_number(Prosthesis(), "drive.speed")), 2)  # m/s
-        1.26
     """
     try:
-        found = reached(model, name)
+        found = value_at(model, name)
     except (AttributeError, IndexError, ValueError, TypeError):
         found = None
     if not isinstance(found, float | int | np.ndarray | np.floating | jax.Array):
         raise ParameterError(
-            f"{type(model).__name__} has no motion with the number {name!r}: see jaxgait.ensembles.walks"
+            f"the motion of {type(model).__name__} has no number {name!r}: see jaxgait.ensembles.walks"
         )
     return found
 
 
-def reached(model: Any, name: str) -> Any:
+def value_at(model: Any, name: str) -> Any:
     """The value at a dotted name in a tree of modules and tuples, of any type and in its own unit."""
-    return functools.reduce(_inside, name.split("."), model)
-
-
-def _inside(owner: Any, name: str) -> Any:
-    return owner[int(name)] if isinstance(owner, tuple) and name.isdecimal() else getattr(owner, name)
+    step = lambda owner, key: owner[int(key)] if isinstance(owner, tuple) and key.isdecimal() else getattr(owner, key)
+    return functools.reduce(step, name.split("."), model)
 
 
 def shape_of(model: Model, name: str) -> tuple[int, ...]:
-    """Shape of the value that a name addresses: a parameter, or a component of the initial state ("initial.x").
+    """Shape of the value at a name: a parameter, a component of the initial state, or a number of the motion.
 
     Raises:
         ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are not real numbers.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.ensembles.members import shape_of
-        >>> print(shape_of(Bungee(), "mass"), shape_of(Bungee(), "initial.x"))  # single numbers
-        () ()
     """
-    if name.startswith(DRIVE) and name not in parameters(model):
-        return np.shape(drive_number(model, name))
-    if name.startswith(INITIAL) and name not in parameters(model):
-        component = name.removeprefix(INITIAL)
-        components = _initial_components(model)
-        _known_component(model, component, components)
-        return np.shape(components[component])
+    if name not in parameters(model):
+        if name.startswith(DRIVE):
+            return np.shape(drive_number(model, name))
+        if name.startswith(INITIAL):
+            return np.shape(_initial(model, name.removeprefix(INITIAL)))
     value = parameter_info(model, name).value
     if not all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value)):
         raise ParameterError(f"{name!r} is not a real number ({value!r}) and cannot vary within an ensemble")
     return np.shape(value)
 
 
-def _check_shape(name: str, values: np.ndarray, wanted: tuple[int, ...]) -> None:
-    if values.shape[1:] != wanted:
-        one = f"an array of shape {wanted}" if wanted else "one number"
-        raise ParameterError(f"each member needs {one} for {name!r}, got the shape {values.shape[1:]}")
-
-
-def _known_component(model: Model, component: str, components: Mapping[str, Any]) -> None:
+def _initial(model: Model, component: str) -> Any:
+    """The initial value of a component of the state."""
+    components = state_variables(model.initial_state())
     if component not in components:
         near = difflib.get_close_matches(component, components, n=3, cutoff=0.5) or sorted(components)
         hint = " or ".join(repr(INITIAL + n) for n in near)
         raise ParameterError(
             f"the state of {type(model).__name__} has no component {component!r}: did you mean {hint}?"
         )
-
-
-def _initial_components(model: Model) -> dict[str, Any]:
-    return state_variables(model.initial_state())
+    return components[component]
 
 
 def _named(axes: Axes) -> dict[str, Any]:
@@ -405,15 +353,15 @@ def _named(axes: Axes) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise ParameterError(f"give a dict of values by parameter name, got {shown(axes)}") from error
     names = [name for name, _ in pairs]
-    strange = [name for name in names if not (isinstance(name, str) and name)]
-    if strange:
-        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(strange[0])}")
+    invalid = [name for name in names if not (isinstance(name, str) and name)]
+    if invalid:
+        raise ParameterError(f"parameters are addressed by name, such as 'damper.k', got {shown(invalid[0])}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
     slashed = [n for n in names if "/" in n]
     if slashed:
-        raise ParameterError(f"names must do without '/', which separates folders in files: {slashed[0]!r}")
+        raise ParameterError(f"names must not contain '/', which separates folders in files: {slashed[0]!r}")
     if not pairs:
         raise ParameterError("an ensemble needs at least one parameter that varies")
     return dict(pairs)
@@ -426,7 +374,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
         raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
     if x.dtype.kind not in "fiu":
         choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.ravel()[0] is not None)
-        hint = ": a choice or a part varies from model to model (with_parts), one ensemble for each" if choices else ""
+        hint = ": to vary a choice or a part, run one ensemble per model (with_parts)" if choices else ""
         raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}{hint}")
     if x.ndim == 0:
         raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
@@ -443,24 +391,18 @@ def _count(name: str, value: Any, least: int = 1) -> int:
 
 
 def _spread(name: str, sigma: Any) -> float:
-    """A standard deviation: one number, not negative."""
+    """A standard deviation."""
     number = _numbers(name, [sigma])
     if number.shape != (1,) or not (np.isfinite(number[0]) and number[0] >= 0):
         raise ParameterError(f"the spread of {name!r} must be a finite number, not negative, got {shown(sigma)}")
     return float(number[0])
 
 
-def _check_memory(shape: tuple[int, ...], entries: list[int], made: int = 1) -> None:
-    """Checks whether members fit in memory.
-
-    Args:
-        shape: members along each dimension.
-        entries: numbers per member of each parameter.
-        made: number of copies of all values that exist at the same time while they are made.
-    """
+def _check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -> None:
+    """Checks whether members fit in memory."""
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
-    need = 8 * size * (made * sum(entries) + max(entries) + 1)  # one copy while they are made, and their order
+    need = 8 * size * (copies * sum(entries) + max(entries) + 1)  # with a temporary copy of one, and their order
     checks.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
 
 
@@ -469,12 +411,13 @@ def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
     return f"{name}_values" if values.ndim > 1 and name in dims else name
 
 
-def _along(dims: tuple[str, ...], shape: tuple[int, ...], values: dict[str, np.ndarray]) -> Members:
-    labels = {_label(name, x, dims): (dims, x) for name, x in values.items()}
-    return Members(dims, shape, values, labels)
+def _along(dim: str, values: dict[str, np.ndarray]) -> Members:
+    """Members along one dimension."""
+    labels = {_label(name, x, (dim,)): ((dim,), x) for name, x in values.items()}
+    return Members((dim,), (len(next(iter(values.values()))),), values, labels)
 
 
-def _agree(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
+def _check_axis(name: str, axis: int, marks: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
     """Checks that a dimension named after a parameter has that parameter's values."""
     if name in columns:
         along = np.moveaxis(columns[name], axis, 0)
@@ -491,10 +434,10 @@ def _box(ranges: Axes, samples: int, seed: int) -> dict[str, tuple[float, float]
         if bounds.shape != (2,) or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             raise ParameterError(f"the range of {name!r} must be (lowest, highest), got {shown(pair)}")
         box[name] = (float(bounds[0]), float(bounds[1]))
-    _check_memory((samples,), [1] * len(box), made=3)  # points in the unit box, scaled, and their labels
+    _check_memory((samples,), [1] * len(box), copies=3)  # points in the unit box, scaled, and their labels
     return box
 
 
 def _sampled(box: dict[str, tuple[float, float]], unit: np.ndarray) -> Members:
     values = {name: lo + (hi - lo) * unit[:, i] for i, (name, (lo, hi)) in enumerate(box.items())}
-    return _along(("sample",), (len(unit),), values)
+    return _along("sample", values)

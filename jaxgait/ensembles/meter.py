@@ -1,7 +1,4 @@
-"""Progress of a scan: blocks done, trajectories per second, failures so far, time left.
-
-On a terminal it is a bar. In a log it is an occasional line, if the scan takes more than a minute.
-"""
+"""Progress of a scan: a bar on a terminal; in a log an occasional line, if the scan takes more than a minute."""
 
 from __future__ import annotations
 
@@ -19,13 +16,7 @@ FIRST_LINE, BETWEEN_LINES = 60.0, 300.0
 
 
 class Meter:
-    """A progress bar over the members of a plan.
-
-    Args:
-        plan: the scan.
-        done: number of blocks that were done before.
-        show: whether to show it; None: a bar on a terminal, otherwise an occasional line.
-    """
+    """A progress bar over the members of a plan; `show=None`: a bar on a terminal, otherwise an occasional line."""
 
     def __init__(self, plan: Plan, done: int = 0, show: bool | None = None) -> None:
         self._plan = plan

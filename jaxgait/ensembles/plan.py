@@ -2,10 +2,10 @@
 
 A block is a rectangle of the box of members; its results are a pure function of its `Task`, on any machine.
 
-Members are not sorted by cost, because on CPUs a member that is done leaves its lane to the next one
-(`jaxgait.native`). In their given order, this is 0.97 to 1.36 times as fast as fixed vectors of members sorted by their
-true cost (which is not known beforehand), and 1.07 to 1.40 times as fast as fixed vectors in the given order (bungee
-256, creeper 128, knee 64, knee over k and c 128 members, one process, interleaved).
+Members are not sorted by cost, because on CPUs a finished member leaves its lane to the next one (`jaxgait.native`).
+In their given order, this is 0.97 to 1.36 times as fast as fixed vectors of members sorted by their true cost (unknown
+beforehand), and 1.07 to 1.40 times as fast as fixed vectors in the given order (bungee 256, creeper 128, knee 64, knee
+over k and c 128 members, one process, interleaved).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Everything that is needed to run one block, on any machine."""
+    """Everything needed to run one block, on any machine."""
 
     model: Model
     job: Job
@@ -118,7 +118,7 @@ def _block_length(members: Members, shape: tuple[int, ...], job: Job) -> int:
 
 
 def run_task(task: Task) -> dict[str, np.ndarray]:
-    """Runs the members of a block, and those that failed again with each of the retries in turn.
+    """Runs the members of a block, and retries those that failed.
 
     Returns:
         Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under
@@ -150,29 +150,14 @@ def compile_blocks(plan: Plan) -> None:
 
 
 def failures(codes: np.ndarray) -> np.ndarray:
-    """Which status codes (...,) mean that the computation failed; the model's own terminations do not.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.ensembles.plan import failures
-        >>> from jaxgait.outcome import FIRST_TERMINATION, Outcome
-        >>> print(failures(np.array([Outcome.COMPLETED, Outcome.MAX_STEPS, FIRST_TERMINATION])))  # a fall is a result
-        [False  True False]
-    """
+    """Which status codes (...,) mean that the computation failed; the model's own terminations (a fall) do not."""
     return (codes != Outcome.COMPLETED) & (codes < FIRST_TERMINATION)
 
 
 def result_shapes(
     model: Model, members: Members, job: Job, precision: precisions.Precision, batch: int
 ) -> dict[str, Shape]:
-    """All results of one member by name, without running anything; finds errors in `observe`.
-
-    Args:
-        model: the mechanism.
-        members: the members of the scan.
-        job: what to do with each of them.
-        precision: precision of the results.
-        batch: expected number of members that run together, whose program is traced.
+    """All results of one member by name, by tracing the program of a batch without running it.
 
     Raises:
         ValueError: if `observe` uses the name of another result, or of a label of the members.
@@ -245,7 +230,7 @@ def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
 
 
 def largest_batch(members: Members, job: Job, workers: int) -> int:
-    """Members per block: at most as many as pay off, and few enough that every worker has work."""
+    """Members per block: at most as many as pay off, and few enough to occupy every worker."""
     largest = LARGEST_BATCH.get(jax.default_backend(), _LARGEST_ELSEWHERE) * job.devices
     share = -(-members.size // workers)
     return _padded(min(largest, share), job.devices)
@@ -260,7 +245,7 @@ def batch_size(members: Members, job: Job, member_bytes: int, workers: int) -> i
     free = _free_bytes(jax.default_backend(), job.devices)
     fitting = int(free * _SHARE_OF_MEMORY / workers // member_bytes)
     if fitting < 1:
-        raise MemoryError(f"one trajectory needs {member_bytes / 1e9:.3g} GB: ask for fewer samples, or observables")
+        raise MemoryError(f"one trajectory needs {member_bytes / 1e9:.3g} GB: request fewer samples or observables")
     return min(largest_batch(members, job, workers), fitting)
 
 

@@ -1,13 +1,12 @@
 """Digests of the source code that affects a result, under readable names.
 
-Code of jaxgait is included by file: the files that define what is used, and everything that these import within
-jaxgait, except for packages that cannot affect numbers. A user's own code is included by definition, so that other
-parts of a script may change: the source of each function and class, what it refers to by name, and the contents of its
-closure; bytecode and constants if there is no source. Of libraries (JAX, NumPy, ...) only the name of what is used is
-included, not the version.
+Code of jaxgait is included by file, with everything that it imports within jaxgait, except for packages that cannot
+affect numbers. A user's own code is included by function and class, so that other parts of a script may change: source
+(bytecode and constants without source), everything referred to by name, and closures. Of libraries (JAX, NumPy, ...)
+only the names of what is used are included, not the versions.
 
-A digest is that of the syntax tree: comments, docstrings, formatting, annotations of arguments, the texts of errors and
-the descriptions of parameters may change.
+Digests are of syntax trees: comments, docstrings, formatting, annotations of arguments, the texts of errors and the
+descriptions of parameters may change.
 """
 
 from __future__ import annotations

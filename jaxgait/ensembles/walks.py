@@ -1,9 +1,8 @@
-"""Ensembles over people, and over one person's strides: members that differ in the motion that drives them.
+"""Ensembles over people, and over one person's strides: members that differ in the motion driving them.
 
     leg, walkers = people(Prosthesis(), ["anna.json", "ben.json"])
-    ensemble(leg, walkers, strides=20, observe=["rho"])                               # dimension `subject`
-    ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)                # subject and damper.k
-    leg, steps = single_strides(Prosthesis(), "anna.json")                            # dimension `stride`
+    ensemble(leg, product(walkers, grid({"damper.k": k})), strides=20)  # dimensions `subject` and `damper.k`
+    leg, steps = single_strides(Prosthesis(), "anna.json")              # dimension `stride`
 
 Parameters that follow from the motion (a prosthesis is fitted to the person who walked) vary with it.
 """
@@ -38,7 +37,7 @@ def people(
         then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
 
     Returns:
-        The model driven by the first of them, and the members along `subject`, whose coordinate is the walks' names.
+        The model driven by the first walk, and the members along `subject`, labelled by the names of the walks.
 
     Raises:
         ParameterError: for no motions, and for a model that motion does not drive.
@@ -68,7 +67,7 @@ def single_strides(
     Args:
         model: a model that measured motion can drive.
         motion: a walk (JSON) or a recording by name, or drives.
-        then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
+        then: as for `people`.
 
     Returns:
         The model driven by the first stride, and the members along `stride`, counted from 1.
@@ -89,7 +88,7 @@ def single_strides(
     """
     drives = motion_strides(motion) if isinstance(motion, str) else list(motion)
     if not drives:
-        raise ParameterError("give the strides of a walk, got none")
+        raise ParameterError("give at least one stride of a walk, got none")
     return _members(model, drives, ("stride", np.arange(1, len(drives) + 1)), then)
 
 
@@ -118,7 +117,7 @@ def _members(
 def _plain(model: Any) -> Any:
     """A driven model whose motion is its field `drive`, without the person, to whom it is already fitted."""
     if not isinstance(getattr(model, "drive", None), GaitDrive):
-        raise ParameterError(f"{type(model).__name__} has no field `drive` with its motion, which members could vary")
+        raise ParameterError(f"{type(model).__name__} has no field `drive` that holds its motion, for members to vary")
     drive = dataclasses.replace(model.drive, person=None, name="several")
     return eqx.tree_at(lambda m: m.drive, model, drive, is_leaf=lambda x: isinstance(x, GaitDrive))
 

@@ -31,11 +31,7 @@ def run_blocks(
 ) -> Iterator[tuple[int, Results]]:
     """Runs blocks and yields each with its number as soon as it is done, in any order.
 
-    Args:
-        plan: the scan.
-        blocks: numbers of the blocks.
-        workers: number of threads of this process; None: see `default_workers`.
-        cluster: address of a Dask scheduler or a `dask.distributed.Client`; None: this process.
+    They run in threads (see `default_workers`), or with `cluster` (a client or an address) on Dask workers.
 
     Raises:
         jaxgait.outcome.NoResult: if a block cannot run, with its cause; blocks yielded before are valid.

@@ -1,4 +1,4 @@
-"""Design optimisation: methods of libraries, many starts in parallel, limits, three kinds of gradients."""
+"""Design optimisation by library methods: parallel starts, limits, three kinds of gradients."""
 
 from jaxgait.optimization.design import Optimum as Optimum
 from jaxgait.optimization.design import optimize as optimize

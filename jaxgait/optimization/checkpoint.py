@@ -1,7 +1,7 @@
-"""The evaluations of a search in a file, so that the same search can be continued without repeating them.
+"""The evaluations of a search in a file, so that the same search can resume without repeating them.
 
-Every evaluation is one line of JSON, which preserves numbers to the last bit. The methods of the libraries are
-deterministic: with the same values they request the same points.
+Every evaluation is one line of JSON, which preserves numbers to the last bit. The methods are deterministic: with the
+same values they request the same points.
 """
 
 from __future__ import annotations
@@ -33,25 +33,13 @@ class Row(NamedTuple):
 
 
 class Checkpoint:
-    """The known evaluations, by start and point; new ones are added to the file, if there is one.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.checkpoint import Checkpoint, Row
-        >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> found = Evaluated(np.array([2400.0]), np.array([[30.0]]), np.int32(0), np.float64(0.5))
-        >>> row = Row(0, np.array([0.25]), found)  # of the first start
-        >>> with Checkpoint("search.jsonl", {"model": "Bungee"}) as kept:
-        ...     _ = kept.add(row)
-        >>> print(Checkpoint("search.jsonl", {"model": "Bungee"}).take(0, np.array([0.25])).found.values)  # read again
-        [2400.]
-    """
+    """The known evaluations by start and point; new ones are also appended to the file, if any."""
 
     def __init__(self, path: pathlib.Path | str | None, fingerprint: dict[str, Any]):
         """Reads the file, if it exists.
 
         Raises:
-            ValueError: if it is the checkpoint of another search, saying what differs, or not a checkpoint.
+            ValueError: if it is not a checkpoint, or that of another search, with the differences.
         """
         self._path, self._known, self._memories = None if path is None else pathlib.Path(path), {}, {}
         self._file: Any = None
@@ -88,7 +76,7 @@ class Checkpoint:
             self._file.close()
 
     def take(self, who: int, x: Float[np.ndarray, " n"]) -> Row | None:
-        """The known evaluation at a point (of the unit box, no dimension) for a start; None if there is none."""
+        """A start's known evaluation at a point of the unit box (no dimension), or None."""
         return self._known.get((who, x.tobytes()))
 
     def add(self, row: Row) -> Row:
@@ -100,7 +88,7 @@ class Checkpoint:
         return row
 
     def memories(self) -> dict[int, Any]:
-        """The evaluator's memory of each start at the end of the file; empty after the first call."""
+        """The evaluator's last memory of each start; empty after the first call."""
         found, self._memories = self._memories, {}
         return found
 

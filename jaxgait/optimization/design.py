@@ -1,8 +1,8 @@
-"""Search for design parameters: many starts in parallel in a box, under limits, every trajectory with a status.
+"""Search for design parameters within bounds and limits, from many starts in parallel.
 
-Parameters are scaled to the unit box of their bounds. Each start is one search of a library (`methods`); the points
-that they request are evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). A
-step to a point where the run fails is rejected, and such a point is never an optimum.
+Parameters are scaled to the unit box of their bounds. Each start is one search by a library (`methods`); all requested
+points are evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). Steps to points
+where the run fails are rejected.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
 from jaxgait.optimization.goals import Goal, Limit, Objective, as_observable
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, Settings
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Space, Starts
 from jaxgait.optimization.stages import Stages, through_stages
-from jaxgait.optimization.trust import doubt
-from jaxgait.optimization.ways import way
+from jaxgait.optimization.trust import gradient_fault
 from jaxgait.run import Sampling
 
 __all__ = ["Local", "Optimum", "as_observable", "optimize"]
@@ -77,27 +77,26 @@ def optimize(
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
             their value; of an array, by every element.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is compared with
-            differences of runs at the starts: if it is meaningless (see `jaxgait.optimization.trust`), "auto" is
-            COBYQA, without gradients. If the gradient becomes meaningless during a search, that start continues from
-            its best point by COBYQA; with a method chosen by name it stops. The result says so.
+            differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.trust`), "auto" is
+            COBYQA, without gradients. If the gradient becomes unreliable during a search, that start continues from
+            its best point by COBYQA; with a method chosen by name it stops. The result reports this.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the entire run;
             "differences": central differences of entire runs. "auto" uses the gait if the model is driven, all measures
             need only one stride, and the gait is found from at least one start (with `across`: in all its scenarios);
-            otherwise the run, for all starts. The result says which and why.
+            otherwise the run, for all starts. The result reports which and why.
         initial: components of the initial state that differ from the model's own, by name.
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once.
-        learning_rate: first step of Adam as a fraction of the box; it falls to a tenth of that along a cosine.
+        learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
         tolerance: relative change of the objective at which a start stops.
-        stability: modulus of the largest Floquet multiplier at which a gait counts as failed, because no walk stays on
-            it. It may be exceeded during the search. If all starts end at unstable gaits, they continue from their
-            best stable gaits without exceeding it again.
+        stability: modulus of the largest Floquet multiplier from which a gait counts as failed, since walks diverge
+            from it. The search may cross such gaits. If all starts end at unstable gaits, they continue from their
+            best stable gaits without crossing unstable ones.
         seed: seed of the Sobol points.
         continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
             from the optimum at each value to the next. The result is that at the last value; `Optimum.stages` contains
             all, and `Optimum.moved` how far the optimum moved.
-        checkpoint: a file to which every evaluation is added; the same call on an existing file reuses them and
-            continues.
+        checkpoint: a file to which every evaluation is added; the same call resumes from an existing file.
         progress: whether to show a progress bar; None: only on a terminal.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, precision, ...
 
@@ -106,16 +105,16 @@ def optimize(
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
-        TypeError: for anything but a model, an objective that is not a function, and none or two of them.
+        TypeError: for anything but a model, and unless there is exactly one objective.
         ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number, and a
             checkpoint of another search.
-        jaxgait.outcome.NoResult: if every trajectory of every start failed, or no start came within the limits.
+        jaxgait.outcome.NoResult: if every trajectory of every start failed, or no start met the limits.
 
     Examples:
         >>> from jaxgait import Bungee, optimize
         >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
         >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
-        >>> {name: round(value, 2) for name, value in found.best.items()}  # the softest rope that is safe
+        >>> {name: round(value, 2) for name, value in found.best.items()}  # N/m: the softest safe rope
         {'stiffness': 26.31}
     """
     if continue_in is not None:
@@ -133,16 +132,18 @@ def optimize(
     check_search(iterations, learning_rate, tolerance, stability, seed)
     check_run("optimize", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))  # checked even for gaits
-    goal = Goal.of(model, objective, several(subject_to))
+    goal = Goal.of(model, objective, as_limits(subject_to))
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
-    evaluate = way(model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x, scenarios)
-    if method == gradient == "auto" and (why := doubt(evaluate, x)):
+    evaluate = evaluator_for(
+        model, space, goal, None if chosen in GRADIENT_FREE else gradient, run, fixed, x, scenarios
+    )
+    if method == gradient == "auto" and (why := gradient_fault(evaluate, x)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
-        evaluate = way(model, space, goal, None, run, fixed, x, scenarios)
-        evaluate.name += f", since the gradient {name} means nothing here: {why}"
+        evaluate = evaluator_for(model, space, goal, None, run, fixed, x, scenarios)
+        evaluate.name += f", since the gradient {name} is unreliable here: {why}"
     goal = goal.sized(evaluate.shapes(x))
     judged = goal if scenarios is None else scenarios.goal(goal)
     settings = Settings(sign, judged, iterations, tolerance, learning_rate, seed)
@@ -160,17 +161,17 @@ def _method(method: str, goal: Goal, worst: bool) -> str:
     checks.one_of("method", method, ["auto", *METHODS])
     chosen = "SLSQP" if method == "auto" else method
     if goal.limits and chosen not in LIMITED:
-        raise ValueError(f"{chosen} knows of no limits (subject_to): take {', '.join(LIMITED)}")
+        raise ValueError(f"{chosen} does not support limits (subject_to): use {', '.join(LIMITED)}")
     if worst and chosen not in RAISED + KINKED:
-        raise ValueError(f"{chosen} wants a smooth objective, and a worst case has kinks: take {', '.join(RAISED)}")
+        raise ValueError(f"{chosen} needs a smooth objective, but a worst case has kinks: use {', '.join(RAISED)}")
     return chosen
 
 
 def one_objective(maximize: Any, minimize: Any) -> tuple[Objective, float]:
-    """The one objective that is not None, and its sign (no unit): 1 to maximise, -1 to minimise.
+    """The given objective and its sign (no unit): 1 to maximise, -1 to minimise.
 
     Raises:
-        TypeError: for none or both of them, and for anything but a measure, its name, or a function.
+        TypeError: for none or both, and for anything but a measure, its name, or a function.
     """
     if (maximize is None) == (minimize is None):
         raise TypeError("give either maximize or minimize: a measure, its name, or a function of a run")
@@ -197,15 +198,15 @@ def check_run(who: str, run: Mapping[str, Any]) -> None:
     """
     own = sorted({"members", "observe", "variables", "gradient", "trajectories", "store", "repair"} & set(run))
     if own:
-        raise ValueError(f"{who} does not take {own[0]}: it says itself which trajectories to run and what to keep")
+        raise ValueError(f"{who} does not take {own[0]}: it chooses the trajectories to run and what to keep itself")
     unknown = sorted(set(run) - set(inspect.signature(ensemble).parameters))
     if unknown:
         near = difflib.get_close_matches(unknown[0], inspect.signature(ensemble).parameters, n=1)
         raise ValueError(f"{who} takes no {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
 
 
-def several(limits: Any) -> Sequence[Limit | str]:
-    """Limits as a list; a single one becomes a list of one.
+def as_limits(limits: Any) -> Sequence[Limit | str]:
+    """A list of limits from a list or a single one.
 
     Raises:
         ValueError: for anything else.

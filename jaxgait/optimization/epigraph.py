@@ -1,9 +1,9 @@
 """The worst case as a smooth problem: the largest t that no scenario falls below (or the smallest that none exceeds).
 
 The worst of several smooth objectives has kinks where another scenario becomes the worst, and optima lie on kinks.
-With a further unknown t and one limit ``value_i >= t`` per scenario, the problem is smooth again, and methods with
-limits solve it with exact derivatives [Nocedal and Wright, Numerical Optimization, 2nd ed., section 12.1 on
-smoothness]. The multipliers tell how much each scenario determines the optimum; they sum to one.
+With an additional unknown t and one limit ``value_i >= t`` per scenario, the problem is smooth, and methods with limits
+solve it with exact derivatives [Nocedal and Wright, Numerical Optimization, 2nd ed., section 12.1 on smoothness]. The
+multipliers, which sum to one, tell how much each scenario determines the optimum.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask
 
-__all__ = ["RAISED", "raised", "worst_balance"]
+__all__ = ["RAISED", "with_epigraph", "worst_balance"]
 
 RAISED = ("SLSQP", "trust-constr", "COBYQA")
 """Methods that solve the smooth problem."""
 KINKED = ("adam", "Nelder-Mead", "CMA-ES")
 """Methods that use the worst value itself, because its kinks do not stop them."""
 REACH = 2.0
-"""Range of t in units of the steepest slope per box: if larger, first steps are short; if smaller, t hits its bound."""
+"""Range of t in units of the steepest slope per box: larger ones shorten first steps, smaller ones confine t."""
 CLOSED = 1e6
 """Weight of the condition that the shares sum to one, relative to the slopes."""
 
 Method: TypeAlias = Callable[[Ask, np.ndarray, Settings], Ended]
 
 
-def raised(method: Method) -> Method:
+def with_epigraph(method: Method) -> Method:
     """A method of `jaxgait.optimization.methods` for the worst case of a `RobustGoal` (units of its measures)."""
 
     def search(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
@@ -54,7 +54,7 @@ def raised(method: Method) -> Method:
 
 
 class _Epigraph:
-    """One search in the unit box and t, which runs over the unit interval too; no dimension."""
+    """One search in the unit box and t, scaled to the unit interval; no dimension."""
 
     def __init__(self, ask: Ask, settings: Settings):
         assert isinstance(settings.goal, RobustGoal)
@@ -65,7 +65,7 @@ class _Epigraph:
     def search(self, method: Method, x: np.ndarray) -> Ended:
         """Searches from a point, with t in a range around the worst value there."""
         found = self._found(x)
-        if not found.fine[0]:
+        if not found.valid[0]:
             return Ended(np.append(x, 0.5), False, FAILED)
         value = float(found.values[0, 0])
         steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
@@ -76,7 +76,7 @@ class _Epigraph:
     def unfinished(self, x: np.ndarray, ended: Ended) -> bool:
         """Whether t reached the end of its range, or the search stopped on a slope as if converged."""
         before, after = self._found(x), self._found(ended.x[:-1])
-        if not (before.fine[0] and after.fine[0]):
+        if not (before.valid[0] and after.valid[0]):
             return False
         if ended.converged and not 0.0 < ended.x[-1] < 1.0:
             return True
@@ -86,8 +86,8 @@ class _Epigraph:
 
     def best(self) -> np.ndarray:
         """The best evaluated point that meets the limits."""
-        kept = [(x, f) for x, f in self._known.values() if f.fine[0] and self._within_limits(f)]
-        kept = kept or [(x, f) for x, f in self._known.values() if f.fine[0]]
+        kept = [(x, f) for x, f in self._known.values() if f.valid[0] and self._within_limits(f)]
+        kept = kept or [(x, f) for x, f in self._known.values() if f.valid[0]]
         return max(kept, key=lambda one: self._settings.sign * one[1].values[0, 0])[0]
 
     def _within_limits(self, found: Evaluated) -> bool:
@@ -116,7 +116,7 @@ class _Epigraph:
         tilts[1 : 1 + count, :n] = slopes[1 : 1 + count]
         tilts[1 + count :, :n] = each(slopes) / width
         tilts[0, n], tilts[1 + count :, n] = width, -1.0
-        if not found.fine[0]:
+        if not found.valid[0]:
             rows, tilts = np.full_like(rows, np.nan), np.full_like(tilts, np.nan)
         return Evaluated(rows[None], tilts[None], found.status, found.multiplier)
 
@@ -124,7 +124,7 @@ class _Epigraph:
 def worst_balance(
     space: Space, goal: RobustGoal, sign: float, x: np.ndarray, values: np.ndarray, slopes: np.ndarray
 ) -> tuple[float, dict[str, float], Float[np.ndarray, " scenarios"]]:
-    """The slope that nothing holds at a point, what holds the rest, and the scenarios' shares in the worst case.
+    """The unbalanced slope at a point, the multipliers that balance the rest, and the scenarios' shares.
 
     Args:
         space: the box.
@@ -135,8 +135,8 @@ def worst_balance(
         slopes: their derivatives by the unit box, (values, n).
 
     Returns:
-        Norm of what is left, in units of the objective per box; the multipliers of bounds and limits as of
-        `jaxgait.optimization.optimum.balance`; and the shares, which sum to one.
+        Norm of the unbalanced slope, in units of the objective per box; the multipliers of bounds and limits as from
+        `jaxgait.optimization.optimum.balance`; and the shares in the worst case, which sum to one.
     """
     each, normals = goal.each(values), holding(space, goal, x, values, slopes)
     near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE * abs(values[0]))

@@ -1,4 +1,4 @@
-"""Objective and limits with their derivatives at many points at once: the ensembles that a search runs."""
+"""Evaluates objective and limits with their derivatives at many points at once, as ensembles."""
 
 from __future__ import annotations
 
@@ -26,31 +26,23 @@ from jaxgait.outcome import Outcome
 from jaxgait.parameters import get_parameter
 from jaxgait.plausible import ImplausibleValue
 
-__all__ = ["Beside", "Differences", "Evaluated", "Evaluator", "Program", "Transient", "nothing_beside"]
+__all__ = ["Differences", "Evaluated", "Evaluator", "Extra", "Program", "Transient", "no_extra"]
 
 STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
 
 
-Beside: TypeAlias = Callable[[np.ndarray], dict[str, np.ndarray]]
-"""Function of the numbers of searches, (b,), to values that are not optimised: by name, (b, *shape) each."""
+Extra: TypeAlias = Callable[[np.ndarray], dict[str, np.ndarray]]
+"""From the numbers of searches, (b,), to values that are not optimised: by name, (b, *shape) each."""
 
 
-def nothing_beside(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-    """No such values, in no unit, whatever the shape of `who`: everything that is not optimised is the model's own."""
+def no_extra(who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
+    """No such values, in no unit, for `who` of any shape."""
     return {}
 
 
 class Evaluated(NamedTuple):
-    """Results at several points, with a leading axis over them, or at one point.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> values = np.array([[2400.0], [np.nan]])  # of two members, the second failed
-        >>> print(Evaluated(values, np.zeros((2, 1, 1)), np.array([0, 3]), np.full(2, np.nan)).fine)
-        [ True False]
-    """
+    """Results at several points, with a leading axis over them, or at one point."""
 
     values: Float[np.ndarray, "*b values"]
     """Objective, then limited measures, each in its unit; NaN if the run failed. More may follow (`scenarios`)."""
@@ -62,15 +54,15 @@ class Evaluated(NamedTuple):
     """Modulus of the largest Floquet multiplier of the gait; NaN where no gait was solved for."""
 
     @property
-    def fine(self) -> Any:
-        """Whether a search may step to the points: the run completed, and all numbers are finite."""
+    def valid(self) -> Any:
+        """Whether the run completed with finite numbers, so that a search may step to the points."""
         values, slopes = np.isfinite(self.values).all(axis=-1), np.isfinite(self.slopes).all(axis=(-2, -1))
         return (self.status == Outcome.COMPLETED) & values & slopes
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Evaluates points, by a gradient that `name` describes. Points have no dimension, values the units of measures."""
+    """Evaluates points (no dimension), with values in the units of measures; `name` describes the gradient."""
 
     name: str
 
@@ -81,7 +73,7 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class Runs(Evaluator, Protocol):
-    """An evaluator that runs a model, whose results are known beforehand by name and shape."""
+    """An evaluator that runs a model and knows the shapes of its results beforehand."""
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
         """Shapes of what the goal observes of one run, by name, before anything runs."""
@@ -89,10 +81,7 @@ class Runs(Evaluator, Protocol):
 
 
 class Program:
-    """Runs of one model that differ in some named numbers, in their own units.
-
-    They run in batches of one width, so that only one program is compiled.
-    """
+    """Runs of one model that differ in some named numbers (in their units), in batches of one width: one program."""
 
     def __init__(
         self, model: Model, observe: Observe, gradient: tuple[str, ...], options: Mapping[str, Any], fixed: Mapping
@@ -103,7 +92,7 @@ class Program:
         self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Results by name, with a leading axis over members, like the columns."""
+        """Results by name; they and the columns have a leading axis over members."""
         members = constant(zipped(columns), self._fixed)
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
         parts = sorted(run_blocks(plan, range(plan.size), **self._where), key=lambda part: part[0])
@@ -120,7 +109,7 @@ class Program:
         return run_member(precision.cast(plan.model), fixed | dict(values), plan.job)
 
     def _plan_of(self, columns: Mapping[str, np.ndarray]) -> Plan:
-        """Checked once, with the first members: the bounds hold for all."""
+        """The plan, checked once with the first members, since the bounds hold for all."""
         if self._plan is None:
             first = constant(zipped({name: x[:1] for name, x in columns.items()}), self._fixed)
             with warnings.catch_warnings():
@@ -158,17 +147,17 @@ def _planned(model: Model, members: Any, observe: Observe, gradient: tuple[str, 
 
 
 class _WholeRuns:
-    """Runs from the model's initial state for points of the unit box, with results in the units of measures."""
+    """Runs from the model's initial state at points of the unit box, with results in the units of measures."""
 
-    def __init__(self, space: Space, goal: Goal, program: Program, beside: Beside):
-        self._space, self._goal, self._program, self._beside = space, goal, program, beside
+    def __init__(self, space: Space, goal: Goal, program: Program, extra: Extra):
+        self._space, self._goal, self._program, self._extra = space, goal, program, extra
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Of what the goal observes of a run, by name."""
-        return self._program.shapes(self._space.columns(x) | self._beside(np.arange(len(x))))
+        """Shapes of what the goal observes of a run, by name."""
+        return self._program.shapes(self._space.columns(x) | self._extra(np.arange(len(x))))
 
     def _found(self, who: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-        return self._program(self._space.columns(x) | self._beside(who))
+        return self._program(self._space.columns(x) | self._extra(who))
 
 
 class Transient(_WholeRuns):
@@ -183,9 +172,9 @@ class Transient(_WholeRuns):
         goal: Goal,
         options: Mapping[str, Any],
         fixed: Mapping[str, Any],
-        beside: Beside = nothing_beside,
+        extra: Extra = no_extra,
     ):
-        super().__init__(space, goal, Program(model, goal, tuple(space.names), options, fixed), beside)
+        super().__init__(space, goal, Program(model, goal, tuple(space.names), options, fixed), extra)
 
     def traced(self, x: Float[Array, " n"]) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
         """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code."""
@@ -212,10 +201,10 @@ class Differences(_WholeRuns):
         goal: Goal,
         options: Mapping[str, Any],
         fixed: Mapping[str, Any],
-        beside: Beside = nothing_beside,
+        extra: Extra = no_extra,
         step: float = STEP,
     ):
-        super().__init__(space, goal, Program(model, goal, (), options, fixed), beside)
+        super().__init__(space, goal, Program(model, goal, (), options, fixed), extra)
         self._step = step
         self.name = f"by central differences over {step:g} of the box"
 
@@ -225,7 +214,7 @@ class Differences(_WholeRuns):
         return self._goal.joined(found), found["status"]
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """See `Evaluator`; one-sided at the walls of the box."""
+        """See `Evaluator`; one-sided at the bounds."""
         b, n = x.shape
         moved = np.clip(x[:, None, None] + self._step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)
         everywhere = np.concatenate([x[:, None], moved.reshape(b, 2 * n, n)], axis=1)

@@ -2,13 +2,13 @@
 
 A gait that repeats every stride is a fixed point ``z = P(theta, z)`` of the stride's map, whose derivative by the
 design is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of one
-stride therefore has the derivative ``f_theta + f_z dz``, and no transient is differentiated. The gait need not be
-stable: across a subharmonic range the objective of the period-one gait stays smooth, whereas that of a walk that leaves
-this gait does not.
+stride therefore has the derivative ``f_theta + f_z dz``, without differentiating a transient. The gait need not be
+stable: across a subharmonic range the objective of the period-one gait stays smooth, unlike that of walks, which leave
+this gait.
 
-During a search the last gait, moved along its tangent, is the next guess: two strides are enough for most steps. With
-an adaptive solver the map is smooth only to the solver's tolerance, so Newton's method stops there, and the last step
-is taken to first order, in the point and in the objective.
+During a search, the last gait moved along its tangent is the next guess: two strides suffice for most steps. With an
+adaptive solver the map is smooth only to the solver's tolerance, so Newton's method stops there, and the last step is
+taken to first order, in the point and in the objective.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jaxgait.ensembles.plan import LANES, default_workers
 from jaxgait.measure import Measure
 from jaxgait.model import Model
 from jaxgait.native import kept, looped
-from jaxgait.optimization.evaluate import Beside, Evaluated, nothing_beside
+from jaxgait.optimization.evaluate import Evaluated, Extra, no_extra
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
@@ -42,11 +42,11 @@ from jaxgait.solve.smooth import ASSURED, Smooth
 __all__ = ["PeriodicGait", "StrideMap"]
 
 TANGENTS = 3
-"""Number of derivatives per lane: the largest for which the knee's stride is one kernel."""
+"""Number of derivatives per lane: the most for which the knee's stride is one kernel."""
 SETTLE = 5
 """Strides from the model's own start to the first guess."""
 NOISE = 100.0
-"""Residual at which a gait counts as found, in units of the solver's relative tolerance, which limits smoothness."""
+"""Residual at which a gait counts as found, in units of the solver's relative tolerance."""
 NEWTON = 10
 """Largest number of strides of one search for a gait."""
 
@@ -61,26 +61,26 @@ class StrideMap:
     names: tuple[str, ...]
 
     def __call__(
-        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], beside: Mapping[str, Array]
+        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], extra: Mapping[str, Array]
     ) -> tuple[Array, Array]:
-        """The state one stride later followed by the observables (NaN after an early end), and the status.
+        """The state after one stride followed by the observables (NaN after an early end), and the status.
 
         Args:
             model: the mechanism.
             theta: the parameters `names` in their units.
             z: the state at the beginning, leaf by leaf.
-            beside: values of further parameters by name, in their units.
+            extra: values of further parameters by name, in their units.
         """
-        trajectory, observed = self.observed(model, theta, z, beside)
+        trajectory, observed = self.observed(model, theta, z, extra)
         end = ravel_pytree(trajectory.y_end)[0]
         found = jnp.concatenate([end, *(jnp.ravel(observed[name]) for name in self.goal.names)])
         return jnp.where(trajectory.status == Outcome.COMPLETED, found, jnp.nan), trajectory.status
 
     def observed(
-        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], beside: Mapping[str, Array]
+        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], extra: Mapping[str, Array]
     ) -> tuple[Trajectory, dict[str, Array]]:
         """One stride and what the goal observes of it, in its own units; arguments as of a call."""
-        changed, y0 = member_of(model, {**beside, **dict(zip(self.names, theta, strict=True))})
+        changed, y0 = member_of(model, {**extra, **dict(zip(self.names, theta, strict=True))})
         y0 = ravel_pytree(y0)[1](z)
         trajectory = self.scheme.run(changed, self.sampling, y0, watch=self.goal.watch)
         return trajectory, self.goal(Run(changed, trajectory, self.sampling))
@@ -96,9 +96,9 @@ class Linear(NamedTuple):
 
 
 class Strides:
-    """Strides of many members, in lanes of one width; compiled at the first call. Parameters in their own units.
+    """Strides of many members, with parameters in their own units; compiled at the first call.
 
-    A member's derivatives are spread over lanes that carry `TANGENTS` each: a program with all of them would be too
+    A member's derivatives are spread over lanes of `TANGENTS` each, because a program with all of them would be too
     long for one kernel.
     """
 
@@ -112,11 +112,11 @@ class Strides:
         self,
         x: Float[np.ndarray, "b n"],
         z: Float[np.ndarray, "b m"],
-        beside: Mapping[str, np.ndarray],
+        extra: Mapping[str, np.ndarray],
         *,
         slopes: bool = True,
     ) -> Linear:
-        """One stride of each member from its point; without `slopes` those are zero."""
+        """One stride of each member from its point; `slopes=False` skips the derivatives (zeros)."""
         (b, n), m = x.shape, z.shape[1]
         groups = -(-(n + m) // TANGENTS) if slopes else 1
         directions = np.zeros((groups * TANGENTS, n + m))
@@ -124,7 +124,7 @@ class Strides:
             directions[: n + m] = np.eye(n + m)
         directions = directions.reshape(groups, TANGENTS, n + m)
         where = np.repeat(np.concatenate([x, z], axis=1), groups, axis=0)
-        others = {name: np.repeat(values, groups, axis=0) for name, values in beside.items()}
+        others = {name: np.repeat(values, groups, axis=0) for name, values in extra.items()}
         value, slope, status = self._lanes((where, np.tile(directions, (b, 1, 1)), others))
         value, status = value.reshape(b, groups, -1)[:, 0], status.reshape(b, groups)[:, 0]
         columns = np.swapaxes(slope.reshape(b, groups, -1, TANGENTS), 1, 2).reshape(b, value.shape[1], -1)
@@ -150,11 +150,11 @@ def _lanes(stride: StrideMap) -> Any:
     """The program of some lanes, compiled once for every stride; from (model, box, (points, directions, others))."""
 
     def lane(model: Any, box: tuple[Array, Array], own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
-        (low, width), n, (x, directions, beside) = box, box[0].shape[0], own
+        (low, width), n, (x, directions, extra) = box, box[0].shape[0], own
 
         def along(steps: Array) -> tuple[Array, tuple[Array, Array]]:
             moved = x + steps @ directions
-            value, status = stride(model, low + moved[:n] * width, moved[n:], beside)
+            value, status = stride(model, low + moved[:n] * width, moved[n:], extra)
             return value, (value, status)
 
         slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS, x.dtype))
@@ -187,14 +187,14 @@ class PeriodicGait:
         goal: Goal,
         scheme: Smooth,
         samples: int | None,
-        beside: Beside = nothing_beside,
+        extra: Extra = no_extra,
     ):
         sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
         self.strides = Strides(model, space, self._stride)
         self._model, self._space, self._rule = model, space, Rule(NOISE * scheme.rtol)
         self._known: dict[int, _Known] = {}
-        self._beside = beside
+        self._extra = extra
         self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
 
     def __call__(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
@@ -202,7 +202,7 @@ class PeriodicGait:
         known = np.array([int(i) in self._known for i in who])
         root, step, linear = self._solved(who, x, self._guesses(who, x, known))
         lost = np.flatnonzero(known & (root.status != CONVERGED))
-        if lost.size:  # the step was too long for the tangent: start again from the model's initial state
+        if lost.size:  # the step was too long for the tangent: restart from the model's initial state
             again = self._solved(who[lost], x[lost], self._settled(who[lost], x[lost]))
             for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
                 for whole, part in zip(fields, new, strict=True):
@@ -215,10 +215,10 @@ class PeriodicGait:
         if all(isinstance(m, Measure) and not m.dims for m in goal.measures):
             return dict.fromkeys(goal.names, ())
         with precision.use("float64"):
-            beside = self._beside(np.zeros(1, int))
-            model, z = precision.cast(self._model), jnp.asarray(self._starts(x[:1], beside)[0])
-            beside = {name: jnp.asarray(values[0]) for name, values in beside.items()}
-            observed = lambda theta, z: self._stride.observed(model, theta, z, beside)[1]
+            extra = self._extra(np.zeros(1, int))
+            model, z = precision.cast(self._model), jnp.asarray(self._starts(x[:1], extra)[0])
+            extra = {name: jnp.asarray(values[0]) for name, values in extra.items()}
+            observed = lambda theta, z: self._stride.observed(model, theta, z, extra)[1]
             found = jax.eval_shape(observed, jnp.asarray(self._space.physical(x[0])), z)
         return {name: one.shape for name, one in found.items()}
 
@@ -228,15 +228,15 @@ class PeriodicGait:
         return None if known is None else [field.tolist() for field in known]
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Restores the gaits of searches that are continued."""
+        """Restores the gaits of resumed searches."""
         self._known |= {who: _Known(*map(np.array, memory)) for who, memory in memories.items()}
 
     def _solved(self, who: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
-        """Gaits by Newton's method, the last steps to them, and the strides from which those were taken."""
+        """Gaits by Newton's method, the last steps to them, and the strides before these steps."""
         n, at, last = x.shape[1], guess.copy(), {}
 
         def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self.strides(x[which], z, self._beside(who[which]))
+            found = self.strides(x[which], z, self._extra(who[which]))
             at[which] = z
             last.update({int(lane): Linear(*(field[i] for field in found)) for i, lane in enumerate(which)})
             return found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
@@ -265,7 +265,7 @@ class PeriodicGait:
         )
 
     def _guesses(self, who: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """The last gait of each search, moved along its tangent; if there is none, the state after some strides."""
+        """The last gait of each search moved along its tangent, or the state after some strides."""
         guess = np.zeros((len(x), self._size))
         for lane in np.flatnonzero(known):
             last = self._known[int(who[lane])]
@@ -275,17 +275,17 @@ class PeriodicGait:
         return guess
 
     def _settled(self, who: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The state of each member after some strides; its initial state if it does not complete them."""
-        beside = self._beside(who)
-        z = self._starts(x, beside)
+        """The state of each member after some strides (the last one that completed)."""
+        extra = self._extra(who)
+        z = self._starts(x, extra)
         for _ in range(SETTLE):
-            after = self.strides(x, z, beside, slopes=False).next
+            after = self.strides(x, z, extra, slopes=False).next
             z = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, z)
         return z
 
-    def _starts(self, x: np.ndarray, beside: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _starts(self, x: np.ndarray, extra: Mapping[str, np.ndarray]) -> np.ndarray:
         """The models' own initial states, leaf by leaf."""
         start = lambda values: ravel_pytree(member_of(self._model, values)[1])[0]
         with precision.use("float64"):
-            values = jax.tree.map(jnp.asarray, {**beside, **self._space.columns(x)})
+            values = jax.tree.map(jnp.asarray, {**extra, **self._space.columns(x)})
             return np.asarray(jax.jit(jax.vmap(start))(values))

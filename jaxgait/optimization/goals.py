@@ -1,4 +1,4 @@
-"""The goal of a search: an objective and limits, by the name of a measure or as functions of a run.
+"""The goal of a search: an objective and limits, given as measures, their names, or functions of a run.
 
 subject_to=["peak_flexion >= 60", "peak_force <= 2e3"]
 subject_to=[at_least(lambda run: run["knee_angle"].min(), -0.1)]
@@ -39,7 +39,7 @@ class Limit:
     Examples:
         >>> from jaxgait.optimization.goals import Limit
         >>> limit = Limit("peak_rope_force", 3000.0, at_least=False)
-        >>> print(limit, limit.sign, limit.scale)  # what is left of it: - (force - 3000 N), compared by 3000 N
+        >>> print(limit, limit.sign, limit.scale)  # the slack is -(force - 3000 N), relative to 3000 N
         peak_rope_force <= 3000 -1.0 3000.0
     """
 
@@ -114,22 +114,20 @@ def limit(given: Limit | str) -> Limit:
     except ValueError:
         value = float("nan")
     if not found or not np.isfinite(value):
-        raise ValueError(
-            f"a limit is a text such as 'peak_flexion >= 60', or made by at_least or at_most, got {given!r}"
-        )
+        raise ValueError(f"a limit is text such as 'peak_flexion >= 60', or made by at_least or at_most, got {given!r}")
     return Limit(found[1], value, found[2] == ">=")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Objective and limits as one `observe` function; equal goals compare equal, so that programs are reused.
+    """Objective and limits as one `observe` function; hashable, so that programs are reused.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait import Bungee
         >>> from jaxgait.optimization.goals import Goal
         >>> goal = Goal.of(Bungee(), "peak_rope_force", ["clearance >= 2"])
-        >>> print(goal.names, goal.units, goal.slack(np.array([2500.0, 3.0])))  # 1 m to spare, of 2
+        >>> print(goal.names, goal.units, goal.slack(np.array([2500.0, 3.0])))  # 1 m of slack, relative to 2 m
         ('objective', 'limited_0') ('N', 'm') [0.5]
     """
 
@@ -137,33 +135,33 @@ class Goal:
     """The objective, then the limited measures."""
     limits: tuple[Limit, ...]
     sizes: tuple[int | None, ...] = ()
-    """Number of elements of each limited array, None for a single number; empty: all of them are single numbers."""
+    """Number of elements of each limited array, None for a single number; empty: all are single numbers."""
 
     @classmethod
     def of(cls, model: Model, objective: Objective, limits: Sequence[Limit | str] = ()) -> Goal:
-        """Finds measures by their names.
+        """A goal with measures found by their names.
 
         Raises:
-            jaxgait.measure.MeasureError: for the name of a measure that the model does not have.
-            ValueError: for something that is not a limit.
+            jaxgait.measure.MeasureError: for an unknown measure.
+            ValueError: for an invalid limit.
         """
         chosen = tuple(limit(one) for one in limits)
         return cls(tuple(_found(model, what) for what in (objective, *(one.what for one in chosen))), chosen)
 
     def __call__(self, run: Run) -> dict[str, Array]:
-        """The objective as "objective" and the limited measures, maybe arrays, as "limited_0", ..., in their units."""
+        """The objective as "objective" and the limited measures (or arrays) as "limited_0", ..., in their units."""
         first, *others = self.measures
-        limited = {f"limited_{i}": _real(measure(run), "what is limited") for i, measure in enumerate(others)}
+        limited = {f"limited_{i}": _real(measure(run), "a limited measure") for i, measure in enumerate(others)}
         return {"objective": _one_number(first(run)), **limited}
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
-        """The goal with known shapes of its results (see `names`), so that limits on arrays have their elements."""
+        """The goal with the shapes of its results (see `names`), so that limits on arrays know their elements."""
         found = (shapes[f"limited_{i}"] for i in range(len(self.limits)))
         return replace(self, sizes=tuple(math.prod(shape) if shape else None for shape in found))
 
     @functools.cached_property
     def bounds(self) -> tuple[Limit, ...]:
-        """One limit for each slack, those on arrays element by element."""
+        """The limits, with those on arrays expanded to their elements: one per slack."""
         several = lambda one, size: [one] if size is None else [replace(one, element=i) for i in range(size)]
         sizes = self.sizes or (None,) * len(self.limits)
         return tuple(b for one, size in zip(self.limits, sizes, strict=True) for b in several(one, size))
@@ -195,13 +193,13 @@ class Goal:
 
     @property
     def label(self) -> dict[str, str]:
-        """Unit and long name of the objective; of a function, whose unit is unknown, only its name."""
+        """Unit and long name of the objective; for a function the unit is empty."""
         first = self.measures[0]
         return {"units": self.units[0], "long_name": getattr(first, "long_name", _name(first))}
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Units of the objective and of each slack; empty for functions, whose unit is unknown."""
+        """Units of the objective and of each slack; empty for functions."""
         first, *others = (getattr(m, "unit", "") for m in self.measures)
         sizes = self.sizes or (None,) * len(others)
         return (first, *(u for u, size in zip(others, sizes, strict=True) for _ in range(1 if size is None else size)))
@@ -219,7 +217,7 @@ class Goal:
 
     @property
     def strides(self) -> int | None:
-        """Number of strides that the measures need; None for functions, whose need is unknown."""
+        """Number of strides that the measures need; None for functions, for which it is unknown."""
         if not all(isinstance(m, Measure) for m in self.measures):
             return None
         return max(cast(Measure, m).strides for m in self.measures)
@@ -252,19 +250,13 @@ def as_observable(model: Model, objective: Objective) -> Goal:
     """The objective as an `observe` function with the result `objective`.
 
     Raises:
-        jaxgait.measure.MeasureError: for a name that the model does not bring.
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization.goals import as_observable
-        >>> as_observable(Bungee(), "clearance").names
-        ('objective',)
+        jaxgait.measure.MeasureError: for an unknown name.
     """
     return Goal.of(model, objective)
 
 
 def _one_number(value: Any) -> Array:
-    """The objective, if it is one.
+    """The objective as a scalar.
 
     Raises:
         ValueError: for anything but one real number.
@@ -275,10 +267,10 @@ def _one_number(value: Any) -> Array:
 
 
 def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
-    """Real numbers of a run that have a gradient.
+    """Differentiable real numbers of a run.
 
     Raises:
-        ValueError: for anything else, saying of what.
+        ValueError: for anything else.
     """
     if not isinstance(value, float | np.floating | np.ndarray | jax.Array):
         raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
@@ -289,6 +281,6 @@ def _real(value: Any, what: str, wanted: str = "real numbers") -> Array:
 
 
 def _name(function: Callable[[Run], Any]) -> str:
-    """A function's own name; lambdas and partial functions have none that says anything."""
+    """A function's name; "objective" for lambdas and partial functions."""
     name = getattr(function, "__name__", "")
     return name if name.isidentifier() else "objective"

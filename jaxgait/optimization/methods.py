@@ -1,4 +1,4 @@
-"""Search methods, all from libraries, as functions that request points of the unit box until they converge.
+"""Search methods of libraries, as functions that request points of the unit box until they converge.
 
 | method | of | for |
 |---|---|---|
@@ -48,13 +48,13 @@ __all__ = [
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
 PENALTY = 10.0
-"""Value of a failed run above the worst value so far, in the scaled objective, so that its step is rejected."""
+"""Excess of a failed run over the worst value so far, in the scaled objective, so that its step is rejected."""
 RESTARTS = 3
 """Number of restarts of a search that stops on a slope, because rejected steps look like convergence."""
 STEEP = 100.0
 """A slope counts as steep if a first step along it promises this many times the tolerance."""
 STUCK = 4
-"""Number of consecutive failed runs that end a search: the step has then been shortened a thousandfold."""
+"""Number of consecutive failed runs that end a search: by then, the step is a thousand times shorter."""
 ROUNDING = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
 KEPT = 1e-8
@@ -62,7 +62,7 @@ KEPT = 1e-8
 STILL = 1e-4
 """Adam has settled if three steps stay within this fraction of the box."""
 RESTORING = 6
-"""Newton steps on limits that are violated at the end."""
+"""Maximum number of Newton steps on limits that are violated at the end."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Stuck(Exception):
 
 
 class Scaled:
-    """Objective (to be minimised) and slacks of one search, scaled to order one, no dimension; rejects failed runs."""
+    """Objective (to minimise) and slacks of one search, scaled to order one (no dimension); rejects failed runs."""
 
     def __init__(self, ask: Ask, settings: Settings):
         self._ask, self._settings, self._known = ask, settings, {}
@@ -101,13 +101,13 @@ class Scaled:
         self.best = np.zeros(0)
 
     def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
-        """Sets the scale by the slope at a point; returns whether the run there succeeded."""
+        """Sets the scale from the slope at a point; returns whether the run there succeeded."""
         first = self._asked(x0)
-        if not first.fine[0]:
+        if not first.valid[0]:
             return False
         slope = float(np.linalg.norm(projected(x0, -self._settings.sign * first.slopes[0, 0])))
         size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
-        # Derivative-free methods do not compute slopes, and flat starts have none.
+        # The slope is zero for derivative-free methods and at flat starts.
         self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
         self.tolerance = abs(self.scale) * self._settings.tolerance * size
         self._good, self._worst = first, self.scale * first.values[0, 0]
@@ -117,7 +117,7 @@ class Scaled:
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective still has a steep slope into the box; only for problems without limits."""
         found = self._asked(x)
-        if not found.fine[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
+        if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP * KEPT):
             return False
         slope = np.linalg.norm(projected(x, self.scale * found.slopes[0, 0]))
         return bool(FIRST_STEP * slope > STEEP * self.tolerance)
@@ -131,9 +131,9 @@ class Scaled:
         return self._known[key]
 
     def _usable(self, x: np.ndarray) -> tuple[Evaluated, bool]:
-        """The evaluation of a point, or of the last successful one if the run failed; and whether it succeeded."""
+        """The evaluation of a point, or the last successful one if the run failed; and whether it succeeded."""
         found = self._asked(x)
-        if not found.fine[0]:
+        if not found.valid[0]:
             assert self._good is not None
             return self._good, False
         value = self.scale * found.values[0, 0]
@@ -147,13 +147,13 @@ class Scaled:
         return not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to be minimised; worse than any so far if the run failed.
+        """The objective, to minimise; worse than any so far if the run failed.
 
         Raises:
-            Stuck: if too many runs fail one after the other.
+            Stuck: after too many consecutive failed runs.
         """
-        found, fine = self._usable(x)
-        if fine:
+        found, valid = self._usable(x)
+        if valid:
             return float(self.scale * found.values[0, 0])
         self._failed += 1
         if self._failed >= STUCK:
@@ -174,26 +174,12 @@ class Scaled:
 
 
 def inside(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-    """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.methods import inside
-        >>> print(inside(np.array([-0.1, 0.5, 1.0 - 1e-12])))
-        [0.  0.5 1. ]
-    """
+    """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it."""
     return np.where(x < ROUNDING, 0.0, np.where(x > 1.0 - ROUNDING, 1.0, x))
 
 
 def projected(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """A downhill direction in the unit box, without the components that lead out of it at this point.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.methods import projected
-        >>> print(projected(np.array([0.0, 0.5]), np.array([2.0, 3.0])))  # downhill of the first is beyond its wall
-        [0. 3.]
-    """
+    """A gradient in the unit box (no dimension), without the components whose descent leads out of it."""
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 
 
@@ -240,19 +226,12 @@ def restored(
     slopes_at: Callable[[np.ndarray], np.ndarray],
     x: Float[np.ndarray, " n"],
 ) -> Float[np.ndarray, " n"]:
-    """The nearest point that meets limits, by Newton's method on those that are violated.
+    """The nearest point that meets limits, by Newton's method on violated ones.
 
     Args:
         slack_at: function that returns the slacks of the limits at a point, of order one (no dimension), (limits,).
         slopes_at: its derivative, (limits, n).
         x: a point of the unit box that nearly meets the limits.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.methods import restored
-        >>> slack, slope = lambda x: x[:1] - 0.5, lambda x: np.array([[1.0, 0.0]])  # x_0 is to be at least 0.5
-        >>> print(restored(slack, slope, np.array([0.4, 0.2])).round(6))
-        [0.5 0.2]
     """
     margin = 0.1 * KEPT
     for _ in range(RESTORING):
@@ -262,7 +241,7 @@ def restored(
             break
         slopes = slopes_at(x)[exceeded]
         free = np.ones(len(x), bool)
-        for _ in range(len(x)):  # coordinates that would leave the box stay on its wall
+        for _ in range(len(x)):  # coordinates that would leave the box stay at its wall
             step = np.zeros(len(x))
             step[free] = np.linalg.lstsq(slopes[:, free], margin - slack[exceeded], rcond=None)[0]
             out = free & ((x + step < 0.0) | (x + step > 1.0))
@@ -281,9 +260,9 @@ def _constraints(name: str, at: Scaled) -> Any:
 
 
 def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
-    """Adam with a first step of `learning_rate` of the box, which decays to a tenth of that along a cosine.
+    """Adam with a first step of `learning_rate` of the box, which decays to a tenth along a cosine.
 
-    After a failed run it steps back half way to the last good point.
+    After a failed run it steps halfway back to the last good point.
     """
     decay = optax.cosine_decay_schedule(settings.learning_rate, settings.iterations, alpha=0.1)
     optimizer, x, good, recent = optax.adam(decay, b1=0.7, b2=0.9), x0, x0, [x0]
@@ -291,15 +270,15 @@ def _adam(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         state: Any = optimizer.init(jnp.asarray(x0))
     for _ in range(settings.iterations):
         found = ask(x[None])
-        fine = bool(found.fine[0])
-        good = x if fine else good
-        uphill = settings.sign * found.slopes[0, 0] if fine else np.zeros(len(x))
+        valid = bool(found.valid[0])
+        good = x if valid else good
+        uphill = settings.sign * found.slopes[0, 0] if valid else np.zeros(len(x))
         with _optax():
             step, state = optimizer.update(jnp.asarray(-uphill), state)
-        x = np.clip(x + np.asarray(step), 0.0, 1.0) if fine else 0.5 * (x + good)
+        x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
         if len(recent) == 4 and np.ptp(recent, axis=0).max() < STILL:
-            return Ended(good, fine, "settled" if fine else "no run near its start succeeded")
+            return Ended(good, valid, "settled" if valid else "no run near its start succeeded")
     return Ended(good, False, "the last iteration was reached")
 
 
@@ -320,8 +299,8 @@ def _cma(ask: Ask, x0: np.ndarray, settings: Settings) -> Ended:
         found = ask(np.array(points))
         cost = -settings.sign * found.values[:, 0]
         short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
-        worst = np.nanmax(np.where(found.fine, cost, np.nan)) if found.fine.any() else 0.0
-        evolution.tell(points, np.where(found.fine, cost + PENALTY * short, worst + PENALTY).tolist())
+        worst = np.nanmax(np.where(found.valid, cost, np.nan)) if found.valid.any() else 0.0
+        evolution.tell(points, np.where(found.valid, cost + PENALTY * short, worst + PENALTY).tolist())
     reasons = ", ".join(evolution.stop())
     return Ended(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
 
@@ -330,7 +309,7 @@ def _library(name: str) -> Any:
     """Imports a library that only some searches need.
 
     Raises:
-        ModuleNotFoundError: if it is missing, saying how to install it.
+        ModuleNotFoundError: if it is missing, with what to install.
     """
     try:
         return __import__(name)
@@ -342,14 +321,14 @@ _iterations = lambda settings, at, n: settings.iterations
 _evaluations = lambda settings, at, n: settings.iterations * (n + 1)
 _tolerance = lambda settings, at, n: at.tolerance
 
-EDGE = "runs fail, or gaits lose their stability, further along the slope"
+EDGE = "further along the slope, runs fail or gaits lose their stability"
 FAILED = "the run at its start failed"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"
-"""The method used where gradients are meaningless."""
+"""The method used where gradients are unreliable."""
 LIMITED = ("SLSQP", "trust-constr", "COBYQA", "CMA-ES")
 SERIAL = ("COBYQA",)
-"""Methods whose library holds a lock while it waits for a value, so that their starts cannot run in parallel."""
+"""Methods whose starts cannot run in parallel, because the library holds a lock while it waits for a value."""
 METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
     "SLSQP": _scipy("SLSQP", maxiter=_iterations, ftol=_tolerance),
     "L-BFGS-B": _scipy("L-BFGS-B", maxiter=_iterations, ftol=_tolerance),
@@ -359,4 +338,4 @@ METHODS: dict[str, Callable[[Ask, np.ndarray, Settings], Ended]] = {
     "Nelder-Mead": _scipy("Nelder-Mead", maxfev=_evaluations, fatol=_tolerance, xatol=lambda *_: 1e-4),
     "CMA-ES": _cma,
 }
-"""Functions of the evaluating function, a starting point and settings, that return the end of a search."""
+"""Functions from the evaluating function, a starting point and settings to the end of a search."""

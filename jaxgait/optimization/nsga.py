@@ -14,13 +14,13 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.tradeoff import Record
 
-__all__ = ["evolved"]
+__all__ = ["evolve"]
 
 FAILED = 1e6
 """Violation of the limits assigned to a failed run: larger than that of any that completed."""
 
 
-def evolved(
+def evolve(
     record: Record,
     space: Space,
     goal: Goal,
@@ -29,16 +29,9 @@ def evolved(
     generations: int,
     seed: int,
 ) -> None:
-    """Evolves a population towards the front; the record contains all evaluations.
+    """Evolves a population towards the front; the record contains all evaluations, each value in its unit.
 
-    Args:
-        record: evaluates a population, each value in its unit.
-        space: the box.
-        goal: the objectives, all but the first as limits, then the limits.
-        signs: 1 for an objective to maximise, -1 for one to minimise.
-        population: number of members of a generation.
-        generations: number of generations.
-        seed: seed of the first population (Latin hypercube) and of pymoo.
+    The goal has the objectives (all but the first as limits; `signs` are 1 to maximise, -1 to minimise), then limits.
 
     Raises:
         ModuleNotFoundError: without pymoo.
@@ -59,18 +52,18 @@ def evolved(
 
 def _judged(goal: Goal, signs: np.ndarray, found: Evaluated) -> dict[str, np.ndarray]:
     """Losses, and violations of the limits; a failed run violates an additional limit."""
-    fine, objectives = found.fine[:, None], len(signs)
+    valid, objectives = found.valid[:, None], len(signs)
     exceeded = -goal.slack(found.values)[:, objectives - 1 :]
-    losses = np.where(fine, -signs * found.values[:, :objectives], 0.0)
-    failed = np.where(fine, -1.0, FAILED)
-    return {"F": losses, "G": np.concatenate([failed, np.where(fine, exceeded, 0.0)], axis=1)}
+    losses = np.where(valid, -signs * found.values[:, :objectives], 0.0)
+    failed = np.where(valid, -1.0, FAILED)
+    return {"F": losses, "G": np.concatenate([failed, np.where(valid, exceeded, 0.0)], axis=1)}
 
 
 def _pymoo(module: str) -> Any:
     """A module of pymoo.
 
     Raises:
-        ModuleNotFoundError: saying what to install, if it is missing.
+        ModuleNotFoundError: if it is missing, with what to install.
     """
     try:
         import pymoo

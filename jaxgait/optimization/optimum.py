@@ -42,7 +42,7 @@ class Local:
     """
 
     slope: float
-    """Norm of the slope that bounds and limits do not balance, in units of the objective per box."""
+    """Norm of the slope not balanced by bounds and limits, in units of the objective per box."""
     active: tuple[str, ...]
     """Bounds and limits on which the optimum lies."""
     multipliers: dict[str, float]
@@ -56,11 +56,11 @@ class Local:
     loss: float
     """Loss of the objective for which the tolerances are computed, in its unit."""
     room: dict[str, tuple[float, float]]
-    """Distances by which each parameter alone may fall and rise for that loss, in its unit, within the box."""
+    """By how much each parameter alone may fall and rise for that loss, in its unit, within the box."""
     ridge: dict[str, float]
-    """Distance by which it may move for that loss if all other free parameters follow; infinity if nothing is lost."""
+    """By how much it may move for that loss if all other free parameters follow; infinity if nothing is lost."""
     difference: float
-    """Largest disagreement of slopes and differences of values around the optimum, relative to the slopes there."""
+    """Largest deviation of slopes from differences of values around the optimum, relative to the slopes there."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +71,7 @@ class Optimum:
         >>> from jaxgait import Bungee, optimize
         >>> box, safe = {"stiffness": (15.0, 40.0)}, ["clearance >= 0"]
         >>> found = optimize(Bungee(), minimize="peak_rope_force", over=box, subject_to=safe, starts=1)
-        >>> print(round(found.objective), found.local.active, found.moved)  # N, the limit that holds it; one stage only
+        >>> print(round(found.objective), found.local.active, found.moved)  # N, the active limit; one stage only
         1316 ('clearance >= 0',) {}
         >>> found.to_json("best.json")
         >>> sorted(found.as_dict())[:3]
@@ -86,23 +86,20 @@ class Optimum:
     objective: float
     """The objective at the best point."""
     why_stopped: list[str]
-    """Why each start stopped, a sentence for each."""
+    """Why each start stopped, one sentence each."""
     history: xr.Dataset
-    """Parameters, objective, limits, slopes and status over (`start`, `iteration`).
-
-    A start that has stopped stays where it ended.
-    """
+    """Parameters, objective, limits, slopes and status over (`start`, `iteration`); ended starts repeat their end."""
     method: str = ""
     gradient: str = ""
-    """Which gradient was used, in words."""
+    """Which gradient was used."""
     ends: xr.Dataset = field(default_factory=xr.Dataset)
     """Over `start`: where each ended, in which basin, and its number of evaluations."""
     basins: xr.Dataset = field(default_factory=xr.Dataset)
-    """Over `basin`: the best end of the starts that ended at the same place, and their number; the best basin first."""
+    """Over `basin`: the best end of the starts that ended at the same point, and their number; the best basin first."""
     limits: dict[str, float] = field(default_factory=dict)
     """Slack of each limit at the best point, in its unit."""
     local: Local | None = None
-    """The surroundings of the best point; None for a worst case (which has kinks), and if slopes are unknown there."""
+    """The surroundings of the best point; None for a worst case (which has kinks), and without slopes there."""
     scenarios: xr.Dataset | None = None
     """Objective, limited measures and weight of each scenario at the best point; None without scenarios."""
     stages: xr.Dataset | None = None
@@ -140,14 +137,7 @@ class Optimum:
 
 
 def plain(values: np.ndarray) -> list[Any]:
-    """An array of any shape and any unit as nested lists for JSON, with None for numbers that are not finite.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.optimum import plain
-        >>> plain(np.array([[26.3, np.nan], [np.inf, 3.0]]))
-        [[26.3, None], [None, 3.0]]
-    """
+    """An array of any shape and any unit as nested lists for JSON, with None for non-finite numbers."""
     masked = np.asarray(values).astype(object)
     masked[~np.isfinite(np.asarray(values).astype(float))] = None
     return masked.tolist()
@@ -164,8 +154,8 @@ def _record(local: Local) -> dict[str, Any]:
     rooms = {name: plain(np.array(pair)) for name, pair in local.room.items()}
     ridge = {name: x if np.isfinite(x) else None for name, x in local.ridge.items()}
     numbers = {"slope": local.slope, "loss": local.loss}
-    words = {"active": list(local.active), "multipliers": local.multipliers}
-    return numbers | words | {k: plain(v) for k, v in arrays.items()} | {"room": rooms, "ridge": ridge}
+    active = {"active": list(local.active), "multipliers": local.multipliers}
+    return numbers | active | {k: plain(v) for k, v in arrays.items()} | {"room": rooms, "ridge": ridge}
 
 
 def balance(
@@ -226,7 +216,7 @@ def holding(space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes:
 def around(
     evaluate: Evaluator, space: Space, goal: Goal, sign: float, who: int, x: np.ndarray, found: Evaluated
 ) -> Local | None:
-    """The objective around a point, from slopes at two points along each parameter; one batch.
+    """The objective around a point, from slopes at two points along each parameter (one batch).
 
     Args:
         evaluate: evaluates the slopes.
@@ -242,19 +232,19 @@ def around(
     """
     n = len(x)
     points = np.clip(x + NEAR * np.concatenate([-np.eye(n), np.eye(n)]), 0.0, 1.0)
-    beside = evaluate(np.full(2 * n, who), points)
-    if not beside.fine.all():
+    sides = evaluate(np.full(2 * n, who), points)
+    if not sides.valid.all():
         return None
     slope, multipliers = balance(space, goal, sign, x, found.values[0], found.slopes[0])
     forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.bounds])
     weights = np.concatenate([[1.0], sign * forces])
-    lagrangian = np.einsum("v,bvn->bn", weights, beside.slopes[:, : len(weights)])
+    lagrangian = np.einsum("v,bvn->bn", weights, sides.slopes[:, : len(weights)])
     apart = np.diagonal(points[n:] - points[:n])
     hessian = (lagrangian[n:] - lagrangian[:n]) / apart[:, None]
     hessian = 0.5 * (hessian + hessian.T)
-    differences = (beside.values[n:, 0] - beside.values[:n, 0]) / apart
-    means = 0.5 * np.diagonal(beside.slopes[n:, 0] + beside.slopes[:n, 0])
-    size = np.linalg.norm([beside.slopes[:, 0].max(), beside.slopes[:, 0].min()]) or 1.0
+    differences = (sides.values[n:, 0] - sides.values[:n, 0]) / apart
+    means = 0.5 * np.diagonal(sides.slopes[n:, 0] + sides.slopes[:n, 0])
+    size = np.linalg.norm([sides.slopes[:, 0].max(), sides.slopes[:, 0].min()]) or 1.0
     curvature, directions = np.linalg.eigh(hessian)
     order, loss = np.argsort(np.abs(curvature)), LOSS * abs(float(found.values[0, 0]))
     named = {"parameter": space.names, "by": space.names}
@@ -281,7 +271,7 @@ def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian:
         falls, bend = -sign * slope[i], max(-sign * hessian[i, i], 0.0)
         ways = []
         for way, wall in ((-1.0, x[i]), (1.0, 1.0 - x[i])):
-            rate = max(way * falls, 0.0)  # on a wall the slope leads inwards to a loss; elsewhere it is noise
+            rate = max(way * falls, 0.0)  # at a bound the slope points outwards; elsewhere it is noise
             reach = 2.0 * loss / (rate + np.sqrt(rate**2 + 2.0 * bend * loss)) if rate or bend else np.inf
             ways.append(float(min(reach, wall) * space.width[i]))
         rooms[name] = (ways[0], ways[1])
@@ -289,7 +279,7 @@ def _rooms(space: Space, sign: float, x: np.ndarray, slope: np.ndarray, hessian:
 
 
 def _along_ridge(space: Space, bend: np.ndarray, free: np.ndarray, loss: float) -> dict[str, float]:
-    """Distance by which each free parameter may move if the others follow, from the inverse of the free Hessian."""
+    """By how much each free parameter may move if the others follow, from the inverse of the free Hessian."""
     ridge = dict.fromkeys(space.names, 0.0)
     inside = bend[np.ix_(free, free)]
     if not free.any():

@@ -1,11 +1,11 @@
-"""Trade-offs: designs of which none is better than another in everything (a Pareto front), found in two ways.
+"""Pareto fronts: designs of which none is better than another in every objective, found in two ways.
 
 | method | how | for |
 |---|---|---|
 | gradient | along the front from both its ends, with exact derivatives (`tradeoff`) | two objectives with gradients |
 | NSGA-II | populations of pymoo, each one ensemble (`nsga`) | two or more, noise, schemes without derivatives |
 
-The first gives a few exact points, and the rate of exchange between the objectives; the second many approximate points,
+The first gives a few exact points and the rate of exchange between the objectives, the second many approximate points
 anywhere in the box. Each checks the other.
 """
 
@@ -23,14 +23,14 @@ from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
-from jaxgait.optimization.design import check_run, check_search, several
+from jaxgait.optimization.design import as_limits, check_run, check_search
 from jaxgait.optimization.evaluate import Runs
 from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import KEPT, Settings
-from jaxgait.optimization.nsga import evolved
+from jaxgait.optimization.nsga import evolve
 from jaxgait.optimization.space import Box, Space, Starts
-from jaxgait.optimization.tradeoff import Record, Tried, followed, rate
-from jaxgait.optimization.ways import way
+from jaxgait.optimization.tradeoff import Record, Trial, rate, trace_front
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info
 from jaxgait.run import Sampling
@@ -41,8 +41,7 @@ METHODS = ("gradient", "NSGA-II")
 BALANCED = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
 BESIDE = 1e-6
-"""Least improvement in every objective, in spans of the front, by which another point replaces a point; points closer
-to each other count as one."""
+"""Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable)"
 
 
@@ -69,12 +68,10 @@ def front(
 ) -> xr.Dataset:
     """The best compromises between objectives that oppose each other: the Pareto front.
 
-        front(knee, maximize="rho", minimize=error, over={"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)})
-
     Args:
         model: the mechanism; its other parameters stay as they are.
         maximize: measures or their names, or named functions from a `Run` to a scalar (JAX code); one or more.
-        minimize: the same, to be minimised.
+        minimize: the same, to minimise.
         over: bounds (low, high) by dotted parameter name, in the parameters' units.
         subject_to: limits that every point of the front must meet, as for `jaxgait.optimize`.
         method: "gradient" (two objectives) or "NSGA-II" (two or more).
@@ -82,8 +79,7 @@ def front(
         initial: components of the initial state that differ from the model's own, by name.
         points: for the method "gradient": number of points along the front, including both ends.
         starts: for the method "gradient": number of starts, or the starts, from which the ends of the front are
-            searched. Pieces of a front separated by failing runs are found from starts near them, such as designs
-            found by NSGA-II.
+            searched. Pieces of a front behind failing runs need starts near them, such as designs found by NSGA-II.
         iterations: for the method "gradient": largest number of steps for each point.
         tolerance: for the method "gradient": relative change of an objective at which a search stops.
         stability: modulus of the largest Floquet multiplier at which a gait counts as failed.
@@ -96,10 +92,9 @@ def front(
     Returns:
         Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
         objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
-        the first that is given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, the
+        the first given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, the
         imbalance of the slopes of both objectives, bounds and limits (zero if a point is exact, large at an edge of
         failing runs). Over `evaluation` all evaluations, as `tried.NAME`, with `tried.status` and `tried.on_front`.
-        A run that failed has a status and is not on the front.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -107,7 +102,7 @@ def front(
         ValueError: for fewer than two objectives, two of one name, more than two with the method "gradient", impossible
             counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
-        jaxgait.outcome.NoResult: if every trajectory failed, or none came within the limits.
+        jaxgait.outcome.NoResult: if every trajectory failed, or none met the limits.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -117,7 +112,7 @@ def front(
         >>> print(found.stiffness.values[[0, -1]].round(3))  # N/m: from the safest to the gentlest jump
         [40. 20.]
     """
-    space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, several(subject_to))
+    space, goal, signs = Space(as_model(model), over), *_goal(model, maximize, minimize, as_limits(subject_to))
     _names(goal, len(signs), space)
     checks.one_of("method", method, METHODS)
     check_search(iterations, 0.1, tolerance, stability, seed)
@@ -126,31 +121,31 @@ def front(
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     if method == "gradient":
         if len(signs) > 2:
-            raise ValueError(f"the method 'gradient' follows two objectives, got {len(signs)}: take method='NSGA-II'")
+            raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")
         checks.count("points", points, least=2)
         x = space.points(model, starts, seed)
-        evaluate = way(model, space, goal, gradient, run, fixed, x)
+        evaluate = evaluator_for(model, space, goal, gradient, run, fixed, x)
         goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
         settings = Settings(-1.0, goal, iterations, tolerance, 0.1, seed)
         with record:
-            chosen = followed(model, space, record, signs, settings, x, points)
+            chosen = trace_front(model, space, record, signs, settings, x, points)
     else:
         checks.count("population", population, least=4)
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
-        evaluate = way(model, space, goal, None, run, fixed, x)
+        evaluate = evaluator_for(model, space, goal, None, run, fixed, x)
         goal, record = _judged(goal, evaluate, x, len(signs)), Record(evaluate, stability, progress)
         with record:
-            evolved(record, space, goal, signs, population, generations, seed)
+            evolve(record, space, goal, signs, population, generations, seed)
         chosen = list(record.rows)
     return _labelled(model, space, goal, signs, record, chosen, method)
 
 
 def nondominated(losses: Float[np.ndarray, "members objectives"]) -> Bool[np.ndarray, " members"]:
-    """Which members are nondominated: no other one is at least as good in every objective and better in one.
+    """Which members are nondominated: no other is at least as good in every objective and better in one.
 
     Args:
-        losses: objectives, each in its own unit and the smaller the better; members with NaN are on no front.
+        losses: objectives in their own units, smaller is better; members with NaN are dominated.
 
     Examples:
         >>> import numpy as np
@@ -170,8 +165,8 @@ def hypervolume(losses: Float[np.ndarray, "members objectives"], reference: Floa
     """Volume of the objective space that a front dominates, up to a reference point (Zitzler and Thiele 1998).
 
     Args:
-        losses: objectives in their own units, the smaller the better; NaN or beyond the reference counts for nothing.
-        reference: a point that is worse than the front in everything.
+        losses: objectives in their own units, smaller is better; points with NaN or beyond the reference are ignored.
+        reference: a point that is worse than the front in every objective.
 
     Returns:
         An area, a volume, ...: the product of the objectives' units.
@@ -204,7 +199,7 @@ def _goal(model: Model, maximize: Any, minimize: Any, limits: Sequence[Any]) -> 
     """
     great, small = _many("maximize", maximize), _many("minimize", minimize)
     if len(great) + len(small) < 2:
-        raise ValueError("a front needs two objectives: give maximize and minimize, or two of one of them")
+        raise ValueError("a front needs two objectives: give maximize and minimize, or two of either")
     first, *others = great + small
     goal = Goal.of(model, first, [*(Limit(one, 1.0) for one in others), *limits])
     return goal, np.array([1.0] * len(great) + [-1.0] * len(small))
@@ -244,7 +239,7 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
         if name == "<lambda>":
             raise ValueError("an objective of a front needs a name: write it with def, or as a jaxgait.Measure")
         if names.count(name) > 1 or name in space.names:
-            raise ValueError(f"two things of a front are called {name}: give the objective another name")
+            raise ValueError(f"the front has {name} twice: give the objective another name")
     return names
 
 
@@ -252,7 +247,7 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
 
 
 def _labelled(
-    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Tried], method: str
+    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Record, chosen: list[Trial], method: str
 ) -> xr.Dataset:
     """The front and all evaluations, labelled.
 
@@ -270,7 +265,7 @@ def _labelled(
     everything = _columns(model, space, goal, len(signs), record.rows, "tried.", "evaluation")
     status = np.array([row.found.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
-    member = np.array([row.x.tobytes() in best and bool(row.found.fine) for row in record.rows], np.int8)
+    member = np.array([row.x.tobytes() in best and bool(row.found.valid) for row in record.rows], np.int8)
     everything["tried.status"] = ("evaluation", status, _labels("1", _STATUS))
     everything["tried.on_front"] = ("evaluation", member, _labels("1", "whether it is on the front (1) or not (0)"))
     attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
@@ -280,14 +275,14 @@ def _labelled(
     return xr.Dataset(data | everything, attrs=attrs)
 
 
-def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Tried]) -> list[Tried]:
+def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Trial]) -> list[Trial]:
     """The allowed, nondominated evaluations, each point once."""
     allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
     losses = np.array([-signs * row.found.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
     return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
 
 
-def _apart(rows: Sequence[Tried], objectives: int) -> list[Tried]:
+def _apart(rows: Sequence[Trial], objectives: int) -> list[Trial]:
     """The evaluations without those that equal another one up to rounding in every objective."""
     values, kept = np.array([row.found.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
@@ -297,7 +292,7 @@ def _apart(rows: Sequence[Tried], objectives: int) -> list[Tried]:
     return [rows[i] for i in kept]
 
 
-def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Tried], tried: Sequence[Tried]) -> list[Tried]:
+def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Trial], tried: Sequence[Trial]) -> list[Trial]:
     """Each point, or an evaluation that is better in every objective by more than rounding."""
     get = lambda some: np.array([-signs * row.found.values[: len(signs)] for row in some]).reshape(-1, len(signs))
     allowed = [row for row in tried if _allowed(goal, len(signs), row)]
@@ -309,27 +304,27 @@ def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Tried], tried: Sequence[
     return _front(goal, signs, chosen)
 
 
-def _allowed(goal: Goal, objectives: int, row: Tried) -> bool:
-    return bool(row.found.fine) and bool((_slack(goal, objectives, row) >= -KEPT).all())
+def _allowed(goal: Goal, objectives: int, row: Trial) -> bool:
+    return bool(row.found.valid) and bool((_slack(goal, objectives, row) >= -KEPT).all())
 
 
-def _slack(goal: Goal, objectives: int, row: Tried) -> np.ndarray:
+def _slack(goal: Goal, objectives: int, row: Trial) -> np.ndarray:
     """Slacks of the limits, without those that represent objectives."""
     return goal.slack(row.found.values)[objectives - 1 :]
 
 
-def _nothing(goal: Goal, objectives: int, rows: Sequence[Tried]) -> str:
-    if not any(row.found.fine for row in rows):
+def _nothing(goal: Goal, objectives: int, rows: Sequence[Trial]) -> str:
+    if not any(row.found.valid for row in rows):
         codes = sorted({Outcome(int(row.found.status)).name for row in rows if row.found.status})
         return f"every trajectory failed ({', '.join(codes) or 'an objective is not finite'}): try other bounds"
-    nearest = max((row for row in rows if row.found.fine), key=lambda row: _slack(goal, objectives, row).min())
+    nearest = max((row for row in rows if row.found.valid), key=lambda row: _slack(goal, objectives, row).min())
     worst = objectives - 1 + int(np.argmin(_slack(goal, objectives, nearest)))
     reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
-    return f"no point came within the limits: nearest to {goal.limits[worst]} was {reached}; loosen it, or the bounds"
+    return f"no point met the limits: nearest to {goal.limits[worst]} was {reached}; loosen it or the bounds"
 
 
 def _columns(
-    model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Tried], prefix: str, dim: str
+    model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Trial], prefix: str, dim: str
 ) -> dict[str, Any]:
     """Parameters and objectives of some evaluations."""
     x, data = space.physical(np.array([row.x for row in rows])), {}
@@ -343,7 +338,7 @@ def _columns(
     return data
 
 
-def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Tried]) -> dict[str, Any]:
+def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Trial]) -> dict[str, Any]:
     """Rates of exchange, and unbalanced slopes."""
     span = np.abs(rows[-1].found.values[:2] - rows[0].found.values[:2])
     found = np.full((len(rows), 2), np.nan)
@@ -353,8 +348,8 @@ def _exactness(goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequen
         found[found[:, 1] > BALANCED, 0] = np.nan
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
     per = units[1] if units[0] == "1" else f"({units[1]})/({units[0]})"
-    gained = _labels(per, f"gain of {names[1]} per unit of {names[0]} that is given up")
-    left = _labels("1", "slopes that do not balance, in spans of the front per box")
+    gained = _labels(per, f"gain of {names[1]} per unit of {names[0]} given up")
+    left = _labels("1", "unbalanced slope, in spans of the front per box")
     return {"rate": ("point", found[:, 0], gained), "slope": ("point", found[:, 1], left)}
 
 

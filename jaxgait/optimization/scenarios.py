@@ -2,9 +2,9 @@
 
     optimize(knee, maximize="rho", over={"damper.k": (1e4, 4e4)}, across={"cadence": [0.9, 1.0, 1.1]}, robust="worst")
 
-A scenario is a member of an ensemble, whose values are not optimised: masses, cadences, people, single strides. Every
-point that a search requests is run in all scenarios, and those of all starts are one batch. Limits apply to each
-scenario separately. A point fails if one of its scenarios fails.
+A scenario is a member of an ensemble, with values that are not optimised: masses, cadences, people, single strides.
+Every requested point is run in all scenarios, those of all starts in one batch. Limits apply to each scenario
+separately. A point fails if one of its scenarios fails.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["ROBUST", "Robust", "RobustGoal", "Scenarios"]
 ROBUST = ("mean", "worst")
 """The ways to judge a design."""
 _NAMED = 3
-"""Largest number of values in the name of a scenario; with more it is named by its number."""
+"""Largest number of values in the name of a scenario; with more, its name is its number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scenarios:
-    """Values that vary but are not optimised, and how the objective combines them."""
+    """Values that vary but are not optimised, and how the objective combines their runs."""
 
     members: Members
     weights: Float[np.ndarray, " scenarios"]
@@ -67,7 +67,7 @@ class Scenarios:
             taken: names that are optimised or fixed.
 
         Raises:
-            ParameterError: for names that the model does not have, and for names that are taken.
+            ParameterError: for unknown names, and for names that are taken.
             ValueError: for an unknown `robust`, impossible weights, and either of them without scenarios.
         """
         if across is None:
@@ -78,9 +78,7 @@ class Scenarios:
         members = as_members(across)
         both = sorted({*members.values} & {*taken})
         if both:
-            raise ParameterError(
-                f"{both[0]!r} is in `across` and is searched for or fixed too (`over`, `initial`): it can be only one"
-            )
+            raise ParameterError(f"{both[0]!r} is in `across` and also in `over` or `initial`: use it in one of them")
         check_members(model, members)
         checks.one_of("robust", "mean" if robust is None else robust, ROBUST)
         return cls(members, _weights(weights, members, robust == "worst"), robust == "worst", sign)
@@ -100,8 +98,8 @@ class Scenarios:
             return found
         return [f"scenario {i}" for i in range(self.size)]
 
-    def beside(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
-        """The values of the scenarios in their units, where search i in scenario s has the number i * size + s."""
+    def extra(self, who: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
+        """The values of the scenarios in their units; search i in scenario s has the number i * size + s."""
         return {name: values[who % self.size] for name, values in self.members.values.items()}
 
     def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b scenarios"]:

@@ -1,4 +1,4 @@
-"""The driver of a search: evaluates the points of all starts together, records them, and summarises the result."""
+"""Runs a search: evaluates the points of all starts together, records them and summarises the result."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tqdm import tqdm
 from jaxgait import outcome
 from jaxgait.ensembles.source import digest
 from jaxgait.model import Model
-from jaxgait.optimization.basins import basins, gathered
+from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Checkpoint, Row
-from jaxgait.optimization.epigraph import RAISED, raised, worst_balance
+from jaxgait.optimization.epigraph import RAISED, with_epigraph, worst_balance
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.methods import (
     EDGE,
@@ -36,14 +36,14 @@ from jaxgait.optimization.optimum import Local, Optimum, around, balance
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
-from jaxgait.optimization.trust import DISAGREES, Guard, Meaningless
+from jaxgait.optimization.trust import DISAGREES, Guard, UnreliableGradient
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import parameter_info, with_parameters
 
 __all__ = ["UNSTABLE", "Search"]
 
 UNSTABLE = int(Outcome.NO_RETURN)
-"""The status of a gait that is found but not stable: a walk does not return to it."""
+"""The status of a gait that is found but not stable."""
 _STATUS = "how the run ended (0: completed; 7: the gait is not stable; -1: this start had stopped)"
 
 
@@ -61,7 +61,7 @@ class Search:
         checkpoint: pathlib.Path | str | None,
         fallback: str | None = None,
     ):
-        """`fallback` is the method by which a start continues if its gradient proves meaningless; None: it ends."""
+        """`fallback` is the method by which a start continues if its gradient proves unreliable; None: it ends."""
         self._model, self._space, self._evaluate, self._method = model, space, evaluate, method
         self._settings, self._stability = settings, stability
         self._file, self._fallback = checkpoint, fallback
@@ -73,15 +73,15 @@ class Search:
         """Searches from the points `x` of the unit box (no dimension) and returns the result.
 
         Raises:
-            jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
+            jaxgait.outcome.NoResult: if every trajectory failed, or no start met the limits.
         """
-        return self._summed_up(x, self._ended(x, progress))
+        return self._summarised(x, self._ended(x, progress))
 
     def best(self, x: Float[np.ndarray, "starts n"], progress: bool | None = False) -> Row:
-        """The best evaluation that may be the result, without exploring its surroundings; see `optimum`.
+        """The best allowed evaluation, without exploring its surroundings; see `optimum`.
 
         Raises:
-            jaxgait.outcome.NoResult: if every trajectory failed, or no start came within the limits.
+            jaxgait.outcome.NoResult: if every trajectory failed, or no start met the limits.
         """
         self._ended(x, progress)
         return self._best()
@@ -101,7 +101,7 @@ class Search:
         return [ended[i] for i in range(len(x))]
 
     def _searched(self, begin: Mapping[int, np.ndarray]) -> dict[int, Ended]:
-        """Runs the method; starts with a meaningless gradient continue from their best points by the fallback."""
+        """Runs the method; starts with an unreliable gradient continue from their best points by the fallback."""
         ended = self._run({i: x for i, x in begin.items() if i not in self._lost}, self._method)
         if self._fallback is None:
             return ended
@@ -109,10 +109,10 @@ class Search:
         return ended | self._run(lost, self._fallback)
 
     def _run(self, begin: Mapping[int, np.ndarray], method: str) -> dict[int, Ended]:
-        """Runs the searches in parallel, or in sequence if the library holds a lock while it searches."""
+        """Runs the searches in parallel, or in sequence for `SERIAL` methods."""
         search, who = METHODS[method], list(begin)
         if self._worst is not None and method in RAISED:
-            search = raised(search)
+            search = with_epigraph(search)
         lanes: list[Callable[[Ask], Ended]] = [lambda ask, i=i: search(ask, begin[i], self._settings) for i in who]
         if method not in GRADIENT_FREE:
             lanes = [self._guarded(i, lane) for i, lane in zip(who, lanes, strict=True)]
@@ -123,7 +123,7 @@ class Search:
         return {i: together([lane], one(i))[0] for i, lane in zip(who, lanes, strict=True)}
 
     def _guarded(self, i: int, search: Callable[[Ask], Ended]) -> Callable[[Ask], Ended]:
-        """A search that ends at the best point so far if its gradient proves meaningless."""
+        """A search that ends at the best point so far if its gradient proves unreliable."""
         goal, sign = self._settings.goal, self._settings.sign
         names = ["the objective", *map(str, goal.bounds)]
         least = [0.0, *(KEPT * one.scale for one in goal.bounds)]
@@ -136,29 +136,29 @@ class Search:
             guard = Guard(ask, names, least)
             try:
                 return search(guard)
-            except Meaningless as why:
-                self._lost[i] = f"the gradient means nothing at evaluation {len(self._rows[i])}: {why}"
+            except UnreliableGradient as why:
+                self._lost[i] = f"the gradient is unreliable at evaluation {len(self._rows[i])}: {why}"
                 return Ended(guard.best(cost), False, "")
 
         return lane
 
     @property
     def _worst(self) -> RobustGoal | None:
-        """The goal, if it is the worst of several scenarios."""
+        """The goal, if it is a worst case."""
         goal = self._settings.goal
         return goal if isinstance(goal, RobustGoal) and goal.worst else None
 
     def _last_stable(self, ended: Mapping[int, Ended]) -> dict[int, np.ndarray]:
-        """The best stable gait of each start that ended on an unstable one, from which to continue."""
+        """The best stable gait of each start that ended on an unstable one."""
         sign, found = self._settings.sign, {}
         for i, end in ended.items():
-            stable = [row for row in self._rows[i] if row.found.fine and row.found.multiplier < self._stability]
+            stable = [row for row in self._rows[i] if row.found.valid and row.found.multiplier < self._stability]
             if stable and self._end(i, end).found.multiplier >= self._stability:
                 found[i] = max(stable, key=lambda row: sign * row.found.values[0]).x
         return found
 
     def _fingerprint(self, x: np.ndarray) -> dict[str, Any]:
-        """Everything that the evaluations of a search depend on, as far as it can be written to a file."""
+        """Everything that affects the evaluations of a search, as far as it can be written to a file."""
         s = self._settings
         numbers = {"iterations": s.iterations, "tolerance": s.tolerance, "seed": s.seed, "sign": s.sign}
         space = {"names": self._space.names, "low": self._space.low.tolist(), "high": self._space.high.tolist()}
@@ -174,7 +174,7 @@ class Search:
     # --- evaluations --------------------------------------------------------------------------------------------------
 
     def _answer(self, who: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
-        """Evaluates the points of one round, as far as the file does not contain them."""
+        """Evaluates the points of one round that are not in the file."""
         lanes, points = np.repeat(who, [len(q) for q in questions]), np.concatenate(questions)
         rows: list[Row | None] = [self._known.take(int(i), x) for i, x in zip(lanes, points, strict=True)]
         new = np.array([row is None for row in rows])
@@ -191,14 +191,14 @@ class Search:
             assert row is not None
             self._rows[row.who].append(self._judged(row))
         self._bar.update(len(rows))
-        self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(who)} starts go on")
+        self._bar.set_postfix_str(f"best {self._best_so_far():.7g}, {len(who)} starts active")
         answers = iter([self._rows[row.who][-1].found for row in rows if row is not None])
         if any(len(q) > 1 for q in questions):
             answers = iter(self._populations(lanes, rows))
         return [_stacked([next(answers) for _ in q]) for q in questions]
 
     def _populations(self, lanes: np.ndarray, rows: Sequence[Any]) -> list[Evaluated]:
-        """The result at each point, for starts that requested several at once."""
+        """The results for starts that requested several points at once."""
         back: dict[int, list[Row]] = {}
         for i in set(lanes.tolist()):
             back[i] = self._rows[i][-int((lanes == i).sum()) :]
@@ -207,8 +207,8 @@ class Search:
     def _judged(self, row: Row) -> Row:
         """An evaluation as its search sees it.
 
-        In a second, strict pass, unstable gaits count as failed. In the first pass a search may cross a region of
-        unstable gaits, where the objective is smooth too. A start that continues without derivatives gets none.
+        Unstable gaits count as failed only in the second, strict pass: the objective is smooth across them. A start
+        that continues without derivatives gets none.
         """
         if row.who in self._lost and self._fallback is not None:
             row = row._replace(found=row.found._replace(slopes=np.zeros_like(row.found.slopes)))
@@ -218,18 +218,16 @@ class Search:
 
     def _best_so_far(self) -> float:
         sign = self._settings.sign
-        return (
-            max((float(sign * r.found.values[0]) for rows in self._rows for r in rows if r.found.fine), default=np.nan)
-            * sign
-        )
+        found = (sign * float(r.found.values[0]) for rows in self._rows for r in rows if r.found.valid)
+        return sign * max(found, default=np.nan)
 
     # --- the result ---------------------------------------------------------------------------------------------------
 
     def _allowed(self, row: Row) -> bool:
-        """Whether a point may be the result."""
+        """Whether a point may be the result: completed, within limits, stable."""
         found, goal = row.found, self._settings.goal
         kept = not goal.limits or bool(goal.slack(found.values).min() >= -KEPT)
-        return bool(found.fine) and kept and not found.multiplier >= self._stability
+        return bool(found.valid) and kept and not found.multiplier >= self._stability
 
     def _best(self) -> Row:
         sign, rows = self._settings.sign, [row for rows in self._rows for row in rows if self._allowed(row)]
@@ -237,7 +235,7 @@ class Search:
             raise self._no_result()
         return max(rows, key=lambda row: sign * row.found.values[0])
 
-    def _summed_up(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
+    def _summarised(self, x: np.ndarray, ended: Sequence[Ended]) -> Optimum:
         sign, goal, space, best = self._settings.sign, self._settings.goal, self._space, self._best()
         ends = [self._end(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
@@ -252,32 +250,30 @@ class Search:
             [self._why(i, end, row) for i, (end, row) in enumerate(zip(ended, ends, strict=True))],
             self._history(ends),
             self._method,
-            self._evaluate.name + self._doubts(best.who, local),
+            self._evaluate.name + self._lost_gradients() + self._unverified(best.who, local),
             *self._ends(ends),
             goal.left(goal.slack(best.found.values)),
             local,
             self._scenarios(best),
         )
 
-    def _doubts(self, who: int, local: Local | None) -> str:
-        """Doubts about the gradient, from the starts' searches and from the surroundings of `who`'s best point."""
+    def _unverified(self, who: int, local: Local | None) -> str:
+        """A caveat if differences around the best point, found by the start `who`, do not confirm the gradient."""
         if who in self._lost or self._method in GRADIENT_FREE or self._worst is not None:
-            return self._lost_gradients()
+            return ""
         if local is None:
-            return self._lost_gradients() + "; not checked around the best point, since runs beside it failed"
+            return "; not checked around the best point, because runs next to it failed"
         if local.difference <= DISAGREES:
-            return self._lost_gradients()
-        return self._lost_gradients() + (
-            f"; around the best point it disagrees with differences of values by {local.difference:.0%} of the "
-            "slopes: a kink, or a gradient that means nothing"
-        )
+            return ""
+        size = f"{local.difference:.0%} of the slopes"
+        return f"; around the best point it differs from differences of values by {size}: a kink, or unreliable"
 
     def _lost_gradients(self) -> str:
-        """How many starts had a meaningless gradient at some point."""
+        """A caveat if the gradient proved unreliable for some starts."""
         if not self._lost:
             return ""
-        then = "stopped there" if self._fallback is None else f"went on without it, by {self._fallback}"
-        return f"; it means nothing on the way of {len(self._lost)} of {len(self._rows)} starts, which {then}"
+        then = "stopped there" if self._fallback is None else f"continued without it, by {self._fallback}"
+        return f"; it proved unreliable for {len(self._lost)} of {len(self._rows)} starts, which {then}"
 
     def _scenarios(self, row: Row) -> xr.Dataset | None:
         """The values of a point in each scenario."""
@@ -294,37 +290,37 @@ class Search:
     def _no_result(self) -> NoResult:
         """Why there is no result."""
         rows = [row for rows in self._rows for row in rows]
-        fine = [row for row in rows if row.found.fine]
+        valid = [row for row in rows if row.found.valid]
         goal = self._settings.goal
-        if not fine:
+        if not valid:
             codes = sorted({int(row.found.status) for row in rows})
             why = "; ".join(outcome.sentence(self._model, c) for c in codes if c) or "the objective is not finite"
             return NoResult(f"every trajectory of every start failed ({why}): try other bounds")
-        if goal.limits and all(goal.slack(row.found.values).min() < -KEPT for row in fine):
-            nearest = max(fine, key=lambda row: goal.slack(row.found.values).min())
+        if goal.limits and all(goal.slack(row.found.values).min() < -KEPT for row in valid):
+            nearest = max(valid, key=lambda row: goal.slack(row.found.values).min())
             worst = int(np.argmin(goal.slack(nearest.found.values)))
             reached = f"{float(nearest.found.values[1 + worst]):.6g} {goal.units[1 + worst]}".rstrip()
             return NoResult(
-                f"no start came within the limits: nearest to {goal.bounds[worst]} was {reached}; loosen it, widen the "
-                "bounds, or take more starts"
+                f"no start met the limits: nearest to {goal.bounds[worst]} was {reached}; loosen it, widen the bounds, "
+                "or use more starts"
             )
-        least = min(float(row.found.multiplier) for row in fine)
+        least = min(float(row.found.multiplier) for row in valid)
         return NoResult(
-            f"no stable gait was found from any start (smallest multiplier {least:.3g}): take more starts or other "
-            "bounds; gradient='run' with method='COBYQA' searches among walks that do not repeat"
+            f"no stable gait was found from any start (smallest multiplier {least:.3g}): use more starts or other "
+            "bounds; gradient='run' with method='COBYQA' also accepts walks that do not repeat"
         )
 
     def _end(self, i: int, end: Ended) -> Row:
-        """The last evaluation of a start at the point where it ended; its best one if that failed."""
+        """The last evaluation at the point where a start ended; the start's best one if that failed."""
         rows = self._rows[i]
-        there = [row for row in rows if np.array_equal(row.x, end.x) and row.found.fine]
+        there = [row for row in rows if np.array_equal(row.x, end.x) and row.found.valid]
         sign = self._settings.sign
-        fine = [row for row in rows if row.found.fine]
-        return (there or sorted(fine, key=lambda row: sign * row.found.values[0]) or rows)[-1]
+        valid = [row for row in rows if row.found.valid]
+        return (there or sorted(valid, key=lambda row: sign * row.found.values[0]) or rows)[-1]
 
     def _slope(self, row: Row) -> float:
-        """The slope that bounds and limits do not balance, in units of the objective per box."""
-        if not row.found.fine or row.who in self._lost:
+        """The unbalanced slope, in units of the objective per box."""
+        if not row.found.valid or row.who in self._lost:
             return float("nan")
         goal, sign = self._settings.goal, self._settings.sign
         if self._worst is not None:
@@ -334,13 +330,13 @@ class Search:
     def _why(self, i: int, end: Ended, row: Row) -> str:
         """One sentence on how a start ended."""
         found, goal = row.found, self._settings.goal
-        if end.message == FAILED or not found.fine:
+        if end.message == FAILED or not found.valid:
             return self._failed(self._rows[i][0].found)
         if goal.limits and goal.slack(found.values).min() < -KEPT:
             worst = int(np.argmin(goal.slack(found.values)))
             return f"ended outside its limits: {goal.bounds[worst]}, reached {float(found.values[1 + worst]):.6g}"
         if found.multiplier >= self._stability:
-            return f"ended on a gait that is not stable (multiplier {float(found.multiplier):.3g}): no walk stays on it"
+            return f"ended on an unstable gait (multiplier {float(found.multiplier):.3g}): walks diverge from it"
         at = self._walls(row.x)
         if i in self._lost:
             return self._without(i, end, at)
@@ -349,10 +345,10 @@ class Search:
         return self._content(end, at, self._slope(row), abs(float(found.values[0])))
 
     def _without(self, i: int, end: Ended, at: str) -> str:
-        """How a start with a meaningless gradient ended."""
+        """How a start with an unreliable gradient ended."""
         if self._fallback is None:
-            return f"stopped{at}: {self._lost[i]}; method='auto' goes on without derivatives"
-        return f"{self._lost[i]}; {self._fallback} went on from its best point: {end.message}{at}"
+            return f"stopped{at}: {self._lost[i]}; method='auto' would continue without derivatives"
+        return f"{self._lost[i]}; {self._fallback} continued from its best point: {end.message}{at}"
 
     def _failed(self, found: Evaluated) -> str:
         """Why a start failed."""
@@ -362,18 +358,18 @@ class Search:
             where = f" ({first}: {missing.sum()} of {missing.size} scenarios have no result)"
         if not status:
             return f"the objective or its slope is not finite at its start{where}"
-        reason = "is not a stable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
+        reason = "is an unstable gait" if status == UNSTABLE else f"failed: {outcome.sentence(self._model, status)}"
         return f"the run at its start {reason}{where}"
 
     def _content(self, end: Ended, at: str, slope: float, size: float) -> str:
-        """How a start that may be the result ended, with the slope that is left."""
-        left = f", though a slope of {slope:.1e} per box is left"
+        """How an allowed start ended, with the remaining slope."""
+        left = f"remaining slope {slope:.1e} per box"
         if end.message == EDGE:
-            return f"ended at an edge{at}{left}: {EDGE}"
+            return f"ended at an edge{at} ({left}): {EDGE}"
         if not end.converged:
             return f"stopped{at}: {end.message}"
         flat = FIRST_STEP * slope <= 10 * STEEP * self._settings.tolerance * max(size, FIRST_STEP * slope)
-        return f"converged{at}: a slope of {slope:.1e} per box is left" if flat else f"found no better point{at}{left}"
+        return f"converged{at}: {left}" if flat else f"found no better point{at} ({left})"
 
     def _walls(self, x: np.ndarray) -> str:
         space = self._space
@@ -384,7 +380,7 @@ class Search:
     # --- labelled -----------------------------------------------------------------------------------------------------
 
     def _history(self, ends: Sequence[Row]) -> xr.Dataset:
-        """All evaluations of all starts; a start that has stopped stays where it ended, with the status -1."""
+        """All evaluations of all starts; finished ones repeat their end, with the status -1."""
         longest, space = 1 + max(map(len, self._rows)), self._space
         filled = [rows + [end] * (longest - len(rows)) for rows, end in zip(self._rows, ends, strict=True)]
         grid = lambda get: np.array([[get(row) for row in rows] for rows in filled])
@@ -407,9 +403,7 @@ class Search:
         for k, name in enumerate(space.names):
             info = parameter_info(self._model, name)
             data[name] = (dims, space.physical(points)[..., k], _labels(info.unit, info.doc))
-            label = _labels(
-                f"{'' if unit == '1' else unit} per {info.unit}".strip(), f"slope of the objective over {name}"
-            )
+            label = _labels(f"{unit} per {info.unit}".strip(), f"slope of the objective over {name}")
             data[f"objective_gradient[{name}]"] = (dims, slopes[..., k], label)
         data |= self._limited(values, dims)
         multiplier = grid(lambda row: row.found.multiplier)
@@ -437,14 +431,16 @@ class Search:
             data[name] = (dims, values, _labels(info.unit, info.doc))
         data["objective"] = (dims, np.array([float(row.found.values[0]) for row in rows]), self._settings.goal.label)
         objective = self._settings.sign * np.array([float(row.found.values[0]) for row in rows])
-        allowed, fine = (np.array(x) for x in zip(*((self._allowed(r), bool(r.found.fine)) for r in rows), strict=True))
-        basin, bests = gathered(np.array([row.x for row in rows]), objective, allowed, fine)
+        allowed, valid = (
+            np.array(x) for x in zip(*((self._allowed(r), bool(r.found.valid)) for r in rows), strict=True)
+        )
+        basin, bests = group_ends(np.array([row.x for row in rows]), objective, allowed, valid)
         numbers = {
             "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
-            "slope": ([self._slope(row) for row in rows], "slope left, in units of the objective per box"),
+            "slope": ([self._slope(row) for row in rows], "unbalanced slope, in units of the objective per box"),
             "multiplier": ([float(row.found.multiplier) for row in rows], "modulus of the largest Floquet multiplier"),
             "evaluations": ([len(r) for r in self._rows], "runs that were evaluated"),
-            "failed": ([sum(not r.found.fine for r in rows_) for rows_ in self._rows], "runs among them that failed"),
+            "failed": ([sum(not r.found.valid for r in rows_) for rows_ in self._rows], "runs among them that failed"),
         }
         ends = xr.Dataset(data | {n: (dims, np.array(v), _labels("1", label)) for n, (v, label) in numbers.items()})
         return ends, basins(ends, bests)

@@ -1,7 +1,6 @@
-"""Local sensitivity of a design to one percent of each parameter: exact slopes of objective and limited measures.
+"""Local sensitivity of a design to one percent of each parameter, from exact slopes.
 
-The question after a search is on which of the assumed numbers the result depends. Slopes answer it near the design;
-`jaxgait.analysis.sensitivity` answers it over entire ranges, with all interactions.
+For entire ranges, with all interactions, see `jaxgait.analysis.sensitivity`.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from jaxtyping import Float
 
 from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.model import Model, as_model
-from jaxgait.optimization.design import check_run, one_objective, several
+from jaxgait.optimization.design import as_limits, check_run, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.trust import DISAGREES
-from jaxgait.optimization.ways import way
 from jaxgait.outcome import NoResult, Outcome, sentence
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameter_info, parameters
 from jaxgait.plausible import ImplausibleValue
@@ -36,7 +35,7 @@ STEP = 0.05
 SMALL = 0.05
 """Disagreements of slopes and runs below this, relative to the largest change of the objective, are ignored."""
 CHECKED = 5
-"""Number of parameters (the most important ones) whose slopes are compared with runs on either side."""
+"""Number of parameters (the most important ones) whose slopes are compared with runs."""
 
 
 def sensitivities(
@@ -55,14 +54,12 @@ def sensitivities(
 ) -> xr.Dataset:
     """How objective and limited measures of a design change when a parameter rises by 1 %, from exact slopes.
 
-        sensitivities(found.model, maximize="rho", subject_to=["peak_flexion >= 60"])
-
     Args:
         model: the design: the mechanism with the parameters at which to differentiate.
         maximize: the objective, as for `jaxgait.optimize`.
         minimize: the same, instead of `maximize`.
-        by: parameters by dotted name; None: all single numbers that are not zero (1 % of zero is nothing).
-        subject_to: limits, of which only the measures matter, not the values.
+        by: parameters by dotted name; None: all nonzero scalars.
+        subject_to: limits, of which only the measures are used.
         across: scenarios in which the design is evaluated, as for `jaxgait.optimize`.
         robust: how the objective combines them; for "worst" the slope is that of the worst scenario at the design.
         weights: weights of their mean.
@@ -75,14 +72,14 @@ def sensitivities(
         first): `change` for a rise of the parameter by 1 % of its magnitude, in the measure's unit; `slope` in the
         measure's unit per unit of the parameter; and for the first five parameters `difference`, half the change from
         1 % less to 1 % more by runs, in the measure's unit (NaN if one fails). Also `result`, the measures at the
-        design, and `value`, the parameters, with the units of both. The attributes contain the gradient that was used,
-        the parameters `left_out`, those of the five with a run 1 % away that fails or is on an unstable gait (`lost`),
-        and those for which runs and slope of the objective `disagree` by more than half.
+        design, and `value`, the parameters, with their units. The attributes contain the gradient that was used, the
+        parameters `left_out`, those of the five with a failed run or an unstable gait 1 % away (`lost`), and those for
+        which runs and slope of the objective `disagree` by more than half.
 
     Raises:
-        ParameterError: for a parameter that is unknown, an array, zero, or varies from scenario to scenario.
-        TypeError: for anything but a model, and none or two objectives.
-        ValueError: for a gradient that the model does not have, and options that ensembles do not take.
+        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
+        TypeError: for anything but a model, and unless there is exactly one objective.
+        ValueError: for an impossible gradient, and for unknown options.
         jaxgait.outcome.NoResult: if the run of the design fails.
 
     Examples:
@@ -95,15 +92,15 @@ def sensitivities(
     objective, sign = one_objective(maximize, minimize)
     check_run("sensitivities", run)
     if "progress" in run:  # an argument of `ensemble` that would prevent solving for a gait
-        raise ValueError("sensitivities takes no progress: it asks for two batches of runs")
+        raise ValueError("sensitivities takes no progress: it only runs two batches")
     varied = [] if across is None else list(as_members(across).values)
     names, left_out = differentiable(as_model(model), by, varied)
-    goal = _distinct(Goal.of(model, objective, several(subject_to)))
+    goal = _distinct(Goal.of(model, objective, as_limits(subject_to)))
     fixed = {INITIAL + name: value for name, value in (initial or {}).items()}
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
     space = _near(model, names)
     x = np.full((1, len(names)), 0.5)
-    evaluate = way(model, space, goal, gradient, run, fixed, x, scenarios, step=STEP)
+    evaluate = evaluator_for(model, space, goal, gradient, run, fixed, x, scenarios, step=STEP)
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
     if found.status[0] != Outcome.COMPLETED:
@@ -124,10 +121,10 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
     Args:
         model: the mechanism.
         by: names of parameters; None: all.
-        varied: names of those that vary from scenario to scenario.
+        varied: names of those that vary between scenarios.
 
     Raises:
-        ParameterError: for one in `by` that is unknown or has no such change, and if there is none at all.
+        ParameterError: for one in `by` that is unknown or cannot change by 1 %, and if there are none.
     """
     if by is None:
         unfit = {name: _unfit(name, info, varied) for name, info in parameters(model).items()}
@@ -140,7 +137,7 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
     for name in by:
         why = _unfit(name, parameter_info(model, name), varied)
         if why:
-            raise ParameterError(f"there is no sensitivity to {name}: it is {why}")
+            raise ParameterError(f"no sensitivity to {name} can be computed: it is {why}")
     if not by:
         raise ParameterError("`by` is empty: name parameters, or leave it out for all of them")
     return list(dict.fromkeys(by)), ""
@@ -149,24 +146,24 @@ def differentiable(model: Model, by: Sequence[str] | None, varied: Collection[st
 def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:
     """Why a parameter cannot change by 1 %; empty if it can."""
     if name in varied:
-        return "varied from scenario to scenario"
+        return "varied between scenarios"
     if info.rank or np.ndim(info.value):
         return "an array"
     if not is_real(info.value):
-        return "no number"
-    return "" if float(info.value) else "zero, of which there is no 1 %"
+        return "not a number"
+    return "" if float(info.value) else "zero"
 
 
 def _near(model: Model, names: Sequence[str]) -> Space:
     """The box within 1 % of the design."""
     values = {name: float(parameter_info(model, name).value) for name in names}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box that are not evaluated
+        warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box, which are not evaluated
         return Space(model, {name: (x - SHARE * abs(x), x + SHARE * abs(x)) for name, x in values.items()})
 
 
 def _distinct(goal: Goal) -> Goal:
-    """The goal with every measure only once."""
+    """The goal without repeated measures."""
     first, *others = goal.measures
     kept: dict[Any, Limit] = {}
     for measure, limit in zip(others, goal.limits, strict=True):
@@ -176,7 +173,7 @@ def _distinct(goal: Goal) -> Goal:
 
 
 def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[str]]:
-    """Names and units of the objective and of what is limited, scenario by scenario."""
+    """Names and units of the objective and the limited measures, scenario by scenario."""
     name = lambda measure, other: getattr(measure, "name", None) or getattr(measure, "__name__", other)
     which = ["" if one.element is None else f"[{one.element}]" for one in goal.limits]
     limited = [name(m, "limited") + element for m, element in zip(goal.measures[1:], which, strict=True)]
@@ -186,7 +183,7 @@ def _labels(goal: Goal, scenarios: Scenarios | None) -> tuple[list[str], list[st
 
 
 def _checked(evaluate: Runs, space: Space, looked: np.ndarray, count: int) -> tuple[np.ndarray, list[str]]:
-    """Half the differences of the measures across the box along some parameters, and the parameters where runs fail."""
+    """Half the differences of the measures across the box along some parameters, and those whose runs fail."""
     n, k = len(space.names), len(looked)
     change, lost = np.full((count, n), np.nan), []
     if not k:
@@ -216,9 +213,9 @@ def _stability(found: Evaluated) -> str:
 def _dataset(
     space: Space, measures: tuple[list[str], list[str]], result: np.ndarray, change: np.ndarray, difference: np.ndarray
 ) -> xr.Dataset:
-    """Labelled; measures are their names and units."""
+    """The labelled result; `measures` are names and units."""
     (labels, units), value = measures, space.physical(np.full(len(space.names), 0.5))
-    both = lambda values, words: (("measure", "parameter"), values, {"long_name": words})
+    both = lambda values, long_name: (("measure", "parameter"), values, {"long_name": long_name})
     data = {
         "change": both(change, "change for a rise of the parameter by 1 % of its size, in the measure's unit"),
         "difference": both(difference, "half the change from 1 % less to 1 % more by runs, in the measure's unit"),

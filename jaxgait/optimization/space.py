@@ -22,20 +22,11 @@ Box: TypeAlias = Mapping[str, tuple[float, float]]
 Starts: TypeAlias = int | Sequence[Mapping[str, float]]
 
 _OFF_THE_WALLS = 0.1
-"""Distance of Sobol points from each wall, as a fraction of the box, because gradients can be cut off at a wall."""
+"""Distance of Sobol points from each bound, as a fraction of the box, because gradients may break off there."""
 
 
 class Space:
-    """Bounds of some parameters of a model; points are vectors in the unit box.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization.space import Space
-        >>> box = Space(Bungee(), {"stiffness": (15.0, 40.0), "mass": (60.0, 80.0)})
-        >>> print(box.named(np.array([0.5, 1.0])), box.width)  # the middle of the one, the end of the other
-        {'stiffness': 27.5, 'mass': 80.0} [25. 20.]
-    """
+    """Bounds of some parameters of a model; points are vectors in the unit box."""
 
     def __init__(self, model: Model, over: Box):
         if not (isinstance(over, Mapping) and over):
@@ -65,11 +56,11 @@ class Space:
         return dict(zip(self.names, self.physical(x).T, strict=True))
 
     def points(self, model: Model, starts: Starts, seed: int) -> Float[np.ndarray, "starts n"]:
-        """Starting points: the model's own values if they lie in the bounds, then Sobol points, or those given.
+        """Starting points: the given ones; or the model's own values if within the bounds, then Sobol points.
 
         Raises:
             ValueError: for an impossible count.
-            ParameterError: for points that are none, or lie outside the bounds.
+            ParameterError: for invalid points, and those outside the bounds.
         """
         if isinstance(starts, Sequence) and not isinstance(starts, str):
             return self._given(starts)
@@ -100,9 +91,7 @@ def _bounds(model: Model, name: str, pair: Any) -> tuple[float, float]:
     """The bounds of one parameter."""
     info = parameter_info(model, name)
     if shape_of(model, name) != ():
-        raise ParameterError(
-            f"{name!r} is an array of the shape {shape_of(model, name)}: a search varies single numbers"
-        )
+        raise ParameterError(f"{name!r} is an array of shape {shape_of(model, name)}: a search varies single numbers")
     wanted = f"bounds of {name!r} must be (low, high) in {info.unit} with low < high, got {pair!r}"
     try:
         low, high = (real(x, f"a bound of {name}") for x in pair)
@@ -118,11 +107,6 @@ def real(value: Any, label: str) -> float:
 
     Raises:
         ParameterError: for anything else.
-
-    Examples:
-        >>> from jaxgait.optimization.space import real
-        >>> real(15, "a bound of stiffness")
-        15.0
     """
     try:
         number = math.nan if isinstance(value, str | bool) else float(value)

@@ -1,7 +1,6 @@
-"""A search that goes on from optimum to optimum while a smoothing parameter moves to its true value.
+"""Continuation: a search that proceeds from optimum to optimum while a smoothing parameter moves to its true value.
 
-The bias of a smoothed law shows in where the optimum lies, not only in the objective; each search but the first begins
-where the one before ended, near its own optimum.
+A smoothed law biases the position of the optimum, not only the objective. Each search starts from the previous optimum.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 __all__ = ["Stages", "through_stages"]
 
 Stages = Mapping[str, Sequence[float]]
-"""Values, one after the other, by dotted parameter name, each in the parameter's unit; as many of each."""
+"""Successive values by dotted parameter name, each in the parameter's unit; equally many of each."""
 Search = Callable[[Model, Starts, pathlib.Path | None], Optimum]
 
 
 def through_stages(
     search: Search, model: Model, stages: Stages, over: Sequence[str], starts: Starts, checkpoint: Any
 ) -> Optimum:
-    """Searches at the first values of some parameters, then from each optimum on at the next values.
+    """Searches at the first values of some parameters, then from each optimum at the next values.
 
     Args:
         search: from a model, starts and a checkpoint to its optimum.
         model: the mechanism.
-        stages: the values; the last ones are those that count.
-        over: names of the parameters that are searched over, or vary from scenario to scenario.
+        stages: the values, the true ones last.
+        over: names of the parameters that are searched over or vary between scenarios.
         starts: of the first search.
-        checkpoint: a file; those of the later stages have their number behind its name.
+        checkpoint: a file; later stages append their number to its name.
 
     Returns:
-        The optimum at the last values, with all of them in `Optimum.stages`.
+        The optimum at the last values, with all stages in `Optimum.stages`.
 
     Raises:
-        ParameterError: for values that are no such stages.
+        ParameterError: for invalid stages.
 
     Examples:
         >>> from jaxgait import Bungee, optimize
@@ -75,7 +74,7 @@ def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, lis
         if isinstance(column, str) or np.ndim(column) != 1 or len(column) < 2:
             raise ParameterError(f"continue_in needs at least two values of {name}, got {column!r}")
     if len({len(column) for column in stages.values()}) > 1:
-        raise ParameterError("continue_in needs as many values of each parameter")
+        raise ParameterError("continue_in needs the same number of values for each parameter")
     return {name: [real(x, f"a value of {name}") for x in column] for name, column in stages.items()}
 
 
@@ -84,7 +83,7 @@ def _numbered(path: pathlib.Path, number: int) -> pathlib.Path:
 
 
 def _labelled(model: Model, values: Mapping[str, list[float]], found: Sequence[Optimum]) -> xr.Dataset:
-    """What was found over `stage`."""
+    """The stages as a Dataset over `stage`."""
     columns = {**values, **{name: [one.best[name] for one in found] for name in found[0].best}}
     data: dict[str, Any] = {}
     for name, column in columns.items():

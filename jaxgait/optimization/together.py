@@ -1,9 +1,8 @@
-"""Searches of a library side by side: every one in a thread of its own, their questions answered in batches.
+"""Runs library searches side by side, each in its own thread, and answers their requests in batches.
 
-A library's search asks for one point (or one population) at a time and waits for the answer. Here all searches that
-still go on ask, then all are answered at once, so that sixty searches cost sixty lanes of one ensemble and not sixty
-solves one after the other; those that have finished no longer ask. One search runs at a time, in a fixed order: what
-comes out does not depend on the threads.
+A library's search requests one point (or one population) at a time and waits. Here all active searches make their
+requests, then all are answered at once: sixty searches cost sixty lanes of one ensemble, not sixty successive solves.
+Only one search runs at a time, in a fixed order, so the results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ __all__ = ["Answer", "Ask", "together"]
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[np.ndarray], Any]
-"""Called by a search with points, shape (p, n); returns what is found there."""
+"""Called by a search with points, shape (p, n); returns their evaluation."""
 Answer: TypeAlias = Callable[[Sequence[int], Sequence[np.ndarray]], Sequence[Any]]
-"""From the numbers of the searches that ask and the points of each to the answer to each."""
+"""From the numbers of the waiting searches and their points to one answer for each."""
 
 
 class _Abandoned(BaseException):
-    """Ends a search whose answer will not come."""
+    """Ends a search that will get no answer."""
 
 
 class _Thread:
-    """One search: it runs only while the driver waits for what it asks next."""
+    """One search; it runs only while the driver waits for its next request."""
 
     def __init__(self, search: Callable[[Ask], Any]):
         self._in, self._out = queue.SimpleQueue(), queue.SimpleQueue()
@@ -53,12 +52,12 @@ class _Thread:
         return answer
 
     def begin(self) -> None:
-        """Runs until it asks for the first time."""
+        """Runs until the first request."""
         self._thread.start()
         self._wait()
 
-    def go_on(self, answer: Any) -> None:
-        """Answers, and runs until it asks again or ends."""
+    def proceed(self, answer: Any) -> None:
+        """Answers, and runs until the next request or the end."""
         self._in.put(answer)
         self._wait()
 
@@ -70,23 +69,19 @@ class _Thread:
             raise error
 
     def abandon(self) -> None:
-        """Ends it if it waits for an answer."""
+        """Ends the search if it waits for an answer."""
         if self.question is not None:
             self._in.put(_Abandoned())
             self._thread.join()
 
 
 def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
-    """Runs searches side by side and returns their results.
-
-    Args:
-        searches: each is given a function to ask with, and returns its result.
-        answer: answers all questions of one round; what it raises ends all searches and is raised here.
+    """Runs searches side by side; `answer` answers all requests of a round, and an error in it ends them all.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.optimization.together import together
-        >>> def answer(who, questions):  # of all searches that wait, at once
+        >>> def answer(who, questions):  # of all waiting searches, at once
         ...     return [float(10.0 * question.sum()) for question in questions]
         >>> one, two = np.array([1.0]), np.array([2.0])
         >>> together([lambda ask: ask(one) + ask(two), lambda ask: ask(two)], answer)
@@ -99,7 +94,7 @@ def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
         while asking := [i for i, thread in enumerate(threads) if thread.question is not None]:
             questions = [threads[i].question for i in asking]
             for i, found in zip(asking, answer(asking, questions), strict=True):  # type: ignore[arg-type]
-                threads[i].go_on(found)
+                threads[i].proceed(found)
         return [thread.result for thread in threads]
     finally:
         for thread in threads:

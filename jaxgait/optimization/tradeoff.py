@@ -1,11 +1,11 @@
-"""Along the Pareto front of two objectives by gradients, from both its ends.
+"""Traces the Pareto front of two objectives by gradients, from both its ends.
 
-The ends are the optima of each objective alone; of several, the best in the other objective. Between them the
-normalised normal constraint method (Messac, Ismail-Yahaya and Mattson 2003, Struct. Multidisc. Optim. 25, 86) divides
-the straight line that joins them into equal parts and minimises one objective on its side of the normal through each:
-points come evenly along the front, also where it is steep or concave. Two sweeps go along it side by side, each point
-starting from its neighbour. The one from the first end minimises the second objective, the one from the second end the
-first; the better point of the two is kept. Where something better was tried anywhere else, a search goes on from there.
+The ends are the optima of each objective alone; of several optima, the one best in the other objective. The normalised
+normal constraint method (Messac, Ismail-Yahaya and Mattson 2003, Struct. Multidisc. Optim. 25, 86) divides the line
+between them into equal parts and minimises one objective on one side of the normal through each: points are spread
+evenly along the front, even where it is steep or concave. Two sweeps run in parallel, each point starting from its
+neighbour: the one from the first end minimises the second objective, the other one the first; the better point is kept.
+If a better point was evaluated elsewhere, another search starts there.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.outcome import Outcome
 
-__all__ = ["Record", "Tried", "followed", "rate"]
+__all__ = ["Record", "Trial", "rate", "trace_front"]
 
 TIE = 1e-4
-"""How much worse than its optimum an objective may be, in spans of the front, where others are the same but for it."""
+"""Loss of an objective at its optimum, in spans of the front, that is accepted to improve the other one."""
 WORTH = 0.1
-"""What the other objective must gain by that, in spans: many designs are then as good, and this one is the front's."""
+"""Improvement of the other objective, in spans, from which that loss is accepted: the optimum is then not unique."""
 BETTER = 1e-4
-"""How much better, in spans of the front, what is known elsewhere must be for a search from there."""
+"""Improvement, in spans of the front, from which a point evaluated elsewhere starts another search."""
 STILL, STEPS = 1e-4, 5
-"""A search whose last points, so many, lie within this fraction of the box, has settled."""
+"""A search has settled if its last `STEPS` points lie within the fraction `STILL` of the box."""
 NEAR = 1e-3
-"""A limit with less slack than this, relative to its value, can hold a point."""
+"""A limit with less slack than this, relative to its value, can be active at a point."""
 FIRM = 1e3
-"""Weight of the condition that the objectives' weights add up to one, against slopes of order one."""
+"""Weight of the condition that the objectives' weights sum to one, relative to slopes of order one."""
 ALIKE = 1e-9
-"""Ends whose objectives differ by less than this, relative to their size, are one point: nothing opposes."""
+"""Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """An evaluation."""
 
     who: int
@@ -58,11 +58,11 @@ class Tried(NamedTuple):
 
 
 class Record:
-    """An evaluator that remembers what it found, and to which a gait that is not stable is a failed run."""
+    """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
 
     def __init__(self, evaluate: Evaluator, stability: float, progress: bool | None):
         self._evaluate, self.stability, self._shown = evaluate, stability, progress
-        self.name, self.rows = evaluate.name, list[Tried]()
+        self.name, self.rows = evaluate.name, list[Trial]()
 
     def __enter__(self) -> Record:
         self._bar = tqdm(desc="front", unit="run", disable=None if self._shown is None else not self._shown)
@@ -76,33 +76,23 @@ class Record:
         return self._judged(who, x)[1]
 
     def lenient(self, who: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """The same, but a search may cross gaits that are not stable; values in the units of measures."""
+        """The same, but a search may cross unstable gaits; values in the units of measures."""
         return self._judged(who, x)[0]
 
     def _judged(self, who: np.ndarray, x: np.ndarray) -> tuple[Evaluated, Evaluated]:
-        """What is found, and the same with the status of gaits that are not stable."""
+        """The evaluation, and the same with the status of unstable gaits."""
         found = self._evaluate(who, x)
         unstable = (np.asarray(found.multiplier) >= self.stability) & (found.status == Outcome.COMPLETED)
         judged = found._replace(status=np.where(unstable, UNSTABLE, found.status).astype(np.int32))
         for i in range(len(x)):
-            self.rows.append(Tried(int(who[i]), x[i].copy(), Evaluated(*(part[i] for part in judged))))
+            self.rows.append(Trial(int(who[i]), x[i].copy(), Evaluated(*(part[i] for part in judged))))
         self._bar.update(len(x))
         return found, judged
 
 
 @dataclass
 class Mixed:
-    """An evaluator whose values are mixtures ``weights @ values + shift`` of another one's; no dimension.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.optimization.evaluate import Evaluated
-        >>> from jaxgait.optimization.tradeoff import Mixed
-        >>> both = lambda who, x: Evaluated(np.array([[2.0, 6.0]]), np.ones((1, 2, 1)), np.zeros(1, int), np.zeros(1))
-        >>> mixed = Mixed(both, weights=np.array([[0.5, 0.5]]), shift=np.array([1.0]))
-        >>> print(mixed(np.zeros(1, int), np.zeros((1, 1))).values)  # half of each, and 1
-        [[5.]]
-    """
+    """An evaluator of combinations ``weights @ values + shift`` of another one's values; no dimension."""
 
     evaluate: Callable[[np.ndarray, np.ndarray], Evaluated]
     weights: Float[np.ndarray, "mixtures values"]
@@ -114,16 +104,16 @@ class Mixed:
         return self.mixed(self.evaluate(who, x))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
-        """All are single numbers, of no dimension."""
+        """Shapes of scalars, of no dimension."""
         return {"objective": (), **{f"limited_{i}": () for i in range(len(self.shift) - 1)}}
 
     def mixed(self, found: Evaluated) -> Evaluated:
-        """What is found as mixtures."""
+        """The combinations of an evaluation."""
         values = found.values @ self.weights.T + self.shift
         return found._replace(values=values, slopes=self.weights @ found.slopes)
 
 
-def followed(
+def trace_front(
     model: Model,
     space: Space,
     record: Record,
@@ -131,16 +121,16 @@ def followed(
     settings: Settings,
     x: Float[np.ndarray, "starts n"],
     points: int,
-) -> list[Tried]:
-    """Points evenly along a front, those of its ends first and last; fewer where a search did not get there.
+) -> list[Trial]:
+    """Points spread evenly along a front, its ends first and last; fewer if searches fail.
 
     Args:
         model: the mechanism.
         space: the box.
-        record: gives the values, each in its unit: two objectives, then what is limited.
-        signs: 1 for an objective to be made large, -1 for one to be made small.
+        record: evaluates two objectives, then the limited measures, each in its unit.
+        signs: 1 for an objective to maximise, -1 for one to minimise.
         settings: of the searches.
-        x: where the ends are searched from, in the unit box (no dimension).
+        x: starts of the searches for the ends, in the unit box (no dimension).
         points: how many.
 
     Raises:
@@ -168,19 +158,19 @@ def followed(
 
 def _end(
     model: Model, space: Space, record: Record, settings: Settings, x: np.ndarray, which: int, sign: float
-) -> Tried:
-    """The optimum of one objective alone, within the limits; the search may cross gaits that are not stable."""
+) -> Trial:
+    """The optimum of one objective alone, within the limits; the search may cross unstable gaits."""
     goal, columns = settings.goal, np.r_[which, 2 : len(settings.goal.measures)]
     own = replace(settings, sign=sign, goal=Goal(tuple(goal.measures[i] for i in columns), goal.limits[1:]))
     alone = Mixed(record.lenient, np.eye(len(goal.measures))[columns], np.zeros(len(columns)))
     best = Search(model, space, alone, "SLSQP", own, record.stability, None).best(x)
-    return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.found.fine)
+    return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.found.valid)
 
 
-def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Tried]) -> Mixed | None:
-    """Losses that are 0 at the ideal corner and 1 at the other end of the front, then what is limited.
+def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Trial]) -> Mixed | None:
+    """Losses that are 0 at the ideal corner and 1 at the other end of the front, then the limited measures.
 
-    None where nothing opposes: both ends are one.
+    None if both ends are the same point.
     """
     losses = np.array([-signs * row.found.values[:2] for row in ends])
     span = np.array([losses[1, 0] - losses[0, 0], losses[0, 1] - losses[1, 1]])
@@ -193,30 +183,28 @@ def _normalised(record: Record, signs: np.ndarray, ends: Sequence[Tried]) -> Mix
 
 
 def _tied(unit: Mixed, which: int) -> Mixed:
-    """The other objective, and one that may not be worse than at its optimum: 1 with `TIE` of the span lost."""
-    count = len(unit.shift)
-    weights = unit.weights[np.r_[1 - which, which, 2:count]]
-    return replace(
-        unit, weights=weights, shift=unit.shift[np.r_[1 - which, which, 2:count]] + np.eye(count)[1] * (1.0 - TIE)
-    )
+    """The other objective, then this one, shifted to 1 at a loss of `TIE` from its optimum."""
+    order = np.r_[1 - which, which, 2 : len(unit.shift)]
+    shift = unit.shift[order] + np.eye(len(order))[1] * (1.0 - TIE)
+    return replace(unit, weights=unit.weights[order], shift=shift)
 
 
-def _lane(settings: Settings, problems: Sequence[Mixed], begin: Tried, who: int) -> Callable[[Ask], list[Tried | None]]:
-    """One sweep: for each problem, from where the last one ended, the best evaluation within the limits.
+def _lane(settings: Settings, problems: Sequence[Mixed], begin: Trial, who: int) -> Callable[[Ask], list[Trial | None]]:
+    """One sweep: the best evaluation within the limits for each problem, starting from the previous one.
 
-    The first of a problem's mixtures is to be made small, the second may not exceed 1.
+    The first of a problem's combinations is minimised, the second must not exceed 1.
     """
     goal = _sided(settings)
     own = replace(settings, sign=-1.0, goal=goal)
 
-    def sweep(ask: Ask) -> list[Tried | None]:
+    def sweep(ask: Ask) -> list[Trial | None]:
         found, at = [], begin.x
         for mixed in problems:
-            rows = list[Tried]()
+            rows = list[Trial]()
 
-            def asked(points: np.ndarray, mixed: Mixed = mixed, rows: list[Tried] = rows) -> Evaluated:
+            def asked(points: np.ndarray, mixed: Mixed = mixed, rows: list[Trial] = rows) -> Evaluated:
                 raw = ask(points)
-                rows += [Tried(who, p, Evaluated(*(part[i] for part in raw))) for i, p in enumerate(points)]
+                rows += [Trial(who, p, Evaluated(*(part[i] for part in raw))) for i, p in enumerate(points)]
                 if _settled(goal, mixed, rows):
                     raise _Settled
                 return mixed.mixed(raw)
@@ -234,11 +222,11 @@ def _from_elsewhere(
     record: Record,
     settings: Settings,
     normals: Sequence[Sequence[Mixed]],
-    found: Sequence[Sequence[Tried | None]],
-) -> list[Tried | None]:
-    """Searches again from what was tried anywhere in the box, where that is better than what the sweeps found.
+    found: Sequence[Sequence[Trial | None]],
+) -> list[Trial | None]:
+    """Searches again from evaluations anywhere in the box that are better than what the sweeps found.
 
-    A front may have pieces with failing runs between them, over which no sweep gets. Both as seen from each end.
+    Sweeps cannot cross failing runs between pieces of a front. `normals` and `found` are ordered from either end.
     """
     goal, lanes = _sided(settings), []
     for mixed, row in (pair for side in zip(normals, found, strict=True) for pair in zip(*side, strict=True)):
@@ -250,7 +238,7 @@ def _from_elsewhere(
 
 
 def _sided(settings: Settings) -> Goal:
-    """The side of the normal and the limits."""
+    """A goal with the side of the normal and the limits."""
     return Goal((), (Limit("side", 1.0, at_least=False), *settings.goal.limits[1:]))
 
 
@@ -258,11 +246,11 @@ class _Settled(Exception):
     """The search no longer moves."""
 
 
-def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Tried]) -> bool:
-    """Whether the last points are one but for rounding, and one of them a result.
+def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Trial]) -> bool:
+    """Whether the last points coincide within rounding, and one of them is a result.
 
-    Where two limits hold a point, a library only steps through the noise of an adaptive solver: its own tolerance on
-    limits is finer.
+    Where two limits are active, a library merely steps through the noise of an adaptive solver, because its own
+    tolerance on limits is finer.
     """
     last = rows[-STEPS:]
     still = len(last) == STEPS and bool(np.ptp([row.x for row in last], axis=0).max() < STILL)
@@ -270,9 +258,9 @@ def _settled(goal: Goal, mixed: Mixed, rows: Sequence[Tried]) -> bool:
 
 
 def _beyond(unit: Mixed, first: int, along: float) -> Mixed:
-    """The other objective, and how far a point is beyond the normal at a fraction of the way (1: on it).
+    """The other objective, and the position relative to the normal at the fraction `along` of the front (1: on it).
 
-    From the end at which the objective `first` is best.
+    The fraction counts from the end at which the objective `first` is best.
     """
     other, limits = 1 - first, len(unit.shift) - 2
     to = np.zeros((2 + limits, 2 + limits))
@@ -283,48 +271,47 @@ def _beyond(unit: Mixed, first: int, along: float) -> Mixed:
     return replace(unit, weights=to @ unit.weights, shift=to @ unit.shift + shift)
 
 
-def _best(goal: Goal, mixed: Mixed, rows: Sequence[Tried]) -> Tried | None:
-    """The best evaluation of one search that keeps its limits."""
-    allowed = [row for row in rows if row.found.fine and goal.slack(mixed.mixed(row.found).values).min() >= -KEPT]
+def _best(goal: Goal, mixed: Mixed, rows: Sequence[Trial]) -> Trial | None:
+    """The best evaluation that meets the limits."""
+    allowed = [row for row in rows if row.found.valid and goal.slack(mixed.mixed(row.found).values).min() >= -KEPT]
     return min(allowed, key=lambda row: mixed.mixed(row.found).values[0], default=None)
 
 
-def _better(unit: Mixed, pair: Sequence[Tried | None]) -> Tried | None:
-    """Of what two sweeps found at one normal, the nearer one to the ideal corner."""
-    there = [row for row in pair if row is not None]
-    return min(there, key=lambda row: unit.mixed(row.found).values[:2].sum(), default=None)
+def _better(unit: Mixed, pair: Sequence[Trial | None]) -> Trial | None:
+    """Of two sweeps' points at one normal, the one nearer to the ideal corner."""
+    found = [row for row in pair if row is not None]
+    return min(found, key=lambda row: unit.mixed(row.found).values[:2].sum(), default=None)
 
 
-def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Tried | None]]]) -> list[list[Tried | None]]:
-    """What sweeps find whose questions are answered in one batch."""
-    return together(lanes, lambda asking, questions: _answers(record, asking, questions))
+def _side_by_side(record: Record, lanes: Sequence[Callable[[Ask], list[Trial | None]]]) -> list[list[Trial | None]]:
+    """Runs sweeps in parallel, with their requests answered in batches."""
 
+    def answers(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
+        sizes = [len(q) for q in questions]
+        found = record(np.repeat(asking, sizes), np.concatenate(questions))
+        parts = [np.split(part, np.cumsum(sizes)[:-1]) for part in found]
+        return [Evaluated(*one) for one in zip(*parts, strict=True)]
 
-def _answers(record: Record, asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Evaluated]:
-    """What the sweeps ask for, in one batch."""
-    sizes = [len(q) for q in questions]
-    found = record(np.repeat(asking, sizes), np.concatenate(questions))
-    parts = [np.split(part, np.cumsum(sizes)[:-1]) for part in found]
-    return [Evaluated(*one) for one in zip(*parts, strict=True)]
+    return together(lanes, answers)
 
 
 def rate(
-    goal: Goal, signs: Float[np.ndarray, " objectives"], span: Float[np.ndarray, " objectives"], row: Tried
+    goal: Goal, signs: Float[np.ndarray, " objectives"], span: Float[np.ndarray, " objectives"], row: Trial
 ) -> tuple[float, float]:
-    """The rate of exchange at a point of a front, and how exact the point is, from the slopes there.
+    """The rate of exchange at a point of a front, and the imbalance of the slopes there.
 
-    On a front the slopes of both losses, and of what bounds and limits hold, balance each other with weights that are
-    not negative. The ratio of the two objectives' weights is the rate.
+    On a front the slopes of both losses and of the active bounds and limits balance each other with nonnegative
+    weights. The ratio of the two objectives' weights is the rate.
 
     Args:
         goal: two objectives, the second as a limit, then the limits.
-        signs: 1 for an objective to be made large, -1 for one to be made small.
+        signs: 1 for an objective to maximise, -1 for one to minimise.
         span: of the front in each objective, in its unit.
         row: the point.
 
     Returns:
-        The gain of the second objective per unit of the first that is given up, in their units (infinity where the
-        second has no weight), and the norm of what does not balance, in spans of the front per box.
+        The gain of the second objective per unit of the first given up, in their units (infinity if the second has no
+        weight), and the norm of the imbalance, in spans of the front per box.
     """
     falls = -signs[:, None] * row.found.slopes[:2] / span[:, None]
     near = np.flatnonzero(goal.slack(row.found.values)[1:] < NEAR)

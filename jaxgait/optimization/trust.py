@@ -1,8 +1,8 @@
-"""Checks whether a gradient is meaningful, by comparing it with changes of the objective at the starts and later.
+"""Checks whether a gradient is reliable, by comparing it with changes of the objective at the starts and later.
 
 Through irregular walks a derivative grows with every stride although the objective does not; a rounded or counted
-objective has zero slope; at a bifurcation the implicit derivative is infinite. A single gradient does not show this,
-but the change of the objective over a step does.
+objective has zero slope; at a bifurcation the implicit derivative is infinite. Only the change of the objective over a
+step shows this.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.together import Ask
 from jaxgait.outcome import Outcome
 
-__all__ = ["Guard", "Meaningless", "doubt"]
+__all__ = ["Guard", "UnreliableGradient", "gradient_fault"]
 
 STEPS = (1e-3, 1e-2)
-"""Half the distances of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
+"""Half steps of the differences, as fractions of the box: a gradient that agrees with either is accepted."""
 DISAGREES = 0.5
-"""Relative deviation of slope and difference (of the larger of the two) above which they disagree."""
+"""Deviation of slope and difference, relative to the larger one, above which they disagree."""
 SMALL = 1e-3
 """Disagreements below this, relative to the objective and per box, are ignored."""
 MOST = 8
@@ -30,9 +30,9 @@ MOST = 8
 ABSURD = 100.0
 """A slope is absurd if it promises this many times the entire observed variation of a value."""
 STEEPER = 10.0
-"""A slope that was found to be right is checked again when it is this many times as steep."""
+"""A slope that proved right is checked again when it is this many times as steep."""
 _LANE = 1_000_000
-"""Offset of search numbers that an evaluator does not confuse with those of the starts."""
+"""Offset of search numbers, so that evaluators do not confuse them with those of the starts."""
 
 
 @runtime_checkable
@@ -40,7 +40,7 @@ class Remembering(Evaluator, Protocol):
     """An evaluator that remembers the last point of a search."""
 
     def memory(self, who: int) -> Any:
-        """Its memory of a search, as lists; None: nothing."""
+        """Its memory of a search, as lists, or None."""
         ...
 
     def recall(self, memories: Mapping[int, Any]) -> None:
@@ -48,48 +48,44 @@ class Remembering(Evaluator, Protocol):
         ...
 
 
-def doubt(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
-    """Why the gradient of the objective is meaningless, in words; empty unless it disagrees at most starts.
+def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str:
+    """Why the gradient of the objective is unreliable; empty unless it disagrees at most starts.
 
-    Starts whose run fails are ignored. It takes two or four runs for each of at most eight starts.
-
-    Args:
-        evaluate: evaluates objective and slopes.
-        x: starts in the unit box.
+    Takes two or four runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MOST)).round().astype(int)
     if isinstance(evaluate, Remembering):  # from the gaits of the starts, which stay as they are
         evaluate.recall({i + _LANE: memory for i, k in enumerate(chosen) if (memory := evaluate.memory(int(k)))})
     x = x[chosen]
     found = evaluate(np.arange(len(x)) + _LANE, x)
-    fine = np.flatnonzero(found.fine)
-    if not fine.size:
+    valid = np.flatnonzero(found.valid)
+    if not valid.size:
         return ""
-    if fine.size > 1 and not found.slopes[fine, 0].any() and np.ptp(found.values[fine, 0]) > 0.0:
-        return f"it is zero at {fine.size} starts between which the objective differs"
-    wrong = fine
+    if valid.size > 1 and not found.slopes[valid, 0].any() and np.ptp(found.values[valid, 0]) > 0.0:
+        return f"it is zero at {valid.size} starts although the objective differs between them"
+    wrong = valid
     for step in STEPS:
         if wrong.size:
             wrong = wrong[_disagree(evaluate, wrong, x[wrong], Evaluated(*(f[wrong] for f in found)), step)]
-    if 2 * wrong.size <= fine.size:
+    if 2 * wrong.size <= valid.size:
         return ""
-    return f"it disagrees with differences of runs by more than {DISAGREES:.0%} at {wrong.size} of {fine.size} starts"
+    return f"it disagrees with differences of runs by more than {DISAGREES:.0%} at {wrong.size} of {valid.size} starts"
 
 
 def _disagree(evaluate: Evaluator, who: np.ndarray, x: np.ndarray, found: Evaluated, step: float) -> np.ndarray:
-    """The points at which slope and difference disagree, along a direction in which all parameters change."""
+    """The points where slope and difference disagree, along a direction in which all parameters change."""
     along = _direction(found.slopes[:, 0])
     ends = np.clip(np.concatenate([x - step * along, x + step * along]), 0.0, 1.0)
-    beside = evaluate(np.concatenate([who, who]) + _LANE, ends)
-    apart, fine = ends[len(x) :] - ends[: len(x)], beside.fine.reshape(2, -1).all(axis=0)
-    change = np.diff(beside.values[:, 0].reshape(2, -1), axis=0)[0]
+    sides = evaluate(np.concatenate([who, who]) + _LANE, ends)
+    apart, valid = ends[len(x) :] - ends[: len(x)], sides.valid.reshape(2, -1).all(axis=0)
+    change = np.diff(sides.values[:, 0].reshape(2, -1), axis=0)[0]
     predicted, distance = (found.slopes[:, 0] * apart).sum(axis=1), np.linalg.norm(apart, axis=1)
     noticed = np.abs(change - predicted) > SMALL * np.abs(found.values[:, 0]) * distance
-    return fine & noticed & (np.abs(change - predicted) > DISAGREES * np.maximum(np.abs(change), np.abs(predicted)))
+    return valid & noticed & (np.abs(change - predicted) > DISAGREES * np.maximum(np.abs(change), np.abs(predicted)))
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
-    """Unit vectors near slopes (of any unit) with a part along every coordinate; only these parts where it is zero."""
+    """Unit vectors near slopes (of any unit) with a component along every coordinate, even for zero slopes."""
     n, size = slopes.shape[1], np.linalg.norm(slopes, axis=1, keepdims=True)
     shares = (-1.0) ** np.arange(n) / np.sqrt(n)
     uphill = slopes / np.where(size > 0.0, size, 1.0)
@@ -97,8 +93,8 @@ def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
     return along / np.linalg.norm(along, axis=1, keepdims=True)
 
 
-class Meaningless(Exception):
-    """The gradient of a start is meaningless; the message names the value and the extent."""
+class UnreliableGradient(Exception):
+    """The gradient of a start is unreliable; the message names the value and the extent."""
 
 
 class Guard:
@@ -106,18 +102,17 @@ class Guard:
 
     A slope is suspect if it is not finite, or if it promises, over the distance from an earlier evaluation of the same
     start, more than `ABSURD` times the observed variation of the value (at the first evaluation: if a slope of the
-    objective promises that many times its value across the box). A suspect slope may still be right, because a sound
-    objective may be flat on one side of a steep wall. So two more points are evaluated, `STEPS[0]` of the box to either
-    side. Only if the slopes at all three points promise more than `ABSURD` times the variation over that small distance
-    is the gradient meaningless: a sound objective would have to traverse its entire range a hundred times within two
-    thousandths of the box, which no search could follow. Distances are in boxes and changes relative to the observed
-    variation, so that units do not matter.
+    objective promises that many times its value across the box). Since a sound objective may be flat next to a steep
+    wall, two more points are evaluated, `STEPS[0]` of the box to either side. Only if the slopes at all three points
+    promise more than `ABSURD` times the variation over that distance is the gradient unreliable: a sound objective
+    would have to traverse its entire range a hundred times within two thousandths of the box. Distances are in boxes
+    and changes relative to the observed variation, so that units do not matter.
 
     Values include the limited measures, and the objectives of scenarios.
     """
 
     def __init__(self, ask: Ask, names: Sequence[str] = (), least: Sequence[float] = ()):
-        """For the first values: `names`, and `least`, the variation that does not count (in the value's unit)."""
+        """`names` and `least` (the variation to ignore, in the value's unit) are those of the first values."""
         self._ask, self._names, self._least = ask, names, least
         self._points: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
@@ -128,7 +123,7 @@ class Guard:
         """The evaluation of points of the unit box.
 
         Raises:
-            Meaningless: if the gradient is found to be so.
+            UnreliableGradient: if the gradient proves unreliable.
         """
         found = self._asked(points)
         for k in np.flatnonzero(_ran(found)):
@@ -136,7 +131,7 @@ class Guard:
         return found
 
     def best(self, costs: Any) -> Float[np.ndarray, " n"]:
-        """The point with the least cost (no dimension), a function of values in the units of measures."""
+        """The point with the least cost, a function of values in the units of measures."""
         return min(zip(self._points, self._values, strict=True), key=lambda one: costs(one[1]))[0]
 
     def _asked(self, points: np.ndarray) -> Evaluated:
@@ -148,7 +143,7 @@ class Guard:
         return found
 
     def _look(self, x: np.ndarray, slopes: np.ndarray) -> None:
-        """Evaluates points around one with suspect slopes, and raises an error if they are meaningless."""
+        """Evaluates points around one with suspect slopes, and raises an error if they are unreliable."""
         size = _size(slopes)
         right = np.zeros(len(size)) if self._right is None else self._right
         suspect = (size > STEEPER * right) & self._suspect(x, slopes)
@@ -156,15 +151,15 @@ class Guard:
             return
         along = _direction(np.nan_to_num(slopes[[np.argmax(suspect)]], posinf=0.0, neginf=0.0))
         ends = np.clip(x + STEPS[0] * np.concatenate([-along, along]), 0.0, 1.0)
-        beside = self._asked(ends)
-        ran = _ran(beside)
+        sides = self._asked(ends)
+        ran = _ran(sides)
         if not ran.any():
             return
-        there = np.concatenate([slopes[None], beside.slopes[ran]])
+        there = np.concatenate([slopes[None], sides.slopes[ran]])
         promised, varied = _promised(there, ends[1] - ends[0]).min(axis=0), self._varied()
         if (wrong := suspect & (promised > ABSURD * varied)).any():
             value = int(np.argmax(wrong))
-            raise Meaningless(self._sentence(value, promised[value], varied[value]))
+            raise UnreliableGradient(self._sentence(value, promised[value], varied[value]))
         self._right = np.where(suspect & np.isfinite(size), size, right)
 
     def _suspect(self, x: np.ndarray, slopes: np.ndarray) -> np.ndarray:
@@ -177,7 +172,7 @@ class Guard:
         return size > ABSURD * np.abs(self._values[0])
 
     def _varied(self) -> np.ndarray:
-        """The observed variation of each value, at least that which does not count."""
+        """The observed variation of each value, at least the one to ignore."""
         least = np.zeros(len(self._values[0]))
         least[: len(self._least)] = self._least
         return np.maximum(np.ptp(self._values, axis=0), np.maximum(SMALL * np.abs(self._values).max(axis=0), least))
@@ -187,22 +182,22 @@ class Guard:
         if not np.isfinite(promised):
             return f"the slopes of {what} are not finite"
         if not varied:
-            return f"the slopes of {what} promise a change where there is none"
+            return f"the slopes of {what} promise a change, but there is none"
         span = f"{2 * STEPS[0]:g} of the box"
-        return f"the slopes of {what} promise {promised / varied:.0e} times all its change, over {span}"
+        return f"over {span} the slopes of {what} promise {promised / varied:.0e} times its entire variation"
 
 
 def _ran(found: Evaluated) -> np.ndarray:
-    """Whether the runs completed with finite values, whatever their slopes."""
+    """Whether the runs completed with finite values, regardless of slopes."""
     return np.equal(found.status, Outcome.COMPLETED) & np.isfinite(found.values).all(axis=-1)
 
 
 def _size(slopes: Float[np.ndarray, "values n"]) -> Float[np.ndarray, " values"]:
-    """Their norms, infinite for those that are not finite."""
+    """The norms of slopes, infinite for those that are not finite."""
     return np.where(np.isfinite(slopes).all(axis=-1), np.linalg.norm(slopes, axis=-1), np.inf)
 
 
 def _promised(slopes: Float[np.ndarray, "*b n"], way: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*b"]:
-    """The changes of values along a displacement by their slopes; infinite if these are not finite."""
+    """The changes of values along a displacement predicted by their slopes; infinite if these are not finite."""
     change = np.abs(np.where(np.isfinite(slopes), slopes, 0.0) @ way)
     return np.where(np.isfinite(slopes).all(axis=-1), change, np.inf)

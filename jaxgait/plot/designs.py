@@ -17,18 +17,18 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 __all__ = ["before_and_after", "convergence", "paths", "room", "slopes"]
 
 _LEAST = 1e-9
-"""Smallest distance from the best that is drawn, relative to the objective."""
+"""Smallest distance from the best to draw, relative to the objective."""
 _WIDEST = 100.0
-"""Largest change in percent that is drawn."""
+"""Largest change in percent to draw."""
 
 
 def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr.DataArray | None = None) -> Figure:
-    """Where every start began, what it looked at and where it ended; over one parameter, or every pair of up to four.
+    """Starts, evaluations and ends of a search, over one parameter, or over every pair of up to four.
 
     Args:
         found: result of a search.
         bounds: of the box, by name.
-        scan: the objective over a grid of two of the parameters, in its own unit, drawn behind their paths.
+        scan: the objective over a grid of two of the parameters, in its own unit, to draw behind the paths.
 
     Raises:
         ValueError: for a scan that is not over two of the parameters.
@@ -43,7 +43,7 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
     """
     names = list(found.best)[:4]
     if scan is not None and (scan.ndim != 2 or not set(scan.dims) <= set(names)):
-        raise ValueError(f"scan must be over two of {', '.join(names)}, it is over {', '.join(map(str, scan.dims))}")
+        raise ValueError(f"scan must be over two of {', '.join(names)}, got one over {', '.join(map(str, scan.dims))}")
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(names[0], None)]
     goal = axis_label(found.history["objective"])
     with style():
@@ -66,27 +66,27 @@ def paths(found: Optimum, bounds: Mapping[str, tuple[float, float]], *, scan: xr
 
 
 def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | None):
-    """Evaluated points by their objective (failed ones as crosses), paths, starts and ends, over a scan."""
+    """Evaluated points coloured by their objective (failed ones as crosses), paths, starts and ends, over a scan."""
     history = found.history
     y = history["objective"] if b is None else history[b]
-    fine, done = (history.status == 0).values, (history.status == -1).values
+    valid, done = (history.status == 0).values, (history.status == -1).values
     for i in range(history.sizes["start"]):
-        kept = fine[i] | done[i]
+        kept = valid[i] | done[i]
         ax.plot(history[a].values[i][kept], y.values[i][kept], "-", color=GREY, lw=0.7, alpha=0.7, zorder=1)
-    failed = ~(fine | done)
+    failed = ~(valid | done)
     crosses = "failed, or not stable"
     ax.plot(history[a].values[failed], y.values[failed], "x", color=RED, ms=4, alpha=0.6, zorder=2, label=crosses)
-    colour = history["objective"].values[fine]
+    colour = history["objective"].values[valid]
     low = np.nanquantile(colour, 0.1) if colour.size else 0.0
-    points = ax.scatter(history[a].values[fine], y.values[fine], c=colour, s=12, vmin=low, zorder=3)
+    points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, vmin=low, zorder=3)
     if scan is not None:
         mesh = ax.pcolormesh(scan[a], scan[b], scan.transpose(b, a), shading="nearest", zorder=0, rasterized=True)
         mesh.set_norm(points.norm)
         points.set_edgecolor("white")
-    ran = np.isfinite(history["objective"].values).any(axis=1)  # a start at which nothing ran is a cross alone
+    ran = np.isfinite(history["objective"].values).any(axis=1)  # a failed start is only a cross
     began, ended = (lambda x: x.values[ran, 0]), (lambda x: x.values[ran, -1])
     ax.plot(began(history[a]), began(y), "o", color=BLUE, mfc="white", ms=6, zorder=4, label="start")
-    ax.plot(ended(history[a]), ended(y), "*", color=ORANGE, mec="black", ms=10, ls="", zorder=5, label="its end")
+    ax.plot(ended(history[a]), ended(y), "*", color=ORANGE, mec="black", ms=10, ls="", zorder=5, label="end")
     best = found.objective if b is None else found.best[b]
     ax.plot(found.best[a], best, "*", color=RED, mec="white", ms=17, ls="", zorder=6, label="best")
     return None if b is None else points
@@ -100,7 +100,7 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
 
 
 def convergence(found: Optimum, sign: float) -> Figure:
-    """How far the best of each start is from the best of all, in the objective's unit, over its evaluations.
+    """Distance of each start's best value from the best of all, in the objective's unit, over its evaluations.
 
     Args:
         found: result of a search.
@@ -125,16 +125,16 @@ def convergence(found: Optimum, sign: float) -> Figure:
             ax.semilogy(1 + seen, np.maximum(one[seen], least), lw=1.0, color=BLUE, alpha=0.6)
             if seen.size:
                 ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
-        ax.set(xlabel="evaluations of a start", ylabel="objective lost to the best of all starts")
+        ax.set(xlabel="evaluations of a start", ylabel="distance from the best objective")
         ax.set_title(f"{found.method}, gradient {found.gradient.partition(';')[0]}", loc="left", fontsize=8)
     return figure
 
 
 def room(found: Optimum) -> Figure:
-    """How far each parameter may move for a small loss, alone and with the others following; up to 100 %.
+    """How far each parameter may move for a small loss, alone and if the others follow; up to 100 %.
 
     Raises:
-        ValueError: if nothing is known around the optimum.
+        ValueError: for an optimum without known surroundings.
 
     Examples:
         >>> from jaxgait import Bungee, optimize
@@ -145,7 +145,7 @@ def room(found: Optimum) -> Figure:
         ['stiffness']
     """
     if found.local is None:
-        raise ValueError("nothing is known around this optimum: it was found without slopes, or runs beside it failed")
+        raise ValueError("the surroundings of this optimum are unknown: it has no slopes, or runs next to it failed")
     local, names = found.local, list(found.best)
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 1.2 + 0.6 * len(names)))
@@ -162,7 +162,7 @@ def room(found: Optimum) -> Figure:
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("change (% of the optimum)")
         ax.set_title(
-            f"Room for a loss of {local.loss:.2g}: blue, each alone within the box; grey, if the others follow",
+            f"Tolerance for a loss of {local.loss:.2g}: blue, each alone within the bounds; grey, if the others follow",
             loc="left",
             fontsize=8,
         )
@@ -177,14 +177,14 @@ def slopes(
     Args:
         names: of the parameters.
         exact: slopes at some points.
-        differences: the same by differences of values.
+        differences: central differences there.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.designs import slopes
         >>> exact = np.array([[1.0], [2.0], [3.0]])  # at three points, by one parameter
         >>> figure = slopes(["stiffness"], exact, differences=exact + 1e-6)
-        >>> figure.axes[0].get_title()  # a panel per parameter: points on the diagonal agree
+        >>> figure.axes[0].get_title()  # one panel per parameter
         'stiffness'
     """
     with style():
@@ -195,17 +195,17 @@ def slopes(
                 ends = np.array([both.min(), both.max()])
                 ax.plot(ends, ends, "-", color=GREY, lw=1)
             ax.plot(x, y, "o", color=BLUE, ms=6, mfc="none")
-            ax.set(xlabel="central difference of walks", ylabel="slope of the search", title=name)
+            ax.set(xlabel="central difference of runs", ylabel="slope of the search", title=name)
     return figure
 
 
 def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[str]) -> Figure:
-    """Time histories of the model as it was and with the best parameters.
+    """Time histories of the model before and after a search.
 
     Args:
         before: result of `simulate`.
         after: the same with the best parameters.
-        variables: which.
+        variables: names of the variables to draw.
 
     Examples:
         >>> import xarray as xr
@@ -230,7 +230,7 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
 
 
 def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, alone: bool) -> None:
-    """One variable before and after; drawn once if both are equal, such as a measured curve."""
+    """One variable before and after; drawn once if unchanged, such as a measured curve."""
     prefix = "" if alone else f"{name}, "
     if np.array_equal(before[name], after[name], equal_nan=True):
         ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=name)

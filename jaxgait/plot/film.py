@@ -1,4 +1,4 @@
-"""Films: `animate` for every mechanism that defines a scene, and writing films to files."""
+"""`animate` for every mechanism that defines a scene, and writing films to files."""
 
 from __future__ import annotations
 
@@ -29,17 +29,14 @@ from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
 __all__ = ["animate", "arrow_scale", "save", "usual_pace"]
 
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
-"""Who writes which kind of file."""
+"""matplotlib's writers by extension."""
 PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
-"""Speeds that a film may have by itself, the first that makes it last long enough."""
+"""Default speeds: the first that makes a film last at least `LASTING` s."""
 LASTING = 3.0
-"""What that means, in s."""
 HEIGHT, WIDEST, CURVE_HEIGHT = 3.6, 11.0, 1.0
-"""Of the views, all views together, and a panel of curves, in inches."""
-
-
+"""Height of the views, width of all views, and height of a panel of curves, in inches."""
 SHORTEST = 0.02
-"""Arrows below this part of a view's height are left out."""
+"""Arrows shorter than this fraction of a view's height are left out."""
 
 
 def animate(
@@ -56,9 +53,9 @@ def animate(
 
     Args:
         shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
-            ends early stays where it ended.
-        model: what was run; None: made from the attributes of the runs.
-        speed: speed of the film, 1 is real time; None: so slow that it lasts some seconds. The title states it.
+            ends early freezes.
+        model: the mechanism; None: made from the attributes of the runs.
+        speed: 1 is real time; None: such that the film lasts some seconds. The title states it.
         fps: frames per second.
         curves: whether to draw histories below the scene, if it has any.
 
@@ -85,11 +82,11 @@ def animate(
 
 
 def usual_pace(span: float) -> float:
-    """The speed at which a film of a run of `span` s lasts some seconds, 1 is real time.
+    """The speed (1 is real time) at which a film of `span` s lasts some seconds.
 
     Examples:
         >>> from jaxgait.plot.film import usual_pace
-        >>> print(usual_pace(1.1), usual_pace(100.0))  # a stride in slow motion; 100 s sixteen times as fast
+        >>> print(usual_pace(1.1), usual_pace(100.0))
         0.25 16.0
     """
     return next((pace for pace in PACES if span / pace >= LASTING), PACES[-1])
@@ -102,7 +99,7 @@ def _draw(stages: list[_Stage], times: np.ndarray, frame: int) -> list[Any]:
 
 
 def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[Figure, list[_Stage]]:
-    """The figure with all views side by side, each scene's own curves below it."""
+    """The figure with all views side by side, and each scene's curves below it."""
     aspects = [[v.span[0] / v.span[1] for v in s.views] for s in scenes.values()]
     height = min(HEIGHT, WIDEST / sum(map(sum, aspects)))
     widths = [[height * a for a in own] for own in aspects]
@@ -156,7 +153,7 @@ class _Stage:
         _legend(axes[0], shown, self.scale)
 
     def show(self, elapsed: float) -> None:
-        """Everything at a time in s after the start."""
+        """Shows the scene at a time in s after the start."""
         times = self.scene.time
         i = int(np.searchsorted(times, times[0] + elapsed * (1.0 - 1e-12)))
         i = min(i, len(times) - 1)
@@ -209,7 +206,7 @@ class _Window:
             ax.text(0.03, 0.97, view.title, transform=ax.transAxes, va="top", fontsize=8)
 
     def show(self, i: int) -> None:
-        """The scene at a sample."""
+        """Shows the scene at a sample."""
         self._look(i)
         for trail, line in zip(self.scene.trails, self.trails, strict=True):
             line.set_data(*trail.points[: i + 1].T)
@@ -218,7 +215,7 @@ class _Window:
         if self.arrows is not None:
             at, force = (np.array([_at(getattr(f, n), i) for f in self.scene.forces]) for n in ("at", "force"))
             size = np.linalg.norm(force, axis=-1) / self.scale
-            hidden = ~(size > SHORTEST * self.view.span[1]) | np.isnan(at).any(axis=-1)  # else a dot would stay
+            hidden = ~(size > SHORTEST * self.view.span[1]) | np.isnan(at).any(axis=-1)  # otherwise a dot remains
             self.arrows.set_offsets(np.nan_to_num(at))
             self.arrows.set_UVC(*(np.ma.array(x, mask=hidden) for x in np.nan_to_num(force).T / self.scale))
 
@@ -261,7 +258,7 @@ def _earth(ground: Ground) -> Polygon:
 
 
 def _bar(ax: Axes, view: View) -> None:
-    """A bar of known length in the lower left corner."""
+    """A scale bar in the lower left corner."""
     length = _nice(view.span[0] / 4)
     part = length / view.span[0]
     ax.plot([0.04, 0.04 + part], [0.05, 0.05], color="black", lw=2.0, transform=ax.transAxes, zorder=8)
@@ -281,7 +278,7 @@ def _legend(ax: Axes, shown: Scene, scale: float) -> None:
 
 
 def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
-    """Draws a panel of curves; returns the line at the present."""
+    """Draws a panel of curves; returns its time cursor."""
     for colour, (label, values) in zip(PALETTE, curve.values.items(), strict=False):
         ax.plot(time, values, color=colour, lw=1.1, label=label)
     ax.set(xlim=(time[0], time[-1]))
@@ -293,7 +290,7 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
 
 
 def arrow_scale(shown: Scene) -> float:
-    """Scale of the arrows in N/m: rounded, so that the longest one has at most a quarter of the view's height.
+    """Rounded scale of the arrows in N/m, such that the longest has at most a quarter of the view's height.
 
     Examples:
         >>> import numpy as np
@@ -301,7 +298,7 @@ def arrow_scale(shown: Scene) -> float:
         >>> from jaxgait.plot.scene import Force, Scene, View
         >>> weight = Force(at=np.zeros((1, 2)), force=np.array([[0.0, 700.0]]))
         >>> view = View(centre=np.zeros((1, 2)), span=(4.0, 3.0))
-        >>> arrow_scale(Scene(np.zeros(1), (), (view,), forces=(weight,)))  # N per m: 0.7 m long, of a quarter of 3 m
+        >>> arrow_scale(Scene(np.zeros(1), (), (view,), forces=(weight,)))  # 0.7 m long
         1000.0
     """
     sizes = [np.linalg.norm(force.force, axis=-1) for force in shown.forces]
@@ -310,7 +307,7 @@ def arrow_scale(shown: Scene) -> float:
 
 
 def _nice(x: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above a number."""
+    """The largest of 1, 2 and 5 times a power of ten up to x."""
     power = 10.0 ** np.floor(np.log10(x))
     return float(next(m for m in (5.0, 2.0, 1.0) if m * power <= x * (1.0 + 1e-9)) * power)
 
@@ -330,17 +327,17 @@ def save(
         path: a file whose name ends in .gif or .mp4.
         fps: frames per second; the film's own if None.
         dpi: resolution in dots per inch.
-        progress: show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
-        ValueError: for another ending, and for a kind of file that this machine has no writer for.
+        ValueError: for another extension, and without a writer for it on this machine.
 
     Examples:
         >>> import matplotlib.pyplot as plt
         >>> from matplotlib.animation import FuncAnimation
         >>> from jaxgait.plot.film import save
         >>> figure, ax = plt.subplots(figsize=(1.0, 1.0))
-        >>> film = FuncAnimation(figure, lambda i: ax.plot([0.0, i], [0.0, 1.0]), frames=2)  # or that of `animate`
+        >>> film = FuncAnimation(figure, lambda i: ax.plot([0.0, i], [0.0, 1.0]), frames=2)
         >>> save(film, "films/line.gif", fps=2).name
         'line.gif'
     """
@@ -349,14 +346,14 @@ def save(
     if writer is None:
         raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure = film._fig  # type: ignore[attr-defined]  # a film does not give its figure otherwise
-    changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # layouts are the figure's own business
+    figure = film._fig  # type: ignore[attr-defined]  # there is no public attribute
+    changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # the figure has its own layout
     with (
         style(**changes),
         tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
     ):
         if not writers.is_available(writer):
-            raise ValueError(f"cannot write {path}: no ffmpeg: pip install 'jaxgait[film]', or write a .gif")
+            raise ValueError(f"cannot write {path}: ffmpeg is missing: pip install 'jaxgait[film]', or write a .gif")
 
         def advance(frame: int, frames: int | None) -> None:
             bar.total = frames
@@ -370,10 +367,7 @@ def save(
 
 @contextlib.contextmanager
 def _drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
-    """Leaves drawing to the writer: matplotlib asks for every frame on the screen as well, which Agg draws at once.
-
-    See https://github.com/matplotlib/matplotlib/blob/main/lib/matplotlib/animation.py (`Animation._post_draw`).
-    """
+    """Suppresses matplotlib's extra drawing of every frame for the screen (`Animation._post_draw`)."""
     canvas.draw_idle = lambda *args, **kwargs: None
     try:
         yield
@@ -382,7 +376,7 @@ def _drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
 
 
 def _ffmpeg(writer: str) -> dict[str, str]:
-    """Where the encoder of the package imageio-ffmpeg is, if there is no other."""
+    """The setting for the encoder of imageio-ffmpeg, unless there is another one."""
     if writer != "ffmpeg" or writers.is_available(writer) or importlib.util.find_spec("imageio_ffmpeg") is None:
         return {}
     import imageio_ffmpeg

@@ -1,4 +1,4 @@
-"""Pictures of a fit to a measured curve: curve with band, residual, correlations, parameters in bounds, profile."""
+"""Pictures of a fit: curve with band, residual, correlations, parameters within bounds, profile."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from jaxgait.calibration.fitted import Fit
 from jaxgait.calibration.profile import Profile
 from jaxgait.parameters import get_parameter
+from jaxgait.plot.studies import curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
 __all__ = ["bounded", "fitted", "profiled"]
@@ -20,12 +21,12 @@ JOINT = 5.991
 
 
 def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " points"] | None = None) -> Figure:
-    """Measured and fitted curve with its 95 % band, the residual, and how the errors of the parameters correlate.
+    """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
     Args:
         found: result of `jaxgait.fit`.
-        quantity: what was measured, for the axis.
-        before: the curve of the model as it was (`Fit.before`) in the unit of the measured one, to be drawn too.
+        quantity: the measured quantity, for the axis.
+        before: the initial curve of the model (`Fit.before`) in the unit of the measured one.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -41,32 +42,13 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         grid = figure.add_gridspec(2, 2, width_ratios=(1.7, 1.0), height_ratios=(2.2, 1.0))
         upper = figure.add_subplot(grid[0, 0])
         lower = figure.add_subplot(grid[1, 0], sharex=upper)
-        if before is not None and np.isfinite(before).any():
-            upper.plot(found.curve[found.problem.measured.axis], before, "--", color=ORANGE, lw=1.2, label="before")
-        _curves(upper, lower, found, quantity)
+        curves(upper, lower, found.curve, quantity, before, found.noise)
         _correlations(figure, figure.add_subplot(grid[:, 1]), found)
     return figure
 
 
-def _curves(upper: Axes, lower: Axes, found: Fit, quantity: str) -> None:
-    curve, axis, unit = found.curve, found.problem.measured.axis, found.problem.measured.unit
-    x = curve[axis].values
-    upper.plot(x, curve.measured, "o", color=GREY, ms=3, label="measured")
-    upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
-    upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
-    upper.set_ylabel(axis_label(quantity, unit))
-    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
-    upper.tick_params(labelbottom=False)
-    lower.fill_between(x, -2 * found.noise, 2 * found.noise, color=GREY, alpha=0.25, lw=0)
-    lower.plot(x, curve.residual, ".-", color=BLUE, lw=0.8, ms=3)
-    lower.axhline(0.0, color="black", lw=0.8)
-    lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))
-    lower.set_ylabel(axis_label("residual", unit))
-    lower.set_title("grey: two standard deviations of the noise", loc="left", fontsize=8)
-
-
 def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
-    """Every pair of parameters once; of two parameters the joint 95 % region says more, of one there is nothing."""
+    """The correlation of every pair of parameters; for two parameters their joint 95 % region."""
     if len(found.best) < 3:
         _region(ax, found)
         return
@@ -85,7 +67,7 @@ def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
 
 
 def _region(ax: Axes, found: Fit) -> None:
-    """The joint 95 % region of two parameters by their standard errors, in their units."""
+    """The joint 95 % region of two parameters from their standard errors, in their units."""
     names = list(found.best)
     errors = np.array([found.standard_error[name] for name in names])
     if len(names) < 2 or not np.isfinite(errors).all() or not np.isfinite(found.correlation.values).all():
@@ -105,10 +87,7 @@ def _region(ax: Axes, found: Fit) -> None:
 
 
 def bounded(found: Fit) -> Figure:
-    """Each parameter within its bounds: as it was, and fitted with its 95 % interval.
-
-    Args:
-        found: result of `jaxgait.fit`.
+    """Each parameter within its bounds: initial value, and fitted value with its 95 % interval.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -122,13 +101,13 @@ def bounded(found: Fit) -> Figure:
     with style():
         figure, ax = plt.subplots(figsize=(7.2, 0.9 + 0.55 * len(found.best)))
         for i, name in enumerate(found.best):
-            place = lambda value, i=i: (value - space.low[i]) / space.width[i]
-            own, (low, high) = place(float(get_parameter(model, name))), map(place, found.interval(name))
+            scaled = lambda value, i=i: (value - space.low[i]) / space.width[i]
+            own, (low, high) = scaled(float(get_parameter(model, name))), map(scaled, found.interval(name))
             known = np.isfinite(high - low)
             span = np.clip((low, high), 0.0, 1.0) if known else (0.0, 1.0)
             ax.plot((0.0, 1.0), (i, i), color=GREY, lw=0.8, alpha=0.5)
             ax.plot(span, (i, i), color=BLUE, lw=3.0 if known else 1.2, ls="-" if known else ":")
-            ax.plot(place(found.best[name]), i, "o", color=BLUE, ms=6, label="fitted, with its 95 % interval")
+            ax.plot(scaled(found.best[name]), i, "o", color=BLUE, ms=6, label="fitted, with its 95 % interval")
             if 0.0 <= own <= 1.0:
                 ax.plot(own, i, "D", mfc="none", color=ORANGE, ms=6, label="before")
             ax.text(1.02, i, f"{space.low[i]:.5g} to {space.high[i]:.5g} {space.units[i]}", va="center", fontsize=8)
@@ -142,10 +121,7 @@ def bounded(found: Fit) -> Figure:
 
 
 def profiled(found: Profile) -> Figure:
-    """The profile of a parameter beside the parabola of its standard error, with both intervals.
-
-    Args:
-        found: result of `jaxgait.calibration.profile`.
+    """The profile of a parameter compared with the parabola of its standard error, with its interval.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -163,9 +139,9 @@ def profiled(found: Profile) -> Figure:
         value = found.curve["value"].values
         ax.plot(value, found.curve.rise, "o-", color=BLUE, ms=4, lw=1.3, label="profile")
         if np.isfinite(found.laplace).all() and found.laplace[1] > found.laplace[0]:
-            fine = np.linspace(value.min(), value.max(), 201)
-            rise = found.threshold * ((fine - best) / (found.laplace[1] - best)) ** 2
-            ax.plot(fine, rise, "--", color=GREY, lw=1.2, label="parabola of the standard error")
+            x = np.linspace(value.min(), value.max(), 201)
+            rise = found.threshold * ((x - best) / (found.laplace[1] - best)) ** 2
+            ax.plot(x, rise, "--", color=GREY, lw=1.2, label="parabola of the standard error")
         ax.axhline(found.threshold, color=RED, lw=1.0)
         for end in found.interval:
             if np.isfinite(end):

@@ -1,4 +1,4 @@
-"""Pictures of Pareto fronts: several over each other, the ideal corner, and what the designs on them are."""
+"""Pictures of Pareto fronts, with the ideal corner and the designs on them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from jaxgait.plot.style import GREY, RED, axis_label, style
 __all__ = ["trade_offs"]
 
 _WIDEST = 36
-"""Letters in a line of a label that stands upright."""
+"""Largest number of letters in a line of a vertical label."""
 _COLUMNS = 3
-"""Most panels side by side."""
+"""Largest number of panels side by side."""
 _MARKS = ("o", "D", "^", "s", "v", "P")
 
 
 def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
-    """The first two objectives of one front, or of several by name, once for each further objective and parameter.
+    """The first two objectives of one front, or of several by name: one panel per further objective and parameter.
 
-    That one is shown by colour. A front of the method "gradient", whose points are few and exact, is joined by a line.
-    The star is the ideal corner: the best of each objective, which no design reaches at once.
+    These give the colour. The points of a front by the method "gradient" are joined by a line. The star is the ideal
+    corner: the best value of each objective, which no design reaches in both.
 
     Args:
         fronts: results of `jaxgait.optimization.front` for the same objectives.
@@ -41,8 +41,8 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
         >>> import xarray as xr
         >>> from jaxgait.plot.fronts import trade_offs
         >>> columns = {"speed": ("point", [1.0, 1.2]), "cost": ("point", [0.2, 0.3]), "mass": ("point", [60.0, 70.0])}
-        >>> said = {"objectives": "speed, cost", "senses": "max, min", "parameters": "mass", "method": "gradient"}
-        >>> figure = trade_offs(xr.Dataset(columns, attrs=said))
+        >>> attrs = {"objectives": "speed, cost", "senses": "max, min", "parameters": "mass", "method": "gradient"}
+        >>> figure = trade_offs(xr.Dataset(columns, attrs=attrs))
         >>> print(figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel())
         speed cost
     """
@@ -64,7 +64,7 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
 
 
 def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y: str, colour: str) -> None:
-    """All fronts, their points by the colour of one more number."""
+    """All fronts, coloured by one more variable."""
     every = np.concatenate([found[colour].values for found in named.values()])
     norm = Normalize(every.min(), every.max())
     for mark, (name, found) in zip(_MARKS * len(named), named.items(), strict=False):
@@ -97,10 +97,10 @@ def _objectives(found: xr.Dataset) -> list[str]:
 
 
 def _common(named: Mapping[str, xr.Dataset]) -> tuple[list[str], Sequence[str]]:
-    """Names of objectives and parameters, the same of all fronts.
+    """Names of objectives and parameters of all fronts.
 
     Raises:
-        ValueError: for no fronts, and for different ones.
+        ValueError: for no fronts, and if they differ.
     """
     kinds = {(str(f.attrs["objectives"]), str(f.attrs["parameters"])) for f in named.values()}
     if len(kinds) != 1:

@@ -1,4 +1,4 @@
-"""Pictures of any labelled result: time histories of runs, curves and maps of scans, one panel per variable."""
+"""Pictures of labelled results: time histories of runs, curves and maps of scans, one panel per variable."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from matplotlib.figure import Figure
 from jaxgait.plot.style import FAILED, axis_label, style
 
 MOST = 8
-"""Panels drawn when no variables are named."""
+"""Largest number of panels if no variables are named."""
 _OUTCOME = ("status", "first_status", "retries", "steps", "rejected_steps", "t_end")
 
 
 def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
-    """Draws a result: over time where it has one, otherwise over the parameters that were scanned.
+    """Draws a result over time, or else over the scanned parameters.
 
     Args:
         data: a result of `simulate` or `ensemble`.
-        variables: which; the first few if none are named.
+        variables: names; by default the first few.
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
@@ -31,7 +31,7 @@ def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         >>> import xarray as xr
         >>> from jaxgait.plot.histories import picture
         >>> jump = xr.Dataset({"height": ("time", [80.0, 75.0, 60.0], {"units": "m"})}, {"time": [0.0, 1.0, 2.0]})
-        >>> picture(jump).axes[0].get_ylabel()  # over time, since it has one
+        >>> picture(jump).axes[0].get_ylabel()
         'height (m)'
     """
     return histories(data, variables) if "time" in data.dims else scanned(data, variables)
@@ -42,7 +42,7 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
     Args:
         data: a result of `simulate`, or anything with the dimension `time`.
-        variables: which; the first few scalar histories if none are named.
+        variables: names; by default the first few scalar histories.
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.
@@ -74,7 +74,7 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
     Args:
         data: a result of `ensemble` without time histories.
-        variables: which; the first few measures if none are named, otherwise how the members ended.
+        variables: names; by default the first few measures, or the status if there are none.
 
     Raises:
         ValueError: for unknown variables, more than two dimensions, or if there is nothing to draw.
@@ -88,10 +88,10 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         mass (kg), clearance (m)
     """
     if "status" not in data:
-        raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status for every member")
+        raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status per member")
     dims = tuple(str(d) for d in data["status"].dims)
     if len(dims) not in (1, 2):
-        raise ValueError(f"a scan over {', '.join(dims)} has {len(dims)} dimensions: one or two can be drawn")
+        raise ValueError(f"only scans with one or two dimensions can be drawn, this one has {', '.join(dims)}")
     plain = [str(n) for n, x in data.data_vars.items() if x.dims == dims and x.dtype.kind in "fiu"]
     measures = [n for n in plain if n not in _OUTCOME and not n.endswith("_end")]
     chosen = _chosen(data, variables, measures or [n for n in plain if n == "status"], dims)
@@ -110,16 +110,16 @@ def _panels(chosen: Sequence[str]) -> tuple[Figure, Any]:
 
 
 def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tuple[str, ...]) -> list[str]:
-    """The variables to draw: those that the user names, or the first few of our own choice."""
+    """The variables to draw: the named ones, or the first few of `own`."""
     unknown = [v for v in named if v not in data]
     if unknown:
         raise ValueError(f"no variable {unknown[0]!r}; there are {', '.join(map(str, data.data_vars))}")
     short = [v for v in named if not set(dims) <= set(data[v].dims)]
     if short:
-        raise ValueError(f"{short[0]!r} has the dimensions {data[short[0]].dims}: it does not run along {dims}")
+        raise ValueError(f"{short[0]!r} has the dimensions {data[short[0]].dims}, but needs {dims}")
     chosen = list(named) or list(own)[:MOST]
     if not chosen:
-        raise ValueError(f"nothing to draw: no variable runs along {dims} alone; name some")
+        raise ValueError(f"nothing to draw: no variable has only the dimensions {dims}; name the variables")
     return chosen
 
 
@@ -135,7 +135,7 @@ def _curve(ax: Any, x: xr.DataArray) -> None:
 
 def _map(ax: Any, x: xr.DataArray) -> None:
     if x.ndim != 2:
-        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: only single numbers per member make a map")
+        raise ValueError(f"{x.name!r} has the dimensions {x.dims}: a map needs one number per member")
     first, second = map(str, x.dims)
     ax.set_facecolor(FAILED)
     mesh = ax.pcolormesh(

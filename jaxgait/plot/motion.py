@@ -1,4 +1,4 @@
-"""A recorded stride beside its fit and beside measured walking: is it what it should be?"""
+"""A recorded stride compared with its fit and with embedded measured gaits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jaxgait.motion.verdict import DISPLAY, Verdict
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 NAMES = {
-    "hip_x_m": "hip position less speed x time",
+    "hip_x_m": "hip position minus speed x time",
     "hip_y_m": "hip height",
     "thigh_rad": "thigh angle, forward",
     "knee_rad": "knee flexion",
@@ -25,15 +25,15 @@ NAMES = {
     "ground_x_N": "ground reaction, forward",
     "ground_y_N": "ground reaction, upward",
 }
-"""What people call the signals."""
+"""Titles of the signals."""
 MOST = 5
-"""Findings that the picture has room for."""
+"""Largest number of findings in the picture."""
 
 
 def stride(verdict: Verdict) -> Figure:
-    """Draws every signal of a stride: samples, Fourier fit, the embedded measured gaits as a band, and how it closes.
+    """Draws every signal of a stride: samples, Fourier fit, the band of the embedded gaits, and the gap at the end.
 
-    The band of the hip's height is moved to the stride's own mean: heights differ by the length of legs.
+    The band of the hip's height is shifted to the stride's mean, because heights depend on leg length.
 
     Examples:
         >>> from jaxgait.motion.stride import embedded_stride
@@ -85,7 +85,7 @@ def band(signal: str, mean: float) -> tuple[Float[np.ndarray, " 201"], Float[np.
         >>> import numpy as np
         >>> from jaxgait.plot.motion import band
         >>> low, high = band("knee_rad", mean=0.4)
-        >>> print(np.degrees([low.max(), high.max()]).round())  # deg: peak flexion of the stiffest and the loosest gait
+        >>> print(np.degrees([low.max(), high.max()]).round())  # deg
         [63. 66.]
     """
     curves = np.array(list(_curves(signal, mean)))

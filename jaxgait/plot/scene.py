@@ -1,8 +1,7 @@
-"""What a film or an explorer shows of a run: limbs with thickness, bodies, forces, paths, ground, curves.
+"""The contents of films and the explorer: limbs with thickness, bodies, forces, paths, ground, curves.
 
-A mechanism brings one function, `scene(model, run)`, under the name that its class gives as `scene`; everything that
-draws (`jaxgait.plot.film`) works for it then. Coordinates are those of a picture, (right, up) in m; what happens in
-space is projected by `seen`.
+A mechanism provides one function, `scene(model, run)`, named by the attribute `scene` of its class. Coordinates are
+those of a picture, (right, up) in m; `seen` projects positions in space.
 """
 
 from __future__ import annotations
@@ -68,12 +67,12 @@ class Force(NamedTuple):
 
     at: Path
     force: Path
-    """In N; an arrow as long as `Scene.newtons_per_metre` says."""
+    """In N; for the length of the arrow see `Scene.newtons_per_metre`."""
     colour: str = RED
 
 
 class Trail(NamedTuple):
-    """The path of a point up to now."""
+    """The path of a point up to the present."""
 
     points: Path
     name: str
@@ -81,7 +80,7 @@ class Trail(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """A plane that may fall to the right."""
+    """A plane, which may be inclined."""
 
     height: float = 0.0
     """In m, at x = 0."""
@@ -99,16 +98,16 @@ class View(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A panel of histories below the scene, with a line at the present."""
+    """A panel of histories below the scene, with a time cursor."""
 
     name: str
     unit: str
     values: Mapping[str, Float[np.ndarray, " samples"]]
-    """By label; the first is drawn first."""
+    """By label, in drawing order."""
 
 
 class Scene(NamedTuple):
-    """Everything that is drawn of one run; shapes in the order given, the first at the back."""
+    """Everything drawn of one run; the first shape is at the back."""
 
     time: Float[np.ndarray, " samples"]
     """In s."""
@@ -121,23 +120,23 @@ class Scene(NamedTuple):
     trails: tuple[Trail, ...] = ()
     curves: tuple[Curve, ...] = ()
     readouts: Mapping[str, tuple[Float[np.ndarray, " samples"], str]] = {}
-    """Numbers beside the time: name to values and unit."""
+    """Numbers shown next to the time: name to values and unit."""
     legend: Mapping[str, str] = {}
     """Names of colours."""
     ended: str = "ended"
-    """How the run ended, shown when a longer run beside it goes on."""
+    """How the run ended, shown while a longer run next to it continues."""
 
 
 def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
-    """The scene of a run of any mechanism that brings one.
+    """The scene of a run of any mechanism that defines one.
 
     Args:
         run: result of `simulate`, or one member of an ensemble with trajectories.
-        model: what was run; None: made from the attributes of the run.
+        model: the mechanism; None: made from the attributes of the run.
 
     Raises:
-        ValueError: for something else than one run over time; for a mechanism without a scene; if the model cannot be
-            made from the attributes.
+        ValueError: for anything but one run over time, for a mechanism without a scene, and if the model cannot be made
+            from the attributes.
 
     Examples:
         >>> import numpy as np
@@ -152,7 +151,7 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     """
     coords = run.coords if isinstance(run, xr.Dataset) else {}
     over_time = "time" in coords and coords["time"].dims == ("time",) and run.sizes["time"] > 1
-    if not over_time or ("status" in run and run["status"].ndim):  # a scan keeps a status for every member
+    if not over_time or ("status" in run and run["status"].ndim):  # a scan has a status per member
         raise ValueError(
             "a film shows one run over time: give a result of simulate, or one member of an ensemble with trajectories "
             "(data.isel(member=0))"
@@ -161,18 +160,18 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     where = getattr(model, "scene", "")
     if not where:
         raise ValueError(
-            f"{type(model).__name__} has no scene to show: name a function of its own as `scene`, such as "
-            '"my_package.pictures:scene", see jaxgait.plot.scene'
+            f"{type(model).__name__} has no scene to show: set its attribute `scene` to a function's name, such as "
+            '"my_package.pictures:scene"; see jaxgait.plot.scene'
         )
     found = registry.load(where)(model, _until_the_end(run))
     return found._replace(ended=str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: "))
 
 
 def rebuilt(run: xr.Dataset) -> Model:
-    """The model that was run, from the attributes of its result.
+    """The model of a result, from its attributes.
 
     Raises:
-        ValueError: if they name no known model, or if it had other parts than the default ones.
+        ValueError: for an unknown model, and for exchanged parts.
 
     Examples:
         >>> import xarray as xr
@@ -184,19 +183,18 @@ def rebuilt(run: xr.Dataset) -> Model:
     name = run.attrs.get("model")
     classes = {where.partition(":")[2]: known for known, where in registry.models().items()}
     if name not in classes:
-        raise ValueError(
-            f"the attributes of the result name the model {name!r}, which is not known here: give the model"
-        )
+        raise ValueError(f"the result is of the model {name!r}, which is not registered here: give the model")
     try:
         model = with_parameters(registry.model(classes[name]), json.loads(run.attrs["parameters"]))
         own = {str(n): x.item() for n, x in run.coords.items() if n in parameters(model) and x.ndim == 0}
-        return with_parameters(model, own)  # of one member of a scan
+        return with_parameters(model, own)  # for one member of a scan
     except (ParameterError, KeyError, TypeError) as error:
-        raise ValueError(f"the {name} of this result cannot be made from its attributes ({error}): give it") from error
+        message = f"the {name} of this result cannot be made from its attributes ({error}): give the model"
+        raise ValueError(message) from error
 
 
 def _until_the_end(run: xr.Dataset) -> xr.Dataset:
-    """Without the samples after an early end, which have no values."""
+    """The run without the empty samples after an early end."""
     sampled = [x.transpose("time", ...) for x in run.data_vars.values() if "time" in x.dims and x.dtype.kind == "f"]
     known = np.array([np.isfinite(x.values.reshape(x.shape[0], -1)).any(axis=1) for x in sampled]).any(axis=0)
     count = int(known.size if known.all() else max(2, np.argmin(known)))
@@ -209,8 +207,8 @@ def points(*columns: Any) -> Points:
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import points
-        >>> height = np.array([1.0, 0.9, 1.0])  # of a hip over its foot at the origin
-        >>> points((0.0, height), (0.0, np.zeros(3))).shape  # samples, points, (right, up)
+        >>> height = np.array([1.0, 0.9, 1.0])
+        >>> points((0.0, height), (0.0, np.zeros(3))).shape
         (3, 2, 2)
     """
     return np.stack([np.stack(np.broadcast_arrays(*map(np.atleast_1d, pair)), axis=-1) for pair in columns], axis=1)
@@ -239,7 +237,7 @@ def tapered(a: Path, b: Path, wide: tuple[float, float]) -> Points:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import tapered
         >>> hip, knee = np.array([[0.0, 1.0]]), np.array([[0.0, 0.5]])
-        >>> print(tapered(hip, knee, (0.2, 0.1))[0])  # 0.2 m wide at the hip, 0.1 m at the knee
+        >>> print(tapered(hip, knee, (0.2, 0.1))[0])
         [[ 0.1   1.  ]
          [ 0.05  0.5 ]
          [-0.05  0.5 ]
@@ -256,43 +254,43 @@ def rod(a: Path, b: Path) -> Points:
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import rod
-        >>> hip, foot = np.array([[0.0, 0.9], [0.1, 0.9]]), np.array([[0.3, 0.0]])  # the foot stands
+        >>> hip, foot = np.array([[0.0, 0.9], [0.1, 0.9]]), np.array([[0.3, 0.0]])
         >>> rod(hip, foot).shape
         (2, 2, 2)
     """
     return np.stack(np.broadcast_arrays(a, b), axis=-2)
 
 
-def seen(places: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float) -> Float[np.ndarray, "*axes 2"]:
-    """Positions (forward, left, up) as a far observer sees them, (right, up).
+def seen(positions: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: float) -> Float[np.ndarray, "*axes 2"]:
+    """Projects positions (forward, left, up) for a distant observer, (right, up).
 
     Args:
-        places: positions in m.
-        azimuth: where the observer stands in rad, from the right side (0: forward points to the right) to the front.
+        positions: in m.
+        azimuth: of the observer in rad, from the right side (0: forward points to the right) towards the front.
         elevation: of the observer above the horizon, in rad.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import seen
         >>> forward, up = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
-        >>> print(seen(np.stack([forward, up]), azimuth=0.0, elevation=0.0))  # from the right: forward is to the right
+        >>> print(seen(np.stack([forward, up]), azimuth=0.0, elevation=0.0))
         [[1. 0.]
          [0. 1.]]
     """
-    x, y, z = np.moveaxis(np.asarray(places), -1, 0)
+    x, y, z = np.moveaxis(np.asarray(positions), -1, 0)
     across = x * np.cos(azimuth) + y * np.sin(azimuth)
     depth = -x * np.sin(azimuth) + y * np.cos(azimuth)
     return np.stack([across, z * np.cos(elevation) + depth * np.sin(elevation)], axis=-1)
 
 
-def ghost(places: Points, width: float) -> Limb:
-    """A measured limb beside a simulated one; positions and width in m.
+def ghost(positions: Points, width: float) -> Limb:
+    """A measured limb shown behind a simulated one; positions and width in m.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import ghost
         >>> limb = ghost(np.array([[[0.0, 0.9], [0.1, 0.5]]]), width=0.05)
-        >>> print(limb.colour, limb.opacity)  # grey, and seen through
+        >>> print(limb.colour, limb.opacity)
         #7F7F7F 0.35
     """
-    return Limb(places, width, GREY, 0.35)
+    return Limb(positions, width, GREY, 0.35)

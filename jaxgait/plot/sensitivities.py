@@ -1,4 +1,4 @@
-"""Pictures of sensitivities: what 1 % of each parameter changes, and shares of the variance over a whole box."""
+"""Pictures of sensitivities: the effect of 1 % of each parameter, and shares of the variance over a box."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 __all__ = ["shares", "tornado"]
 
 _WIDEST = 34
-"""Letters in a line of a title."""
+"""Largest number of letters in a line of a title."""
 _COLUMNS = 3
 
 
 def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16) -> Figure:
-    """What a rise of each parameter by 1 % changes: one panel a measure, what matters most to the first one on top.
+    """The effect of a rise of each parameter by 1 %: one panel per measure, the largest effect on the first one on top.
 
-    Circles are runs on either side of the design, where there are such: off the end of a bar, the slope does not hold
-    for 1 %.
+    Circles show runs on either side of the design, if any: away from the end of a bar, the slope does not hold for 1 %.
 
     Args:
         found: result of `jaxgait.optimization.sensitivities`.
-        searched: parameters to be drawn as those that were searched for.
-        most: so many parameters at most: those with the longest bars in any panel; without a bar only if none has one.
+        searched: parameters to mark as searched.
+        most: largest number of parameters: those with the longest bars in any panel.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -61,7 +60,7 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16
 
 
 def _longest(change: Float[np.ndarray, "measures parameters"], most: int) -> np.ndarray:
-    """Which parameters have the longest bars, as shares of the longest one of each measure; in their order."""
+    """The parameters with the longest bars, relative to the longest one of each measure, in order."""
     size = np.nan_to_num(np.abs(change))
     share = (size / np.maximum(size.max(axis=1, keepdims=True), 1e-300)).max(axis=0)
     kept = np.argsort(-share, kind="stable")[:most]
@@ -83,19 +82,19 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
 
 
 def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> list[Patch | Line2D]:
-    """What is in the picture, and no more."""
+    """Legend entries for what is in the picture."""
     both = any(name in searched for name in names)
-    handles: list[Patch | Line2D] = [Patch(color=BLUE, label="parameter that is given" if both else "by its slope")]
+    handles: list[Patch | Line2D] = [Patch(color=BLUE, label="fixed parameter" if both else "from the slope")]
     if both:
-        handles.append(Patch(color=ORANGE, label="parameter that was searched for"))
+        handles.append(Patch(color=ORANGE, label="searched parameter"))
     if np.isfinite(one.difference.values).any():
-        label = "half the change from 1 % less to 1 % more, by runs"
+        label = "half the change from 1 % less to 1 % more, from runs"
         handles.append(Line2D([], [], ls="", marker="o", color="black", mfc="white", ms=4, label=label))
     return handles
 
 
 def shares(found: xr.Dataset) -> Figure:
-    """First-order and total Sobol indices with their intervals, and what slopes alone would say; one panel a measure.
+    """First-order and total Sobol indices with their intervals, and those from slopes alone; one panel per measure.
 
     Args:
         found: result of `jaxgait.analysis.sensitivity.sensitivity`.

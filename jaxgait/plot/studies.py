@@ -1,12 +1,14 @@
-"""Files of studies, which are neither a run nor a scan, told apart by what is in them, each with its picture."""
+"""Recognises files of studies, which are neither runs nor scans, and draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
+import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgait.plot.fronts import trade_offs
@@ -17,7 +19,7 @@ __all__ = ["Study", "saved_fit", "study"]
 
 
 class Study(NamedTuple):
-    """What a file is, and what draws it."""
+    """A kind of file, and the function that draws it."""
 
     name: str
     """With its article."""
@@ -25,15 +27,7 @@ class Study(NamedTuple):
 
 
 def study(data: xr.Dataset) -> Study | None:
-    """Which study a Dataset is the result of; None for runs, scans and anything else.
-
-    Examples:
-        >>> import xarray as xr
-        >>> from jaxgait.plot.studies import study
-        >>> found = xr.Dataset({"change": (("measure", "parameter"), [[0.1, -0.2]])})
-        >>> study(found).name
-        'a set of sensitivities'
-    """
+    """The study that a Dataset is the result of; None for runs, scans and anything else."""
     if {"objectives", "senses", "parameters"} <= set(data.attrs) and "point" in data.dims:
         return Study("a front of the best compromises", trade_offs)
     if "change" in data and {"measure", "parameter"} == set(data["change"].dims):
@@ -46,25 +40,29 @@ def study(data: xr.Dataset) -> Study | None:
 
 
 def saved_fit(data: xr.Dataset) -> Figure:
-    """Measured and fitted curve with its 95 % band, the curve before the fit, and the residual.
-
-    Args:
-        data: result of `jaxgait.calibration.as_dataset`, also from its file.
-    """
-    axis = str(data["fitted"].dims[0])
-    x, unit = data[axis], data["fitted"].attrs.get("units")
-    quantity = str(data.attrs.get("output", "curve"))
+    """Curves and residual of a result of `jaxgait.calibration.as_dataset`, also from its file."""
     with style():
         figure, (upper, lower) = plt.subplots(2, 1, figsize=(7.5, 5.0), sharex=True, height_ratios=(2.2, 1.0))
-        upper.plot(x, data["measured"], "o", color=GREY, ms=3, label="measured")
-        if "before" in data:
-            upper.plot(x, data["before"], "--", color=ORANGE, lw=1.2, label="before")
-        upper.plot(x, data["fitted"], color=BLUE, lw=1.5, label="fitted, with its 95 % band")
-        upper.fill_between(x, data["fitted"] - data["band"], data["fitted"] + data["band"], color=BLUE, alpha=0.2, lw=0)
-        upper.set_ylabel(axis_label(quantity, unit))
-        upper.legend()
-        lower.axhline(0.0, color=GREY, lw=0.8)
-        lower.plot(x, data["residual"], ".", color=BLUE, ms=3)
-        lower.set_ylabel(axis_label("residual", unit))
-        lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, x.attrs.get("units")))
+        curves(upper, lower, data, str(data.attrs.get("output", "curve")), data.get("before"), data.get("noise"))
     return figure
+
+
+def curves(upper: Axes, lower: Axes, curve: xr.Dataset, quantity: str, before: Any = None, noise: Any = None) -> None:
+    """Draws the curves of a fit, `Fit.curve`, optionally with the initial curve and the noise, all in the same unit."""
+    axis, unit = str(curve.fitted.dims[0]), curve.fitted.attrs.get("units")
+    x = curve[axis].values
+    if before is not None and np.isfinite(before).any():
+        upper.plot(x, before, "--", color=ORANGE, lw=1.2, label="before")
+    upper.plot(x, curve.measured, "o", color=GREY, ms=3, label="measured")
+    upper.plot(x, curve.fitted, color=BLUE, lw=1.5, label="fitted, with its 95 % band")
+    upper.fill_between(x, curve.fitted - curve.band, curve.fitted + curve.band, color=BLUE, alpha=0.3, lw=0)
+    upper.set_ylabel(axis_label(quantity, unit))
+    upper.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    upper.tick_params(labelbottom=False)
+    if noise is not None:
+        lower.fill_between(x, -2 * noise, 2 * noise, color=GREY, alpha=0.25, lw=0)
+        lower.set_title("grey: two standard deviations of the noise", loc="left", fontsize=8)
+    lower.plot(x, curve.residual, ".-", color=BLUE, lw=0.8, ms=3)
+    lower.axhline(0.0, color="black", lw=0.8)
+    lower.set_xlabel("phase of the stride" if axis == "phase" else axis_label(axis, "s"))
+    lower.set_ylabel(axis_label("residual", unit))

@@ -1,4 +1,4 @@
-"""One look for all pictures: sizes, colours that colour-blind readers can tell apart, and how a figure is saved."""
+"""The style of all pictures: sizes, colours for colour-blind readers, and saving of figures."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _RC: dict[Any, Any] = {
 
 @contextlib.contextmanager
 def style(**changes: Any) -> Iterator[None]:
-    """Draws in the look of jaxgait inside the block; the user's own matplotlib settings are untouched outside.
+    """Draws in jaxgait's style inside the block, and restores the user's matplotlib settings afterwards.
 
-    Only the settings changed here are put back: the first picture of a notebook lets matplotlib choose its backend and
-    switch on inline plotting, which `matplotlib.rc_context` would undo for the rest of the notebook.
+    Only the settings changed here are restored: `matplotlib.rc_context` would also undo the choice of the backend by
+    the first picture of a notebook.
 
     Args:
         changes: further settings, with `__` for the dot in their names.
@@ -53,7 +53,7 @@ def style(**changes: Any) -> Iterator[None]:
         >>> from jaxgait.plot.style import style
         >>> with style(axes__grid=False):
         ...     figure, ax = plt.subplots()
-        >>> ax.spines["top"].get_visible()  # an open frame
+        >>> ax.spines["top"].get_visible()
         False
     """
     mine: dict[Any, Any] = _RC | {name.replace("__", "."): value for name, value in changes.items()}
@@ -66,11 +66,11 @@ def style(**changes: Any) -> Iterator[None]:
 
 
 def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
-    """The label of an axis, a colour bar or a curve: "name (unit)", or the name alone for a number without a unit.
+    """The label of an axis, a colour bar or a curve: "name (unit)", or the name alone without a unit.
 
     Args:
-        quantity: its name, or a labelled array with the attributes `long_name` and `units`.
-        unit: as on the array if None.
+        quantity: its name, or an array with the attributes `long_name` and `units`.
+        unit: by default that of the array.
 
     Examples:
         >>> from jaxgait.plot.style import axis_label
@@ -84,7 +84,7 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
 
 
 def kinds() -> tuple[str, ...]:
-    """Endings of the names of pictures that can be written.
+    """File extensions of pictures that can be written.
 
     Examples:
         >>> from jaxgait.plot.style import kinds
@@ -95,18 +95,18 @@ def kinds() -> tuple[str, ...]:
 
 
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
-    """Saves a figure, closes it and returns its path; folders that are missing are made.
+    """Saves a figure, closes it and returns its path; creates missing folders.
 
     Args:
-        figure: what to save.
-        path: a file; its ending says which kind (see `kinds`); without one, matplotlib's own kind is appended (.png).
+        figure: the figure.
+        path: a file with one of the extensions `kinds`; by default matplotlib's (.png).
         dpi: resolution in dots per inch.
 
     Examples:
         >>> import matplotlib.pyplot as plt
         >>> from jaxgait.plot.style import save
         >>> figure, ax = plt.subplots(figsize=(2.0, 1.5))
-        >>> path = save(figure, "pictures/knee.png")  # folders are made
+        >>> path = save(figure, "pictures/knee.png")
         >>> print(path.name, path.exists())
         knee.png True
     """
@@ -119,7 +119,7 @@ def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib
         path = path.with_name(f"{path.name.rstrip('.')}.{kind}")
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
-    with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):  # TrueType, as journals want their fonts
+    with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):  # TrueType, as journals require
         figure.savefig(drawn, dpi=dpi, format=kind)
     files.data(path, drawn.getvalue())
     plt.close(figure)

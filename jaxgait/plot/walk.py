@@ -1,4 +1,4 @@
-"""A measured walk on one sheet and as a page: strides, forces, joint moments, stick figures, contacts, gaps."""
+"""A measured walk as a sheet and as an HTML page: strides, forces, joint moments, stick figures, contacts, gaps."""
 
 from __future__ import annotations
 
@@ -23,16 +23,11 @@ from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 PERCENT = np.linspace(0.0, 100.0, 101)
 FIGURES = 12
-"""Stick figures of a stride."""
+"""Number of stick figures per stride."""
 
 
 def sheet(walk: Walk, verdict: Verdict) -> Figure:
-    """The whole walk on one sheet.
-
-    Args:
-        walk: what was measured.
-        verdict: on its mean stride.
-    """
+    """A measured walk, with the verdict on its mean stride, on one sheet."""
     with style():
         loaded = 0 if walk.dynamics is None else 2
         figure = plt.figure(figsize=(11.0, 10.5 + 2.4 * loaded))
@@ -88,12 +83,14 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
 
 
 def _forces(ax: Axes, walk: Walk) -> None:
-    """The ground reaction in body weights, or in N where the mass is not known."""
+    """The ground reaction in body weights, or in N if the mass is unknown."""
     ax.set_title("ground reaction", fontsize=9)
     ax.set_xlim(0, 100)
     ax.set_xlabel(axis_label("stride", "%"))
     if LOADS[1] not in walk.mean:
-        ax.text(0.5, 0.5, "no ground forces of this foot", transform=ax.transAxes, ha="center", va="center", fontsize=8)
+        ax.text(
+            0.5, 0.5, "no ground forces for this foot", transform=ax.transAxes, ha="center", va="center", fontsize=8
+        )
         ax.set_yticks([])
         return
     mass = walk.subject.get("mass_kg")
@@ -134,11 +131,9 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
 
 
 def _sticks(ax: Axes, walk: Walk) -> None:
-    """The leg of the first kept stride as it goes through the laboratory, over the floor."""
-    stride, chain = (
-        walk.kept[0],
-        [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in walk.kept[0].points],
-    )
+    """The leg in the first kept stride, moving through the laboratory."""
+    stride = walk.kept[0]
+    chain = [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in stride.points]
     at = np.linspace(0, 100, FIGURES + 1).astype(int)
     for i in at:
         way = walk.speed * stride.period * i / 100.0
@@ -162,15 +157,10 @@ def _contacts(ax: Axes, walk: Walk) -> None:
         for stride in (s for s in walk.strides if s.trial == leg.recording.name):
             share = stride.toe_off if stride.toe_off is not None else 0.0
             color = RED if stride.reason else BLUE
-            ax.barh(row, share * stride.period, left=stride.start, height=0.5, color=color, alpha=0.8)
-            ax.barh(
-                row,
-                (1 - share) * stride.period,
-                left=stride.start + share * stride.period,
-                height=0.5,
-                color=color,
-                alpha=0.25,
-            )
+            stance = share * stride.period
+            ax.barh(row, stance, left=stride.start, height=0.5, color=color, alpha=0.8)
+            swing, toe_off = stride.period - stance, stride.start + stance
+            ax.barh(row, swing, left=toe_off, height=0.5, color=color, alpha=0.25)
         ax.plot(events.strikes, np.full(events.strikes.size, row), "k|", ms=14)
     ax.set_yticks(range(len(walk.legs)), [leg.recording.name[:18] for leg in walk.legs], fontsize=7)
     ax.set_ylim(-1.2, len(walk.legs) + 0.2)
@@ -197,13 +187,7 @@ def _gaps(ax: Axes, walk: Walk) -> None:
 
 
 def page(walk: Walk, verdict: Verdict, found: Sequence[str]) -> str:
-    """The walk as one HTML page that needs no other file.
-
-    Args:
-        walk: what was measured.
-        verdict: on its mean stride.
-        found: the lines that say what was found.
-    """
+    """A measured walk as a self-contained HTML page."""
     title = html.escape(f"{walk.name}: {walk.side} leg")
     lines = [line for line in found if line]
     warned = [line for line in lines if line.startswith(("warning", "  dropped"))]
@@ -213,11 +197,11 @@ def page(walk: Walk, verdict: Verdict, found: Sequence[str]) -> str:
         [
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
             f"<title>{title}</title><style>{_CSS}</style></head><body><h1>{title}</h1>",
-            _listed("Found", plain),
+            _listed("Summary", plain),
             _listed("Warnings", warned),
             f"<img alt='the walk on one sheet' src='data:image/png;base64,{_picture(sheet(walk, verdict))}'>",
-            f"<h2>Is it a walk?</h2><pre>{html.escape(describe(verdict))}</pre>",
-            _listed("Assumed and done", notes),
+            f"<h2>Check of the mean stride</h2><pre>{html.escape(describe(verdict))}</pre>",
+            _listed("Assumptions and processing", notes),
             "</body></html>",
         ]
     )
@@ -235,7 +219,7 @@ def _listed(title: str, lines: Sequence[str]) -> str:
 
 
 def _picture(figure: Any) -> str:
-    """A figure as the text of a PNG; closes it."""
+    """A figure as a PNG in base64; closes it."""
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=130)
     plt.close(figure)

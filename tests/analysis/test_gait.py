@@ -78,7 +78,7 @@ def test_less_than_a_stride_is_refused():
 
 
 def test_too_few_strides_for_a_subharmonic():
-    with pytest.raises(ValueError, match="got 2 strides"):
+    with pytest.raises(ValueError, match="strides, got 2"):
         gait.subharmonic_order(jnp.zeros((2, 100)))
 
 

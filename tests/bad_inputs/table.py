@@ -168,7 +168,7 @@ def page(found: dict[str, list[tuple[str, Said]]]) -> str:
     """The page of the docs."""
     count = sum(map(len, found.values()))
     parts = [
-        "# Bad input, and what is said of it",
+        "# Bad input and its messages",
         f"Made by `python tests/bad_inputs/table.py --page`: {count} cases, each with its message, checked by "
         "`tests/bad_inputs`. Nothing is computed before input is checked. `ImplausibleValue` is a warning, everything "
         "else is an exception; a command prints its message on stderr and exits with the code given.",

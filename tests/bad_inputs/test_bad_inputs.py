@@ -27,7 +27,7 @@ def test_every_bad_input_is_named_in_one_short_line(found):
         assert [text for text, *_ in cases] == [text for text, _ in found[area]]
         for (text, kind, fragment), (_, said) in zip(cases, found[area], strict=True):
             short = "\n" not in said.message and len(said.message) < 300
-            if said.kind != str(kind) or fragment not in said.message or not short:
+            if said.kind != kind or fragment not in said.message or not short:
                 wrong.append(f"{text}: expected {kind}: {fragment!r}, got {said.kind}: {said.message!r}")
     assert not wrong, "\n".join(wrong)
 

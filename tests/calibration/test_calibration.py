@@ -95,7 +95,7 @@ def test_noise_that_is_not_given_is_estimated_from_the_residual():
 def test_a_curve_without_noise_is_no_reason_to_doubt_the_minimum():
     ripple = 1e-12 * np.linspace(-1.0, 1.0, len(T)) ** 2  # what a solver leaves; its neighbours are alike
     got = found(toy(lambda t: line(t) + ripple, line_slopes, line([4.0, 2.0]), noise=1.0), estimated=True)
-    assert got.minimum and len(got.remarks) == 1 and "met to the accuracy of a run" in got.remarks[0]
+    assert got.minimum and len(got.remarks) == 1 and "fitted to the accuracy of a run" in got.remarks[0]
 
 
 def test_two_parameters_that_only_occur_as_a_product_are_reported():
@@ -160,8 +160,8 @@ def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
     problem.evaluate.multiplier = lambda theta: 1.5 if theta[0] > 3.5 else 0.5
     assert "not stable (largest multiplier 1.5)" in found(problem).remarks[0]
     held = found(replace(problem, stability=1.0))
-    assert held.best["stiffness"] < 3.5 and "not stable" in held.why_stopped[0]
-    assert held.remarks[0].startswith("this is no minimum: chi-square would fall by about")
+    assert held.best["stiffness"] < 3.5 and "unstable" in held.why_stopped[0]
+    assert held.remarks[0].startswith("this is not a minimum: another step would reduce chi-square by about")
     assert held.fall > 0.1 and not held.minimum and not held.determined
     with pytest.raises(NoResult, match="its gait is not stable"):
         found(replace(problem, stability=1.0), start=(0.9, 0.5))
@@ -170,7 +170,7 @@ def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
 def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
     got = found(toy(line, line_slopes, NOISY, box={"stiffness": (1.0, 3.0), "mass": (1.0, 5.0)}))
     assert got.active == ("stiffness = 3",) and np.isnan(got.standard_error["stiffness"])
-    assert 0.0 < got.standard_error["mass"] < 0.1 and "does not reach the data" in got.remarks[0]
+    assert 0.0 < got.standard_error["mass"] < 0.1 and "does not fit the data" in got.remarks[0]
 
 
 # --- a jump ---------------------------------------------------------------------------------------------------------
@@ -293,16 +293,16 @@ LABELLED = xr.DataArray([1.0, 2.0], {"time": [0.0, 1.0]}, attrs={"units": "m"})
     ("make", "message"),
     [
         (lambda: over_time([0, 1, 2], [1, 2], unit="m"), "2 values at 3 points of the time"),
-        (lambda: over_time([0, 1, 1], [1, 2, 3], unit="m"), "time must increase, sample 2"),
+        (lambda: over_time([0, 1, 1], [1, 2, 3], unit="m"), "time must increase, but sample 2"),
         (lambda: over_time([0, 1, 2], [1, np.nan, 3], unit="m"), "must be finite, sample 1 is nan"),
         (lambda: over_time([[0, 1]], [[1, 2]], unit="m"), "must be a list of numbers"),
         (lambda: over_time([-1, 1], [1, 2], unit="m"), "from the start of the run"),
         (lambda: over_time([0, 1], ["a", 2], unit="m"), "must be numbers"),
         (lambda: over_phase([0, 50], [1, 2], unit="deg"), "not percent"),
-        (lambda: over_phase([0, 1], [1, 2], unit=""), "must be a text such as"),
+        (lambda: over_phase([0, 1], [1, 2], unit=""), "must be text such as"),
         (lambda: measured_curve(LABELLED), "units='s'"),
         (lambda: measured_curve(LABELLED.drop_attrs()), "must have the attribute `units`"),
-        (lambda: measured_curve(LABELLED.rename(time="t")), "over its coordinate `time` or `phase`"),
+        (lambda: measured_curve(LABELLED.rename(time="t")), "dimension and coordinate `time` or `phase`"),
     ],
 )
 def test_curves_that_are_none_are_rejected(make, message):
@@ -316,15 +316,15 @@ METRES = over_time([0.0, 1.0, 2.0], [80.0, 75.0, 60.0], unit="m")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"measured": over_time([0.0, 1.0], [1.0, 2.0], unit="deg")}, "in 'deg', and height in 'm'"),
-        ({"measured": over_time([0.0, 9.0], [1.0, 2.0], unit="m")}, "the data end at 9 s and the run at 8 s"),
+        ({"measured": over_time([0.0, 1.0], [1.0, 2.0], unit="deg")}, "in 'deg', but height in 'm'"),
+        ({"measured": over_time([0.0, 9.0], [1.0, 2.0], unit="m")}, "the data end at 9 s, after the run"),
         ({"measured": over_phase([0.0, 0.5], [1.0, 2.0], unit="m")}, "whole strides"),
         ({"measured": reference_gait()}, "give output='knee_angle'"),
         ({"output": "heigth"}, "did you mean 'height'"),
         ({"noise": None}, "3 points are too few to estimate 3 parameters and the noise: give the noise"),
         ({"noise": -1.0}, "noise must be a positive number in m"),
         ({"noise": [1.0, 2.0]}, "one for each of the 3 points"),
-        ({"gradient": "gait"}, "a gait has phases and no time"),
+        ({"gradient": "gait"}, "gradient='gait' needs data over the phase"),
         ({"durations": 8.0}, "fit takes no durations: did you mean duration"),
         ({"stability": 0.0}, "stability must be a positive number"),
         ({"iterations": 0}, "iterations must be a whole number"),

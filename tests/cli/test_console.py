@@ -17,14 +17,14 @@ def test_messages_are_one_line_on_stderr(capsys):
 
 
 def test_an_option_is_given_once():
-    console.once(["scan", "bungee", "--over", "mass=1:2:3", "stiffness=1,2", "--duration", "-1"])
+    console.check_repeats(["scan", "bungee", "--over", "mass=1:2:3", "stiffness=1,2", "--duration", "-1"])
     for again in (["--over", "stiffness=1,2"], ["--over=stiffness=1,2"]):
         with pytest.raises(ValueError, match="--over is given twice"):
-            console.once(["scan", "bungee", "--over", "mass=1:2:3", *again])
+            console.check_repeats(["scan", "bungee", "--over", "mass=1:2:3", *again])
 
 
 def test_notes_are_for_those_who_look(capsys, monkeypatch):
-    with console.followed():
+    with console.show_log():
         logging.getLogger("jaxgait.anything").info("compiling")
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -41,15 +41,15 @@ def test_json_has_only_what_json_has(tmp_path):
 
 
 def test_text_for_people_leaves_the_standard_output_to_json(capsys):
-    with console.kept_for_json(console.STDOUT):
+    with console.json_on_stdout(console.STDOUT):
         print("for people")
         console.write_json(console.STDOUT, {"x": 1.0})
-    said = capsys.readouterr()
-    assert json.loads(said.out) == {"x": 1.0} and said.err == "for people\n"
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {"x": 1.0} and output.err == "for people\n"
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "output"),
     [
         ("run bungee --samples 1e3", "--samples must be a whole number, got '1e3'"),
         ("motion walk.c3d --cutoff fast", "--cutoff must be a number, got 'fast'"),
@@ -60,9 +60,9 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("view", "view needs PATH (NetCDF file or Zarr store"),
     ],
 )
-def test_what_is_no_command_is_one_line(command, said, capsys):
+def test_what_is_no_command_is_one_line(command, output, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(command.split())
     message = capsys.readouterr().err
-    assert stop.value.code == 2 and message.startswith(f"jaxgait: {said}") and message.count("\n") == 1
+    assert stop.value.code == 2 and message.startswith(f"jaxgait: {output}") and message.count("\n") == 1
     assert "--help" in message

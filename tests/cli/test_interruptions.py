@@ -20,7 +20,7 @@ KINDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 @pytest.mark.parametrize(("number", "code"), KINDS)
 def test_both_signals_interrupt_and_have_a_code(number, code):
     before = signal.getsignal(number)
-    with interruptions.heard(), pytest.raises(KeyboardInterrupt):
+    with interruptions.as_exceptions(), pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), number)
         time.sleep(5.0)
     assert interruptions.code() == code and signal.getsignal(number) is before
@@ -37,7 +37,7 @@ def test_an_interruption_in_a_callback_is_not_lost():
 
     gc.callbacks.append(collected)
     begun = time.monotonic()
-    with interruptions.heard(), pytest.raises(KeyboardInterrupt):
+    with interruptions.as_exceptions(), pytest.raises(KeyboardInterrupt):
         gc.collect()
         time.sleep(5.0)
     assert time.monotonic() - begun < 4.0 and collected not in gc.callbacks
@@ -77,7 +77,7 @@ def test_two_signals_during_one_call_are_taken_as_one(monkeypatch):
 
 def test_an_old_signal_counts_for_no_new_command():
     interruptions._taken.set()
-    with interruptions.heard():
+    with interruptions.as_exceptions():
         assert not interruptions._taken.is_set()
 
 
@@ -85,14 +85,14 @@ IN_A_LONG_CALL = """
 import hashlib
 from jaxgait.cli import interruptions
 interruptions.PATIENCE = 0.1
-with interruptions.heard():
+with interruptions.as_exceptions():
     print(flush=True)
     hashlib.pbkdf2_hmac("sha512", b"", b"", 10**9)
 """
 WHILE_LOADING = """
 import time
 from jaxgait.cli import interruptions
-with interruptions.heard(), interruptions.deadly():
+with interruptions.as_exceptions(), interruptions.as_exits():
     print(flush=True)
     time.sleep(20)
 """
@@ -106,8 +106,8 @@ def test_nothing_is_waited_for(program, number, code):
     time.sleep(0.5)  # until it is in the call
     begun = time.monotonic()
     child.send_signal(number)
-    said = child.communicate()[1]
-    assert (child.returncode, said) == (code, "jaxgait: interrupted\n") and time.monotonic() - begun < 10.0
+    output = child.communicate()[1]
+    assert (child.returncode, output) == (code, "jaxgait: interrupted\n") and time.monotonic() - begun < 10.0
 
 
 def test_a_scan_does_not_wait_for_its_blocks(tmp_path):
@@ -127,6 +127,6 @@ def test_a_scan_does_not_wait_for_its_blocks(tmp_path):
     time.sleep(0.5)
     begun = time.monotonic()
     child.send_signal(signal.SIGTERM)
-    said = child.communicate()[1]
-    assert "blocks are safe in scan.zarr; run the same command again" in said
+    output = child.communicate()[1]
+    assert "blocks are safe in scan.zarr; run the same command again" in output
     assert child.returncode == 143 and time.monotonic() - begun < 20.0

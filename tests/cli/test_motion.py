@@ -94,11 +94,11 @@ def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys):
     w, out = _recorded(tmp_path), tmp_path / "walk.json"
     files = [str(tmp_path / "walk.trc"), str(tmp_path / "walk_grf.mot")]
     cli.main(["motion", *files, "--leg", "right", "--mass", "70", "--out", str(out)])
-    said = capsys.readouterr().out
-    assert "500 frames at 100 Hz, 22 markers, 1 force plates" in said and "mass 70 kg (given)" in said
-    assert re.search(r"strides: [34] kept, 0 dropped", said) and "heel strikes by ground force" in said
-    assert "body weights" in said and "good for a drive: yes" in said
-    assert re.search(r"joint moments in Nm/kg .*: hip [-+]\d+\.\d\d to [-+]\d+\.\d\d, knee .*, ankle ", said)
+    output = capsys.readouterr().out
+    assert "500 frames at 100 Hz, 22 markers, 1 force plates" in output and "mass 70 kg (given)" in output
+    assert re.search(r"strides: [34] kept, 0 dropped", output) and "heel strikes by ground force" in output
+    assert "body weights" in output and "good for a drive: yes" in output
+    assert re.search(r"joint moments in Nm/kg .*: hip [-+]\d+\.\d\d to [-+]\d+\.\d\d, knee .*, ankle ", output)
     assert (tmp_path / "walk.png").stat().st_size > 50_000
     page = (tmp_path / "walk.html").read_text()
     assert "markers: plug_in_gait" in page and "data:image/png" in page
@@ -136,4 +136,4 @@ def test_a_stride_is_no_recording_to_write(tmp_path, capsys):
     (tmp_path / "my.csv").write_text(GOOD)
     with pytest.raises(SystemExit):
         cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.json")])
-    assert "is not a recording; give a picture's name" in capsys.readouterr().err
+    assert "is not a recording; give a picture, such as" in capsys.readouterr().err

@@ -106,9 +106,9 @@ def test_motion_lists_sources(capsys):
 def test_mistakes_are_one_clear_line(arguments, message, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)
-    said = capsys.readouterr().err
-    assert stop.value.code == 2 and message in said
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert stop.value.code == 2 and message in output
+    assert output.count("\n") == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"not a file of numbers", b"\x89HDF\r\n\x1a\n"])
@@ -118,8 +118,8 @@ def test_view_of_other_files_is_one_clear_line(content, tmp_path, capsys):
     for path in (file, tmp_path):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(path)])
-        said = capsys.readouterr().err
-        assert stop.value.code == 2 and "not a result that can be shown" in said and said.count("\n") == 1
+        output = capsys.readouterr().err
+        assert stop.value.code == 2 and "not a result that can be shown" in output and output.count("\n") == 1
 
 
 def test_what_does_not_reach_its_end_is_written_and_exits_with_1(tmp_path, monkeypatch, capsys):
@@ -168,8 +168,8 @@ def test_another_experiments_pages_are_not_written_over(constants, tmp_path, mon
     monkeypatch.setattr(registry, "experiment", lambda name: _experiment(Report("another"), **constants))
     with pytest.raises(SystemExit) as stop:
         cli.main(["reproduce", "bungee", "--out", str(tmp_path)])
-    said = capsys.readouterr().err
-    assert stop.value.code == 2 and f"it holds the figures of 'r'; give another folder: {tmp_path / 'bungee'}" in said
+    output = capsys.readouterr().err
+    assert stop.value.code == 2 and f"it holds the figures of 'r'; give another folder: {tmp_path / 'bungee'}" in output
     assert (tmp_path / "report.md").read_text() == before
     cli.main(["reproduce", "bungee", "--out", str(tmp_path / "bungee")])
     cli.main(["reproduce", "bungee", "--out", str(tmp_path / "bungee")])  # its own may be written again
@@ -271,7 +271,7 @@ def test_every_model_of_the_catalogue_is_there_and_listed(name, capsys):
     chosen.validate()
     assert chosen.variables
     if isinstance(chosen, Model):
-        assert listing.shown(chosen) == 0
+        assert listing.show(chosen) == 0
         shown = capsys.readouterr().out
         assert "states and outputs:" in shown and "initial state:" in shown
 

@@ -51,8 +51,8 @@ def test_a_model():
 )
 def test_json_alone_on_the_standard_output(command, capsys):
     cli.main([*command.split(), "--json", "-"])
-    said = capsys.readouterr()
-    assert json.loads(said.out) and said.err
+    output = capsys.readouterr()
+    assert json.loads(output.out) and output.err
 
 
 def test_json_in_a_file(tmp_path, capsys):

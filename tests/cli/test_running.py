@@ -57,7 +57,7 @@ def test_measures_that_the_sampling_forbids_are_named(capsys):
     found = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
     assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
     assert "order" not in [m.name for m in found.members]
-    said = capsys.readouterr().err
-    assert said.startswith("jaxgait: left out: order (needs 20 strides or more") and said.count("\n") == 1
-    assert said.endswith("runs are of 3 strides of 100 samples\n")
+    output = capsys.readouterr().err
+    assert output.startswith("jaxgait: left out: order (needs 20 strides or more") and output.count("\n") == 1
+    assert output.endswith("runs are of 3 strides of 100 samples\n")
     assert possible_measures(model("exoskeleton"), {"strides": None, "duration": 1.0, "samples": None}, False) is None

@@ -19,8 +19,8 @@ def test_a_scan_goes_into_a_store_and_a_file(tmp_path, capsys):
     np.testing.assert_array_equal(data.mass, [60.0, 70.0, 80.0])
     assert data.x_end.dims == ("mass", "stiffness") and np.isfinite(data.x_end).all()
     main(command)
-    said = stopped([*command, "--set", "ground=60"], 2, capsys)
-    assert re.search(r"holds another scan.*: parameter ground: 50\.0 in the store, 60.0 now$", said)
+    output = stopped([*command, "--set", "ground=60"], 2, capsys)
+    assert re.search(r"holds another scan.*: parameter ground: 50\.0 in the store, 60.0 now$", output)
     assert "did you mean 'stiffness'" in stopped(["scan", "bungee", "--over", "stifness=1,2"], 2, capsys)
 
 
@@ -39,8 +39,8 @@ def test_an_interruption_tells_how_to_continue(tmp_path, monkeypatch, capsys):
     from jaxgait.ensembles import workers
 
     monkeypatch.setattr(workers, "run_task", interrupted)
-    said = stopped([*GRID, "--store", str(tmp_path / "scan.zarr")], 130, capsys)
-    assert re.search(r"0 of . blocks are safe .* run the same command again to continue", said)
+    output = stopped([*GRID, "--store", str(tmp_path / "scan.zarr")], 130, capsys)
+    assert re.search(r"0 of . blocks are safe .* run the same command again to continue", output)
 
 
 def test_a_block_that_cannot_run_is_one_line(monkeypatch, capsys):
@@ -50,24 +50,24 @@ def test_a_block_that_cannot_run_is_one_line(monkeypatch, capsys):
         raise RuntimeError("no space\non the device")
 
     monkeypatch.setattr(workers, "run_task", broken)
-    said = stopped(GRID, 1, capsys)
-    assert "jaxgait: block" in said and said.endswith("could not run: no space on the device")
+    output = stopped(GRID, 1, capsys)
+    assert "jaxgait: block" in output and output.endswith("could not run: no space on the device")
 
 
 def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch, capsys):
     from jaxgait.ensembles import workers
 
     monkeypatch.setattr(workers, "_PATIENCE", 1)
-    said = stopped([*GRID, "--cluster", "tcp://127.0.0.1:1"], 2, capsys)
-    assert said.splitlines()[-1].startswith("jaxgait: no Dask scheduler answered at 'tcp://127.0.0.1:1' within 1 s")
-    assert "Traceback" not in said
+    output = stopped([*GRID, "--cluster", "tcp://127.0.0.1:1"], 2, capsys)
+    assert output.splitlines()[-1].startswith("jaxgait: no Dask scheduler answered at 'tcp://127.0.0.1:1' within 1 s")
+    assert "Traceback" not in output
 
 
 def test_an_interruption_without_a_store_says_what_is_lost(monkeypatch, capsys):
     from jaxgait.ensembles import workers
 
     monkeypatch.setattr(workers, "run_task", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert "0 of 1 blocks were done, and nothing is kept; with a store (store=..., " in stopped(GRID, 130, capsys)
+    assert "0 of 1 finished blocks are lost; a store (store=..., " in stopped(GRID, 130, capsys)
 
 
 def test_precision_and_damage_are_said(tmp_path, capsys):
@@ -79,4 +79,4 @@ def test_precision_and_damage_are_said(tmp_path, capsys):
     (place / "clearance" / "c" / "0" / "0").unlink()
     main(["view", str(place), "--out", str(tmp_path / "scan.png")])
     shown = capsys.readouterr()
-    assert "precision: float32" in shown.out and "damaged: the files of block 0 are not what was written" in shown.err
+    assert "precision: float32" in shown.out and "damaged: do not trust block 0" in shown.err

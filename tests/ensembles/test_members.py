@@ -66,7 +66,7 @@ def test_vector_valued_parameters_vary_along_an_unlabelled_dimension():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: zipped({"mass": [1.0]}, axes={"m/k": [1.0]}), "without '/'"),
+        (lambda: zipped({"mass": [1.0]}, axes={"m/k": [1.0]}), "must not contain '/'"),
         (lambda: grid({}), "at least one parameter"),
         (lambda: grid({"mass": []}), "would be empty"),
         (lambda: grid({"mass": 2.0}), "list of values"),

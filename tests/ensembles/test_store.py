@@ -163,7 +163,9 @@ class Heavier(Bungee):
 
 
 def test_changed_equations_are_another_scan(whole):
-    with pytest.raises(StoreError, match=r"differs: model: jaxgait\.models\.bungee\.model\.Bungee in .*, Heavier now$"):
+    with pytest.raises(
+        StoreError, match=r"Differences: model: jaxgait\.models\.bungee\.model\.Bungee in .*, Heavier now$"
+    ):
         small_scan(whole, model=Heavier())
 
 
@@ -183,7 +185,7 @@ def test_a_changed_solver_is_another_scan(whole, tmp_path, monkeypatch):
     changed.write_text(file("jaxgait.solve.tableaus").read_text() + "\nORDER = 5\n")
     monkeypatch.setattr(source, "_file", lambda m: changed if m == "jaxgait.solve.tableaus" else file(m))
     with pytest.raises(
-        StoreError, match=r"differs: the source of jaxgait\.solve: changed since \(tableaus\.py\); .*jaxgait 0\.1"
+        StoreError, match=r"Differences: the source of jaxgait\.solve: changed since \(tableaus\.py\); .*jaxgait 0\.1"
     ):
         small_scan(whole)
 
@@ -279,7 +281,7 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
         return real(path, *how, **more)
 
     monkeypatch.setattr(store.os, "open", refused)
-    store._flush_folder(tmp_path)
+    store._flush(tmp_path)
     store._write_file(tmp_path, tmp_path / "x", b"1")
     assert (tmp_path / "x").read_bytes() == b"1"
 
@@ -299,7 +301,7 @@ def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
 
 @pytest.mark.parametrize(
     ("code", "advice"),
-    [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the place writable"), (errno.EIO, "mend that")],
+    [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the folder writable"), (errno.EIO, "fix this")],
 )
 def test_a_failing_disk_is_told_and_what_was_done_survives(tmp_path, whole, monkeypatch, code, advice):
     place = tmp_path / "scan.zarr"
@@ -335,9 +337,9 @@ def test_a_full_disk_for_real(tmp_path):
         os.system(f"mount -o remount,size=8m {place}")
         assert summary(small_scan(place / "scan.zarr")) == {"completed": 42}
         os.system(f"mount -o remount,ro {place}")
-        with pytest.raises(StoreError, match="make the place writable"):
+        with pytest.raises(StoreError, match="make the folder writable"):
             small_scan(place / "scan.zarr")
-        with pytest.raises(StoreError, match=r"cannot be made.*make the place writable"):
+        with pytest.raises(StoreError, match=r"cannot be created.*make the folder writable"):
             small_scan(place / "other.zarr")
     finally:
         os.system(f"umount {place}")
@@ -362,9 +364,9 @@ def test_another_schema_is_refused(copy, schema, age):
 
 def test_foreign_places_are_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(StoreError, match="exists and holds no scan"):
+    with pytest.raises(StoreError, match="exists and is not a scan"):
         small_scan(tmp_path)
-    with pytest.raises(StoreError, match="exists and holds no scan"):
+    with pytest.raises(StoreError, match="exists and is not a scan"):
         small_scan(tmp_path / "mine.txt")
     assert (tmp_path / "mine.txt").read_text() == "precious" and len(list(tmp_path.iterdir())) == 1
 

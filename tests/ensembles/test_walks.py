@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said(walk_file):
         people(Bungee(), list(REFERENCE_GAITS))
     with pytest.raises(ValueError, match="holds no single strides; write a recording with"):
         single_strides(Prosthesis(), REFERENCE_GAITS[0])
-    with pytest.raises(ParameterError, match=r"Bungee has no motion with the number 'drive\.period'"):
+    with pytest.raises(ParameterError, match=r"the motion of Bungee has no number 'drive\.period'"):
         drive_number(Bungee(), "drive.period")
 
 
@@ -94,7 +94,7 @@ def test_the_command_line_scans_people(walk_file, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["knee", "--each-stride"], "--each-stride is of one --motion, got 0"),
+        (["knee", "--each-stride"], "--each-stride takes exactly one --motion, got 0"),
         (["bungee", "--motion", *REFERENCE_GAITS[:2]], "Bungee is not driven by measured motion"),
         (["knee", "--motion", REFERENCE_GAITS[0], "--each-stride"], "holds no single strides"),
         (["knee"], "nothing varies in this scan: give --over"),

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from jaxgait.optimization.basins import described, gathered, on_the_way
+from jaxgait.optimization.basins import describe_basins, group_ends, is_interim
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.search import Search
@@ -14,8 +14,8 @@ from tests.optimization.test_stability import Function
 
 def test_what_may_be_a_result_comes_first_and_what_failed_is_nowhere():
     x = np.array([[0.5, 0.1], [0.9, 0.9], [0.504, 0.094], [0.2, 0.2], [0.5, 0.12]])
-    allowed, fine = np.array([True, False, True, False, True]), np.array([True, True, True, False, True])
-    numbers, bests = gathered(x, np.array([1.0, 9.0, 1.1, np.nan, 0.5]), allowed, fine)
+    allowed, valid = np.array([True, False, True, False, True]), np.array([True, True, True, False, True])
+    numbers, bests = group_ends(x, np.array([1.0, 9.0, 1.1, np.nan, 0.5]), allowed, valid)
     assert numbers.tolist() == [0, 2, 0, -1, 1] and bests.tolist() == [2, 4, 1]
 
 
@@ -29,12 +29,12 @@ def test_a_search_says_in_which_basin_each_start_ended_and_why():
     assert found.ends.basin.values.tolist() == [1, 0, 1, -1, 0]
     assert found.basins.starts.values.tolist() == [2, 2]
     np.testing.assert_allclose(found.basins.k, [1.4, 0.4], rtol=1e-4)
-    lines = list(described(found.basins, {"k": "1"}, found.why_stopped))
-    assert lines[0].startswith("basin 0: 2 starts, objective 2 at k=1.4 1; converged: a slope of")
-    assert lines[1].startswith("basin 1: 2 starts, objective 1 at k=0.4 1; converged: a slope of")
+    lines = list(describe_basins(found.basins, {"k": "1"}, found.why_stopped))
+    assert lines[0].startswith("basin 0: 2 starts, objective 2 at k=1.4 1; converged: remaining slope")
+    assert lines[1].startswith("basin 1: 2 starts, objective 1 at k=0.4 1; converged: remaining slope")
     assert found.as_dict()["basins"]["starts"] == [2, 2]
 
 
 def test_a_best_point_on_the_way_is_told_from_an_end():
     ends = xr.Dataset({"k": ("start", [1.0, 2.0]), "c": ("start", [3.0, 4.0])})
-    assert not on_the_way({"k": 2.0, "c": 4.0}, ends) and on_the_way({"k": 2.0, "c": 3.0}, ends)
+    assert not is_interim({"k": 2.0, "c": 4.0}, ends) and is_interim({"k": 2.0, "c": 3.0}, ends)

@@ -47,7 +47,7 @@ def test_a_design_that_fails_in_one_scenario_is_never_the_result():
 
 
 def test_a_method_that_kinks_would_stop_is_named():
-    with pytest.raises(ValueError, match="L-BFGS-B wants a smooth objective, and a worst case has kinks: take SLSQP"):
+    with pytest.raises(ValueError, match="L-BFGS-B needs a smooth objective, but a worst case has kinks: use SLSQP"):
         optimize(
             Bungee(),
             minimize="peak_rope_force",

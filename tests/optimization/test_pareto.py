@@ -52,7 +52,7 @@ class Function:
 def front_of(monkeypatch):
     def solved(values, multiplier=lambda x: np.nan, **options):
         count = 3 if "subject_to" in options else 2
-        monkeypatch.setattr(pareto, "way", lambda *given: Function(values, count, multiplier))
+        monkeypatch.setattr(pareto, "evaluator_for", lambda *given: Function(values, count, multiplier))
         goals = {"minimize": "power", "maximize": "excursion", "over": UNIT_BOX, "tolerance": 1e-8, "progress": False}
         return front(Oscillator(), **{**goals, **options})
 
@@ -110,8 +110,8 @@ def test_failed_and_beaten_members_are_never_on_it(front_of, swapped, method):
     assert found.sizes["point"] > 5 and not ((k > 0.45) & (k < 0.5)).any() and not ((k > 0.55) & (k < 0.6)).any()
     assert (status[(tried > 0.45) & (tried < 0.5)] == Outcome.NOT_CONVERGED).all()
     assert (status[(tried > 0.55) & (tried < 0.6)] == Outcome.NO_RETURN).all()
-    fine = losses(found, "tried.")[status == Outcome.COMPLETED]
-    better = lambda one: (fine < one - 2e-6 * APART**2).all(axis=1).any()
+    valid = losses(found, "tried.")[status == Outcome.COMPLETED]
+    better = lambda one: (valid < one - 2e-6 * APART**2).all(axis=1).any()
     assert not any(better(one) for one in losses(found)) and nondominated(losses(found)).all()
 
 
@@ -200,14 +200,14 @@ def test_of_a_jump_in_its_units(tmp_path):
     ("changes", "error", "message"),
     [
         ({"maximize": ()}, ValueError, "a front needs two objectives"),
-        ({"maximize": ["late", "excursion"]}, ValueError, "follows two objectives, got 3: take method='NSGA-II'"),
+        ({"maximize": ["late", "excursion"]}, ValueError, "takes two objectives, got 3: use method='NSGA-II'"),
         ({"method": "NSGA"}, ValueError, "method must be 'gradient' or 'NSGA-II'"),
         ({"points": 1}, ValueError, "points must be a whole number, at least 2"),
         ({"method": "NSGA-II", "population": 2}, ValueError, "population must be a whole number, at least 4"),
         ({"maximize": "excurson"}, ValueError, "has no measure 'excurson'"),
         ({"maximize": lambda run: run.ts[-1]}, ValueError, "an objective of a front needs a name"),
-        ({"maximize": "power"}, ValueError, "two things of a front are called power"),
-        ({"subject_to": ["late"]}, ValueError, "a limit is a text such as"),
+        ({"maximize": "power"}, ValueError, "the front has power twice"),
+        ({"subject_to": ["late"]}, ValueError, "a limit is text such as"),
         ({"sample": 3}, ValueError, "front takes no sample: did you mean samples"),
     ],
 )

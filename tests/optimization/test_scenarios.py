@@ -13,11 +13,11 @@ from jaxgait.motion.recording import Recording
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Evaluated, Program
 from jaxgait.optimization.goals import Goal, at_least
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.methods import Settings
 from jaxgait.optimization.scenarios import Robust, Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.ways import way
 from jaxgait.outcome import Outcome
 from tests.motion import walker
 from tests.optimization.oscillator import Oscillator, amplitude
@@ -71,8 +71,8 @@ def test_slopes_over_all_scenarios_are_those_of_differences(worst):
     space, goal = Space(model, SWINGS["over"]), Goal.of(model, SWINGS["maximize"], SWINGS["subject_to"])
     scenarios = Scenarios.of(model, SWINGS["across"], "worst" if worst else "mean", None, 1.0, ["k"])
     x = np.array([[0.3], [0.3 - step], [0.3 + step]])
-    found = way(model, space, goal, "gait", {}, {}, x, scenarios)(np.arange(3), x)
-    assert found.values.shape == (3, 7) and found.slopes.shape == (3, 7, 1) and found.fine.all()
+    found = evaluator_for(model, space, goal, "gait", {}, {}, x, scenarios)(np.arange(3), x)
+    assert found.values.shape == (3, 7) and found.slopes.shape == (3, 7, 1) and found.valid.all()
     each = [amplitude(1.59, c) for c in DAMPERS]
     assert found.values[0] == pytest.approx([min(each) if worst else np.mean(each), *each, *each], rel=1e-6)
     differences = (found.values[2] - found.values[1]) / (2.0 * step)
@@ -108,10 +108,12 @@ def test_which_scenario_has_no_gait_is_said():
 
     def by(across, *k):
         x = (np.array(k)[:, None] - 0.5) / 2.0
-        return way(model, space, goal, "auto", {}, {}, x, Scenarios.of(model, across, "mean", None, 1.0, ["k"]))
+        return evaluator_for(
+            model, space, goal, "auto", {}, {}, x, Scenarios.of(model, across, "mean", None, 1.0, ["k"])
+        )
 
     assert by(ONE_BURSTS, 1.0, 1.5).name == (
-        "through the whole run, since from no start a periodic gait was found in every scenario "
+        "through the whole run, since no start has a periodic gait in every scenario "
         "(c = -150 has none from 2 of 2 starts); mean of 2 scenarios"
     )
     assert "since no periodic gait was found from any start" in by({"c": [-150.0]}, 1.0).name
@@ -124,7 +126,7 @@ def test_a_start_that_fails_in_one_scenario_is_told_in_which():
         name = "of hollows"
 
         def __call__(self, who, x):
-            c, k = scenarios.beside(who)["c"], 0.5 + 2.0 * x[:, 0]
+            c, k = scenarios.extra(who)["c"], 0.5 + 2.0 * x[:, 0]
             values, slopes = -((k - c) ** 2), -4.0 * (k - c)
             status = np.where(k > 2.0 * c, Outcome.NOT_CONVERGED, Outcome.COMPLETED)
             return Evaluated(values[:, None], slopes[:, None, None], status, np.full(len(x), np.nan))
@@ -172,8 +174,8 @@ def test_scenarios_have_names():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"across": {"stiffness": [20.0]}}, "'stiffness' is in `across` and is searched for or fixed too"),
-        ({"across": {"initial.v": [0.0]}, "initial": {"v": 1.0}}, "'initial.v' is in `across` and is searched for"),
+        ({"across": {"stiffness": [20.0]}}, "'stiffness' is in `across` and also in `over` or `initial`"),
+        ({"across": {"initial.v": [0.0]}, "initial": {"v": 1.0}}, "'initial.v' is in `across` and also in `over`"),
         (
             {"across": MASSES, "continue_in": {"mass": [60.0, 70.0]}},
             "mass is searched over or in `across`: continue_in",

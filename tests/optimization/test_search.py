@@ -138,15 +138,15 @@ def test_the_record_has_all_that_is_known(held, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"subject_to": ["excursion 2"]}, "a limit is a text such as 'peak_flexion >= 60'"),
-        ({"subject_to": ["excursion >= much"]}, "a limit is a text such as"),
+        ({"subject_to": ["excursion 2"]}, "a limit is text such as 'peak_flexion >= 60'"),
+        ({"subject_to": ["excursion >= much"]}, "a limit is text such as"),
         ({"subject_to": ["excurson >= 2"]}, "has no measure 'excurson': did you mean 'excursion'"),
         ({"method": "newton"}, "method must be 'auto' or 'SLSQP'"),
-        ({"method": "adam", "subject_to": ["power >= 0"]}, "adam knows of no limits"),
+        ({"method": "adam", "subject_to": ["power >= 0"]}, "adam does not support limits"),
         ({"gradient": "adjoint"}, "gradient must be 'auto' or 'gait'"),
         (
             {"gradient": "gait", "maximize": "late"},
-            "the measures need 3 strides, and a gait has one; take gradient='run'",
+            "the measures need 3 strides, but a gait has one; use gradient='run'",
         ),
         ({"gradient": "gait", "initial": {"x": 1.0}}, "a component of the initial state is given"),
         ({"stability": 0.0}, "stability must be a positive number"),
@@ -158,7 +158,7 @@ def test_impossible_requests_are_named(changes, message):
 
 
 def test_limits_that_cannot_be_met_are_named():
-    with pytest.raises(NoResult, match="no start came within the limits: nearest to excursion >= 9 was"):
+    with pytest.raises(NoResult, match="no start met the limits: nearest to excursion >= 9 was"):
         optimize(
             Oscillator(),
             maximize="power",

@@ -54,7 +54,7 @@ def test_the_knee_s_optimum_at_true_touch_down_is_near_that_of_a_smoothed_one():
         ({"linear_drag": [1.0]}, "continue_in needs at least two values of linear_drag"),
         ({"linear_drag": [1.0, np.nan]}, "a value of linear_drag must be a finite number, got nan"),
         ({"linear_drg": [1.0, 2.0]}, "linear_drag"),
-        ({"linear_drag": [2.0, 1.0], "mass": [1.0, 2.0, 3.0]}, "as many values of each parameter"),
+        ({"linear_drag": [2.0, 1.0], "mass": [1.0, 2.0, 3.0]}, "same number of values for each parameter"),
         ({"stiffness": [20.0, 30.0]}, "stiffness is searched over or in `across`: continue_in takes"),
         ({"linear_drag": [1.0, -1.0]}, "linear_drag .* must be nonnegative"),
     ],

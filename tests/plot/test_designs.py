@@ -23,7 +23,7 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     (points,) = (one for one in ax.collections if isinstance(one, PathCollection))
     assert mesh.norm is points.norm
     np.testing.assert_array_equal(mesh.get_array(), scan.peak_rope_force.transpose("rope_length", "stiffness"))
-    with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, it is over rope_length"):
+    with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):
         designs.paths(found, BOX, scan=scan.clearance.isel(stiffness=0))
     plt.close("all")
 
@@ -34,6 +34,6 @@ def test_a_start_that_failed_is_a_cross_alone():
     history["objective"][1], history["status"][1, 0], history["status"][1, 1:] = np.nan, 4, -1
     ax = designs.paths(dataclasses.replace(found, history=history), BOX).axes[0]
     drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
-    assert drawn["start"] == drawn["its end"] == 1 and drawn["failed, or not stable"] == 1
+    assert drawn["start"] == drawn["end"] == 1 and drawn["failed, or not stable"] == 1
     assert len(ax.get_legend().get_texts()) == 4
     plt.close("all")

@@ -189,7 +189,7 @@ def test_lines_of_starts_and_retries(scan):
     legend = '{"0": "first attempt", "1": "tighter tolerance", "2": "stiff solver"}'
     retried = scan.assign(retries=scan.retries + 1).assign_attrs(retries_legend=legend)
     assert "rtol=1e-12" in line(recipe.recipe(retried), 0)["python"]
-    with pytest.raises(ValueError, match="members of retry 1, and this jaxgait has 0"):
+    with pytest.raises(ValueError, match="members of retry 1, but this version has 0"):
         recipe.recipe(scan.assign(retries=scan.retries + 1))
     with pytest.raises(ValueError, match="first_step"):
         recipe.recipe(scan.assign_attrs(first_step_s=0.5))
@@ -202,7 +202,7 @@ def test_lines_of_starts_and_retries(scan):
 def test_a_scan_of_an_unknown_model_shows_numbers_and_says_why_nothing_plays(scan):
     said = []
     found = explore(scan.assign_attrs(model="Unicycle"), say=said.append)
-    assert not found.runs and "'Unicycle', which is not known here: give the model" in found.header["notes"][0]
+    assert not found.runs and "'Unicycle', which is not registered here: give the model" in found.header["notes"][0]
     assert said and found.header["first"] is not None and "lines" not in found.header
     known = recipe.recipe(scan.assign_attrs(model="Unicycle"), Bungee())
     assert type(known.model) is Bungee
@@ -215,7 +215,7 @@ def test_bad_input_is_one_clear_sentence(scan, tmp_path):
         explore(scan, measure="clearence")
     with pytest.raises(ValueError, match="has no members"):
         explore(scan.isel(mass=slice(0, 0)))
-    with pytest.raises(ValueError, match="no results run along members"):
+    with pytest.raises(ValueError, match="nothing to explore: this is not a scan"):
         explore(xr.Dataset({"a": 1.0}))
     with pytest.raises(FileNotFoundError, match=r"nowhere.nc: no such file"):
         explore(tmp_path / "nowhere.nc")
@@ -259,14 +259,14 @@ def test_chosen_members_fill_the_box(scan):
     assert {0, 2, 9, 11} <= set(corners) and len(set(corners)) == 5
 
 
-def test_of_many_members_some_are_drawn_by_lot(scan, monkeypatch):
+def test_of_many_members_some_are_sampled(scan, monkeypatch):
     monkeypatch.setattr(page, "LISTED", 5)
     found = unpacked(explore(scan, members=0).packed())
     first = found["first"]
     assert found["thinned"] and 5 <= len(found["ids"]) <= 6 and first in found["ids"]
     clearance = next(c for c in found["columns"] if c["name"] == "clearance")["values"]
     np.testing.assert_allclose(clearance, scan.clearance.values.ravel()[found["ids"].astype(int)], rtol=1e-6)
-    assert any("drawn by lot" in note for note in found["notes"])
+    assert any("random sample" in note for note in found["notes"])
 
 
 def test_a_rigid_outline_is_kept_as_its_motion():
@@ -323,7 +323,7 @@ def test_the_command_writes_the_page_beside_the_scan(scan, tmp_path, capsys):
         (["--members", "0"], "was not written by this command"),
         (["--out", str(tmp_path / "a.png"), "--members", "3"], "--members is for pages"),
         (["--out", str(tmp_path / "a.html"), "--variables", "lowest"], "no measure 'lowest'"),
-        (["--out", str(tmp_path / "a.html"), "--variables", "steps,t_end"], "the one that colours it"),
+        (["--out", str(tmp_path / "a.html"), "--variables", "steps,t_end"], "names one to colour it by"),
     ):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(file), *arguments])
@@ -406,7 +406,7 @@ def test_in_a_browser_click_brush_keys_and_playback(scan, shown, window, tmp_pat
     window.drag((low[0] - 15, low[1] + 15), (high[0], high[1]), (high[0] + 15, high[1] - 15))
     window.until("state.selected.size > 0")
     assert window.js("return [...state.selected].sort((a, b) => a - b)") == [0, 1, 3, 4, 6, 7]
-    assert "6 members are selected" in window.js("return $('several-note').textContent")
+    assert "6 members selected" in window.js("return $('several-note').textContent")
     shown_side_by_side = "return [...document.querySelectorAll('#multiples canvas')].map(c => +c.dataset.member)"
     assert window.js(shown_side_by_side) == sorted({0, 1, 3, 4, 6, 7} & set(shown.runs))
     right = (high[0] + 60, high[1])

@@ -24,7 +24,7 @@ def test_the_model_is_made_from_the_attributes(jump):
 
 
 def test_what_cannot_be_shown_is_said(jump):
-    with pytest.raises(ValueError, match="name the model 'Hopper', which is not known here: give the model"):
+    with pytest.raises(ValueError, match="is of the model 'Hopper', which is not registered here: give the model"):
         scene.scene(jump.assign_attrs(model="Hopper"))
     with pytest.raises(ValueError, match="cannot be made from its attributes"):
         scene.scene(jump.assign_attrs(parameters='{"wings": 2}'))

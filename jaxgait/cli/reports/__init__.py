@@ -1,1 +1,1 @@
-"""Reports of searches and fits: pictures, and one HTML page that holds them all."""
+"""Reports of searches and fits."""

@@ -1,4 +1,4 @@
-"""The report of a search for design parameters: pictures, and one HTML page that holds them all."""
+"""The report of a search for design parameters: pictures, and an HTML page that contains them all."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from jaxgait import files
-from jaxgait.cli.following import caveats, surpassed
+from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
 from jaxgait.model import Model
-from jaxgait.optimization.basins import ON_THE_WAY, described, on_the_way
+from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.ways import way
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.style import axis_label
@@ -29,9 +29,9 @@ from jaxgait.solve.simulate import simulate
 __all__ = ["write"]
 
 CHECKED = 4
-"""Starts at which slopes are checked against differences of walks."""
+"""Number of starts at which slopes are checked against finite differences."""
 SHOWN = 2.0
-"""Strides at the end of a run that are drawn before and after."""
+"""Number of strides at the end of a run that are drawn before and after."""
 _SPAN = ("strides", "duration", "samples")
 _STEPS = ("scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events", "precision")
 
@@ -42,20 +42,11 @@ def write(
     arguments: Mapping[str, Any],
     found: Optimum,
     shown: Sequence[str] = (),
-    beside: Mapping[str, xr.Dataset] | None = None,
+    extras: Mapping[str, xr.Dataset] | None = None,
 ) -> pathlib.Path:
-    """Writes pictures (PNG and PDF) and the page `report.html` into a folder, and NAME.nc for what is beside it.
+    """Writes pictures (PNG and PDF), `report.html` and NAME.nc for each extra into a folder; returns the page's path.
 
-    Args:
-        folder: is made if it does not exist.
-        model: before the search.
-        arguments: of `jaxgait.optimize`.
-        found: its result.
-        shown: outputs to draw before and after; the first two scalar states if none.
-        beside: "front", of `jaxgait.optimization.front`, and "sensitivities", of that function, as far as there are.
-
-    Returns:
-        The path of the page.
+    The model is the one before the search; by default the first two scalar states are shown before and after.
     """
     sign = 1.0 if "maximize" in arguments else -1.0
     drawn = [
@@ -63,31 +54,29 @@ def write(
         ("convergence", designs.convergence(found, sign), "Distance of each start from the best of all."),
     ]
     if found.local is not None:
-        drawn.append(("room", designs.room(found), "How exactly the parameters must be made."))
+        drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
     drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
     folder.mkdir(parents=True, exist_ok=True)
     parts = [picture(figure, folder / name, caption) for name, figure, caption in drawn]
-    for name, data in (beside or {}).items():
+    for name, data in (extras or {}).items():
         files.netcdf(folder / f"{name}.nc", data)
-        title, figure, caption, rows = _BESIDE[name](data, arguments, found)
+        title, figure, caption, rows = _EXTRAS[name](data, arguments, found)
         parts += [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
     path = folder / "report.html"
     files.text(path, _page(model, arguments, found, parts))
     return path
 
 
-_BASINS = (
-    "Starts that ended within 1 % of the box of each other are one basin; the best that may be a result is basin 0."
-)
+_BASINS = "Starts that ended within 1 % of the bounds of each other share a basin; basin 0 has the best valid result."
 _PATHS = (
-    "Every evaluation, by its objective. Circles: starts. Small stars: where they ended. Red star: the best. Crosses: "
-    "runs that failed (a start that failed has nothing else) or gaits that are not stable."
+    "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
+    "Crosses: runs that failed (all that a failed start shows) or gaits that are not stable."
 )
 
 
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
-    """Slopes at the first starts beside differences of whole runs."""
+    """Slopes at the first starts, compared with differences of whole runs."""
     space = Space(model, arguments["over"])
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
     run = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
@@ -96,14 +85,14 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     points = np.stack([(first[n].values - space.low[k]) / space.width[k] for k, n in enumerate(space.names)], axis=1)
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, 1.0 if "maximize" in arguments else -1.0, [])
-    by_differences = way(model, space, goal, "differences", run, fixed, points, scenarios)
+    by_differences = evaluator_for(model, space, goal, "differences", run, fixed, points, scenarios)
     checked = by_differences(np.arange(len(points)), points).slopes[:, 0]
     exact = np.stack([first[f"objective_gradient[{n}]"].values * space.width[k] for k, n in enumerate(space.names)], 1)
     apart = np.abs(exact - checked).max(axis=1) / np.abs(checked).max(axis=1)
-    worst = f"largest disagreement: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no run there"
-    caption = f"Slopes at the first starts beside central differences of whole runs, per box; {worst}."
+    worst = f"largest difference: {np.nanmax(apart):.1%} of the slope" if np.isfinite(apart).any() else "no valid runs"
+    caption = f"Slopes at the first starts compared with central differences of whole runs, per box; {worst}."
     if "gait" in found.gradient:
-        caption += " Where walks do not settle into the gait within the run, the two need not agree."
+        caption += " They may differ where walks do not settle into the gait within the run."
     return designs.slopes(space.names, exact, checked), caption
 
 
@@ -129,8 +118,8 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     name, kind = arguments[goal], type(model).__name__
     title = f"{kind}: {goal} {name if isinstance(name, str) else getattr(name, 'name', 'an objective')}"
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
-    if on_the_way(found.best, found.ends):
-        paragraphs.append(f"{ON_THE_WAY[0].upper()}{ON_THE_WAY[1:]}.")
+    if is_interim(found.best, found.ends):
+        paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
     if found.local is not None:
         paragraphs.append(_firmness(found.local))
     parts = [*map(paragraph, paragraphs)]
@@ -140,10 +129,10 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
 
 def _firmness(local: Local) -> str:
     held = ", ".join(f"{name} ({gain:.3g} per unit)" for name, gain in local.multipliers.items())
-    text = f"A slope of {local.slope:.2e} per box is left" + (f"; held by {held}" if held else "") + ". "
+    text = f"Remaining slope: {local.slope:.2e} per box" + (f"; active limits: {held}" if held else "") + ". "
     ratio = abs(local.curvature[-1] / local.curvature[0]) if local.curvature[0] else float("inf")
     if len(local.curvature) > 1:
-        text += f"Across the ridge the objective bends {ratio:.3g} times as much as along it. "
+        text += f"The objective is curved {ratio:.3g} times as much across the ridge as along it. "
     return text + f"Slopes around the optimum agree with differences of values within {local.difference:.1%}."
 
 
@@ -167,7 +156,7 @@ def _limits(found: Optimum) -> str:
 
 
 def _scenarios(found: Optimum) -> str:
-    """A table of the scenarios: the objective, what is limited, and how much each counts."""
+    """A table of the scenarios: objective, limited measures and weight of each."""
     if found.scenarios is None:
         return ""
     columns = [column for name, column in found.scenarios.data_vars.items() if name != "weight"]
@@ -179,8 +168,8 @@ def _scenarios(found: Optimum) -> str:
 
 
 def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
-    """Title, picture with its caption, and table of what 1 % of each parameter changes."""
-    caption = f"What 1 % more of each parameter changes, by its slope. Gradient: {data.attrs['gradient']}."
+    """Title, picture with its caption, and table of the sensitivities."""
+    caption = f"Effect of 1 % more of each parameter, from its slope. Gradient: {data.attrs['gradient']}."
     caption = " ".join([caption, *caveats(data)])
     if data.attrs["left_out"]:
         caption += f" Left out: {data.attrs['left_out']}."
@@ -201,13 +190,15 @@ def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimu
 def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
     """Title, picture with its caption, and table of a front."""
     names = [name for key in ("objectives", "parameters") for name in data.attrs[key].split(", ")]
-    caption = f"The best compromises, of which none is better than another in both: {data.sizes['point']} points from "
+    caption = (
+        f"The best compromises: none is better than another in both objectives. {data.sizes['point']} points from "
+    )
     caption += f"{data.sizes['evaluation']} runs. Method: {data.attrs['method']}. Gradient: {data.attrs['gradient']}."
-    more = surpassed(data, arguments, found)
+    more = improvement(data, arguments, found)
     caption += f" Note that {more}." if more else ""
     if "rate" in data:
         names += ["rate"]
-        caption += f" Rate: {data.rate.attrs['long_name']}; a dash where there is none."
+        caption += f" Rate: {data.rate.attrs['long_name']}; a dash where undefined."
     text = lambda x: f"{x:.6g}" if np.isfinite(x) else "–"
     rows = [[text(x) for x in row] for row in zip(*(data[name].values for name in names), strict=True)]
     return (
@@ -218,7 +209,7 @@ def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tu
     )
 
 
-_BESIDE = {"sensitivities": _sensitivities, "front": _front}
+_EXTRAS = {"sensitivities": _sensitivities, "front": _front}
 
 
 def _starts(found: Optimum) -> str:
@@ -235,6 +226,6 @@ def _starts(found: Optimum) -> str:
         for i, why in enumerate(found.why_stopped)
     ]
     units = {name: parameter_info(found.model, name).unit for name in names}
-    basins = listed(described(found.basins, units, found.why_stopped))
+    basins = listed(describe_basins(found.basins, units, found.why_stopped))
     head = ["start", "basin", *names, "objective", "evaluations", "why it stopped"]
     return "<h2>Starts</h2>" + paragraph(_BASINS) + basins + table(head, rows)

@@ -1,4 +1,4 @@
-"""The report of a fit to a measured curve: pictures, and one HTML page that holds them all."""
+"""The report of a fit to a measured curve: pictures, and an HTML page that contains them all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
-from jaxgait.cli import fit_words as words
+from jaxgait.cli import fit_text
 from jaxgait.cli.reports import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
@@ -17,40 +17,29 @@ from jaxgait.plot import fits
 __all__ = ["write"]
 
 PARTS = 3
-"""Parameters that are named of each direction."""
+"""Number of parameters named for each direction."""
 _CURVES = (
-    "Above: the measured curve, the curve of the model as it was, and the fitted one. Below: what is left, fitted less "
-    "measured. Right: how the errors of the parameters go together; near 1 or -1 only a combination of them is known. "
-    "Of two parameters, the region in which both lie with 95 %, by their standard errors."
+    "Top: the measured curve, the initial curve of the model, and the fitted one. Bottom: the residual, fitted minus "
+    "measured. Right: correlation of the parameters' errors; near 1 or -1 only a combination of them is determined. "
+    "For two parameters, the joint 95 % region from their standard errors."
 )
-_PROFILE = "How chi-square rises where {} is held at other values and all others are fitted anew. {}."
+_PROFILE = "Rise of chi-square with {} held at other values and all other parameters refitted. {}."
 
 
 def write(
     folder: pathlib.Path, found: Fit, read: CurveTable, stated: float | None = None, profiles: Sequence[Profile] = ()
 ) -> pathlib.Path:
-    """Writes the pictures as PNG and PDF files and the page `report.html` into a folder.
-
-    Args:
-        folder: is made if it does not exist.
-        found: result of `jaxgait.fit`.
-        read: the measured curve with where it comes from.
-        stated: its standard deviation in its unit, if it was given beside it.
-        profiles: of the parameters, as far as there are.
-
-    Returns:
-        The path of the page.
-    """
+    """Writes the pictures (PNG and PDF) and `report.html` into a folder; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = lambda name, figure, caption: page.picture(figure, folder / name, caption)
     parts = [
-        page.paragraph(f"{read.file}: {words.span(read)}; noise: {words.origin(read, stated)}."),
-        page.paragraph(f"{_sentence(words.quality(found))} {_sentence(words.verdict(found))}"),
-        page.listed([_sentence(text) for text in words.against(found)]),
+        page.paragraph(f"{read.file}: {fit_text.curve_summary(read)}; noise: {fit_text.noise_source(read, stated)}."),
+        page.paragraph(f"{_sentence(fit_text.quality(found))} {_sentence(fit_text.verdict(found))}"),
+        page.listed([_sentence(text) for text in fit_text.caveats(found)]),
         _parameters(found, profiles),
         picture("curves", fits.fitted(found, read.output, found.before()), _CURVES),
         "<h2>Uncertainty</h2>",
-        picture("bounds", fits.bounded(found), "Each parameter within the bounds that the fit was given."),
+        picture("bounds", fits.bounded(found), "Each parameter within its bounds."),
         _directions(found),
         *(picture(_file(one), fits.profiled(one), _caption(one)) for one in profiles),
         _starts(found),
@@ -70,7 +59,7 @@ def _file(found: Profile) -> str:
 
 
 def _caption(found: Profile) -> str:
-    return _PROFILE.format(found.parameter, _sentence(words.said(found))[:-1])
+    return _PROFILE.format(found.parameter, _sentence(fit_text.profile_line(found))[:-1])
 
 
 def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
@@ -90,7 +79,7 @@ def _number(x: float) -> str:
 
 
 def _interval(ends: tuple[float, float]) -> str:
-    """Two ends; a dash where there are none."""
+    """An interval; a dash if undefined."""
     if np.isnan(ends).any():
         return "–"
     return " to ".join(f"{end:.6g}" if np.isfinite(end) else "open" for end in ends)

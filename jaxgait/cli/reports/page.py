@@ -1,4 +1,4 @@
-"""One HTML page that needs no other file: text, tables, and pictures inside it, in the look of all our reports."""
+"""A self-contained HTML page with text, tables and embedded pictures."""
 
 from __future__ import annotations
 
@@ -28,45 +28,29 @@ border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-chi
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """A complete page.
-
-    Args:
-        title: its text.
-        parts: HTML, as the other functions make it; empty ones are left out.
-    """
+    """A complete page of parts made by the other functions; empty ones are left out."""
     body = "\n".join([f"<h1>{html.escape(title)}</h1>", *filter(None, parts)])
     made = made_by()
     commit = f" (commit {made['commit'][:8]})" if made["commit"] else ""
-    said = f"jaxgait {made['jaxgait']}{commit}, {made['created'][:10]}: {shlex.join(['jaxgait', *sys.argv[1:]])}"
-    end = paragraph(f"Made by {said}") + paragraph(f"Machine: {machine()}.")
+    command = shlex.join(["jaxgait", *sys.argv[1:]])
+    end = paragraph(f"Made by jaxgait {made['jaxgait']}{commit}, {made['created'][:10]}: {command}")
+    end += paragraph(f"Machine: {machine()}.")
     return _HEAD.format(title=html.escape(title)) + body + f"\n{end}</body></html>\n"
 
 
 def paragraph(text: str) -> str:
-    """A paragraph of plain text.
-
-    Examples:
-        >>> from jaxgait.cli.reports.page import paragraph
-        >>> paragraph("clearance >= 0")
-        '<p>clearance &gt;= 0</p>'
-    """
+    """A paragraph of plain text."""
     return f"<p>{html.escape(text)}</p>"
 
 
 def listed(texts: Iterable[str]) -> str:
-    """A list of plain texts; nothing if there are none."""
+    """A list of plain texts; empty without any."""
     items = "".join(f"<li>{html.escape(text)}</li>" for text in texts)
     return f"<ul>{items}</ul>" if items else ""
 
 
 def picture(figure: Figure, path: pathlib.Path, caption: str) -> str:
-    """A picture inside the page, with its caption; beside the page, too: as PNG, and as PDF for print.
-
-    Args:
-        figure: is closed.
-        path: of both files, without an ending.
-        caption: below it.
-    """
+    """A figure as HTML with its caption; also saved as PNG and PDF (`path` has no extension), and closed."""
     save(figure, f"{path}.pdf")
     data = base64.b64encode(save(figure, f"{path}.png").read_bytes()).decode()
     text = html.escape(caption)
@@ -74,12 +58,6 @@ def picture(figure: Figure, path: pathlib.Path, caption: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of plain texts.
-
-    Examples:
-        >>> from jaxgait.cli.reports.page import table
-        >>> table(["a"], [["1"]])
-        '<table><tr><th>a</th></tr><tr><td>1</td></tr></table>'
-    """
+    """A table of plain texts."""
     cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{html.escape(x)}</{tag}>" for x in row) + "</tr>"
     return f"<table>{cells(head, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"

@@ -1,14 +1,12 @@
 """Explore a scan in one self-contained page, with a map of all members and the motion of chosen ones.
 
-    page = explore("scan.nc")                 # in a notebook it shows itself
+    page = explore("scan.nc")                 # displays itself in a notebook
     page.save("scan.html")
 
-Map and parallel coordinates are drawn by Plotly: among the libraries available as Python wheels, only Plotly has
-parallel coordinates with brushing, selection with box and lasso, points by WebGL and export to PNG, and Colab includes
-it. Its script takes 4.8 MB, and 1.4 MB compressed in the page. Bokeh's script is a quarter of that but lacks parallel
-coordinates with brushing; Vega-Lite draws 10^5 points slowly and needs a wheel of 33 MB to work offline; widgets of
-anywidget or Panel need a running kernel, but a page must work without one; three.js draws, but has no axes. The motion
-itself is drawn on a canvas by some hundred lines of our own.
+Map and parallel coordinates are drawn by Plotly (4.8 MB, 1.4 MB compressed in the page): of the libraries available as
+Python wheels, only Plotly has parallel coordinates with brushing, box and lasso selection, WebGL points and PNG export,
+and Colab includes it. Bokeh lacks parallel coordinates with brushing, Vega-Lite draws 10^5 points slowly, widgets of
+anywidget or Panel need a running kernel. The motion is drawn on a canvas by `film.js`.
 """
 
 from jaxgait.plot.explorer.page import Explorer, check_library, explore, is_page, is_run

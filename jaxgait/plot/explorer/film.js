@@ -34,7 +34,7 @@ function nice(x) {
   return [5, 2, 1].find(m => m * power <= x * (1 + 1e-9)) * power;
 }
 
-/** Text that stays readable on whatever is behind it. */
+/** Text with an outline, readable on any background. */
 function write(g, text, x, y) {
   g.save();
   g.strokeStyle = "#fbfbf9"; g.lineWidth = 6; g.lineJoin = "round";
@@ -81,7 +81,7 @@ function drawView(g, film, view, i, box) {
   g.restore();
   g.save();
   if (!box.first) { g.strokeStyle = RIM; g.lineWidth = 1; g.strokeRect(box.left + 0.5, -1, box.width, box.height + 2); }
-  if (!box.small) drawWords(g, film, view, box, zoom, i);
+  if (!box.small) drawLabels(g, film, view, box, zoom, i);
   g.restore();
 }
 
@@ -154,7 +154,7 @@ function drawForce(g, force, i, scale, X, Y, tall) {
   g.fill();
 }
 
-function drawWords(g, film, view, box, zoom, i) {
+function drawLabels(g, film, view, box, zoom, i) {
   g.font = "11.5px system-ui, sans-serif";
   g.fillStyle = g.strokeStyle = INK;
   const length = nice(box.width / zoom / 5), shown = length >= 1 ? `${length} m` : length >= 0.01 ? `${+(length * 100).toPrecision(3)} cm` : `${+(length * 1000).toPrecision(3)} mm`;
@@ -164,8 +164,7 @@ function drawWords(g, film, view, box, zoom, i) {
   write(g, shown, from, foot - 5);
   if (view.title) write(g, view.title, from, 18);
   if (!box.first) return;
-  const words = film.readouts.map(r => `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`);
-  words.forEach((word, n) => write(g, word, from, 18 + 15 * n));
+  film.readouts.forEach((r, n) => write(g, `${r.name} ${at(r.values, i)[0].toFixed(1)} ${r.unit}`, from, 18 + 15 * n));
   const keys = [...Object.entries(film.legend).map(([name, colour]) => [colour, name]), ...film.trails.map(t => [t.colour, t.name])];
   if (film.forces.length) { const size = nice(view.span[1] / 6); keys.push([NEWTON, `force, ${+size.toPrecision(2)} m: ${+(size * film.scale).toPrecision(3)} N`]); }
   g.textAlign = "right";

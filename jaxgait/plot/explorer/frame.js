@@ -1,16 +1,16 @@
-// In a frame of a notebook: its theme, and as high as the page is. A page by itself keeps the theme of the system.
+// In a notebook's frame: adopts its theme, and fits the frame's height to the page. A page by itself keeps the system's theme.
 "use strict";
 
 const around = (() => {
-  try { return parent === window ? null : parent.document; } catch { return null; }  // another origin tells nothing
+  try { return parent === window ? null : parent.document; } catch { return null; }  // another origin
 })();
 
-/** "dark" or "light", as JupyterLab, VS Code or Colab marks itself; "" where nothing does. */
+/** "dark" or "light", as marked by JupyterLab, VS Code or Colab; "" if unmarked. */
 function themeAround() {
   const { body, documentElement: root } = around;
   const marks = [[body.dataset.jpThemeLight, "false"], [body.dataset.vscodeThemeKind, "vscode-dark"], [root.getAttribute("theme"), "dark"]];
-  const said = marks.find(([mark]) => mark);
-  return said ? (said[0] === said[1] ? "dark" : "light") : "";
+  const found = marks.find(([mark]) => mark);
+  return found ? (found[0] === found[1] ? "dark" : "light") : "";
 }
 
 function takeTheme() {
@@ -20,7 +20,7 @@ function takeTheme() {
   dispatchEvent(new Event("theme"));
 }
 
-/** Waits until the page has room: in a hidden frame (another tab, a notebook that changes its theme) no text has a width, and Plotly would keep that. */
+/** Waits until the page is visible: in a hidden frame text has no width, which Plotly would keep. */
 const hasRoom = () => new Promise(done => new ResizeObserver((_, watch) => {
   if (!document.body.clientWidth) return;
   watch.disconnect();

@@ -1,4 +1,4 @@
-"""The line of Python and the line of the shell that run a member again, with {{name}} where its own values belong."""
+"""The Python and shell lines that rerun a member, with {{name}} as placeholders for its own values."""
 
 from __future__ import annotations
 
@@ -19,25 +19,21 @@ from jaxgait.plot.explorer.recipe import Recipe
 __all__ = ["line", "lines"]
 
 SHOWN_ENTRIES = 8
-"""Numbers up to which an array is written out in a line."""
+"""Largest number of entries of an array to write out."""
 
 
 def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
-    """The Python and the shell line of all members, with {{name}} where a member's own value belongs.
-
-    Args:
-        made: of the scan.
-        attempt: number of the attempt that gave the result (see `Recipe.retried`).
+    """The Python and shell lines of all members, with placeholders, for an attempt (see `Recipe.retried`).
 
     Returns:
-        "python" and "shell"; the latter is empty where the command line cannot say it.
+        "python" and "shell"; the latter is empty if the command line cannot express it.
     """
     options = made.options | made.attempts()[attempt]
     return {"python": _python(made, options), "shell": _shell(made, options)}
 
 
 def line(made: Recipe, member: int) -> dict[str, str]:
-    """The lines that reproduce one member, as `lines` with its own values."""
+    """The lines that reproduce one member, with its own values."""
     index = dict(zip(made.dims, map(int, np.unravel_index(member, made.shape)), strict=True))
     own = {n: repr(float(x)) for n, x in made.of(member).items() if np.ndim(x) == 0}
     own |= {f"#{dim}": str(i) for dim, i in index.items()} | {"member": str(member)}
@@ -46,12 +42,7 @@ def line(made: Recipe, member: int) -> dict[str, str]:
 
 
 def _python(made: Recipe, options: Mapping[str, Any]) -> str:
-    """Python that runs a member: spelled out where that is short, otherwise from the file of the scan.
-
-    Args:
-        made: of the scan.
-        options: of `simulate`.
-    """
+    """Python that reruns a member: spelled out if that is short, otherwise from the file of the scan."""
     own = _own(made)
     if own is None:
         index = ", ".join(f"{dim!r}: {{{{#{dim}}}}}" for dim in made.dims)
@@ -72,12 +63,7 @@ def _python(made: Recipe, options: Mapping[str, Any]) -> str:
 
 
 def _shell(made: Recipe, options: Mapping[str, Any]) -> str:
-    """The command that runs a member; empty where there is none.
-
-    Args:
-        made: of the scan.
-        options: of `simulate`.
-    """
+    """The command that reruns a member; empty if there is none."""
     own = _own(made)
     if own is None or not made.known_as:
         return ""
@@ -92,7 +78,7 @@ def _shell(made: Recipe, options: Mapping[str, Any]) -> str:
 
 
 def _own(made: Recipe) -> dict[str, Any] | None:
-    """What to set, a member's own values as {{name}}; None if it is too long to write."""
+    """The values to set, a member's own ones as placeholders; None if too long to write."""
     fixed = _settings(made.model, made.known_as)
     if fixed is None or any(x.ndim > 1 for x in made.values.values()):
         return None
@@ -100,7 +86,7 @@ def _own(made: Recipe) -> dict[str, Any] | None:
 
 
 class _Own(str):
-    """Stands for a member's own value."""
+    """Placeholder for a member's own value."""
 
     def __repr__(self) -> str:
         return f"{{{{{self!s}}}}}"
@@ -124,12 +110,9 @@ def _importable_from(model: Model) -> str:
 
 
 def _settings(model: Model, known_as: str) -> dict[str, Any] | None:
-    """Parameters of a model that differ from its own defaults, as plain values; None if they are too many to write."""
+    """Parameters of a model that differ from its defaults, as plain values; None if too many to write."""
     usual = parameters(registry.model(known_as) if known_as else type(model)())
     found = {n: np.asarray(p.value) for n, p in parameters(model).items()}
     differing = {n: x for n, x in found.items() if n not in usual or not np.array_equal(x, np.asarray(usual[n].value))}
-    return (
-        None
-        if any(x.size > SHOWN_ENTRIES for x in differing.values())
-        else {n: x.tolist() for n, x in differing.items()}
-    )
+    too_long = any(x.size > SHOWN_ENTRIES for x in differing.values())
+    return None if too_long else {n: x.tolist() for n, x in differing.items()}

@@ -1,4 +1,4 @@
-// The page: what is chosen (`state`), what is known (`scan`), and what shows it. Drawing of a film: film.js.
+// The page: selection (`state`), data (`scan`), and drawing; films are drawn by film.js.
 "use strict";
 
 const $ = id => document.getElementById(id);
@@ -9,7 +9,7 @@ const SERIES = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
 const VIRIDIS = "Viridis";
 let scan;
 
-// ---------- words and numbers ----------
+// ---------- text and numbers ----------
 
 const column = name => scan.columns.find(c => c.name === name);
 const short = x => Number.isFinite(x) ? String(+x.toPrecision(5)) : "–";
@@ -107,8 +107,8 @@ function points(x, y, rows, marker) {
 
 function hover(row) {
   const c = column($("colour").value);
-  const said = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${amount(k.values.data[row], k.unit)}`);
-  return [`<b>member ${idOf(row)}</b>`, ...said, statusOf(row)[0]].join("<br>");
+  const numbers = [...axes(), ...(c && c.role !== "axis" ? [c] : [])].map(k => `${k.name} = ${amount(k.values.data[row], k.unit)}`);
+  return [`<b>member ${idOf(row)}</b>`, ...numbers, statusOf(row)[0]].join("<br>");
 }
 
 function heatmap(x, y, c, rows, colorbar) {
@@ -152,7 +152,7 @@ function drawLines(gd) {
   const shown = c && !chosen.includes(c) ? [...chosen, c] : chosen;
   const rows = visible().filter(r => shown.every(k => Number.isFinite(k.values.data[r])));
   const lost = visible().length - rows.length;
-  $("slices").replaceChildren(...(lost ? [element("span", `${lost} without all of these values are left out`, { className: "faint" })] : []));
+  $("slices").replaceChildren(...(lost ? [element("span", `${lost} members without all of these values are left out`, { className: "faint" })] : []));
   const dimensions = shown.map(k => ({ label: withUnit(k.name, k.unit), values: rows.map(r => k.values.data[r]) }));
   const line = c ? { color: rows.map(r => c.values.data[r]), colorscale: VIRIDIS, showscale: true, colorbar: { title: { text: withUnit(c.name, c.unit), side: "right" }, thickness: 13, outlinewidth: 0 } }
     : { color: rows.map(r => scan.status.data[r]), colorscale: steps(), cmin: -0.5, cmax: scan.statuses.length - 0.5 };
@@ -239,13 +239,13 @@ async function demand(member) {
     if (answer.ok) films.set(member, unpack(await gunzip(await answer.arrayBuffer())).film);
     else refused.set(member, await answer.text());
   } catch {
-    refused.set(member, "The process that served this page does not answer any more.");
+    refused.set(member, "The process that served this page no longer answers.");
   }
 }
 
 function drawAbsent(row) {
   const near = nearest(row), box = $("absent");
-  const why = refused.get(idOf(row)) || scan.why || `The motions of ${films.size} of ${scan.size} members are in this page (ringed on the map), that of member ${idOf(row)} is not: ` + "the lines below simulate it.";
+  const why = refused.get(idOf(row)) || scan.why || `This page contains the motions of ${films.size} of ${scan.size} members (ringed on the map), but not that of member ${idOf(row)}: the lines below simulate it.`;
   box.replaceChildren(element("p", why));
   if (near === null) return;
   const button = element("button", `Show the nearest member that plays (${near})`);
@@ -398,7 +398,7 @@ function drawMultiples() {
   const all = [...films.keys()].sort((a, b) => a - b), able = state.selected.size ? all.filter(m => state.selected.has(rowOf(m))) : all;
   const every = Math.max(1, able.length / MULTIPLES), shown = able.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every)).slice(0, MULTIPLES);
   $("several").hidden = !all.length;
-  $("several-note").textContent = state.selected.size ? `${state.selected.size} members are selected; of these ${able.length} play, ${shown.length} are shown.` : `Nothing is selected: ${shown.length} of the ${able.length} members that play. Drag on the map, or along an axis of the parallel coordinates, to choose.`;
+  $("several-note").textContent = state.selected.size ? `${state.selected.size} members selected; ${able.length} of them play, ${shown.length} are shown.` : `Nothing selected: ${shown.length} of the ${able.length} members that play. Drag on the map, or along an axis of the parallel coordinates, to select.`;
   const c = column($("colour").value) || scan.columns.find(k => k.role === "measure"), named = [...axes().slice(0, 3), ...(c && c.role !== "axis" ? [c] : [])];
   $("multiples").replaceChildren(...shown.map(member => {
     const figure = document.createElement("figure"), row = rowOf(member), canvas = document.createElement("canvas");

@@ -1,4 +1,4 @@
-"""The page itself: what is in it, how it is written, and how a notebook shows it."""
+"""The explorer page: its contents, writing it to a file, and displaying it in a notebook."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ from jaxgait.run import state_variables
 __all__ = ["Explorer", "explore"]
 
 PLAYED = 32
-"""Members whose motion is in a page, by default."""
+"""Default number of members whose motion is in a page."""
 LISTED = 100_000
-"""Members that a page lists at most; of more, some are drawn by lot."""
+"""Largest number of members that a page lists; of more, a random sample."""
 MARK = '<meta name="generator" content="jaxgait explorer">'
-"""By which a page is known as one of ours."""
+"""Identifies our pages."""
 HEIGHT = 1180
-"""Of the page inside a notebook, in pixels, until it knows its own."""
+"""Initial height of the page inside a notebook, in pixels."""
 NOT_TRUSTED = (
-    "The explorer is not shown: this notebook is not trusted, or this viewer shows no frames. Trust the notebook (in "
-    "JupyterLab: View, Activate Command Palette, Trust Notebook) or run the cell again; page.save('page.html') writes "
-    "it as a file."
+    "The explorer is not shown: this notebook is not trusted, or this viewer does not support frames. Trust the "
+    "notebook (in JupyterLab: View, Activate Command Palette, Trust Notebook) or run the cell again; "
+    "page.save('page.html') writes it to a file."
 )
-"""What is left of the frame where frames are taken out."""
+"""Shown where frames are removed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explorer:
-    """A page about a scan or a run; a notebook shows it, `save` writes it."""
+    """A page about a scan or a run, for notebooks and files."""
 
     rows: Table | None
     """All members; None for a single run."""
     made: Recipe | None
-    """What runs a member again; None if that is not known."""
+    """How to rerun members; None if unknown."""
     runs: dict[int, xr.Dataset]
-    """By number of the member, those whose motion is in the page, as `simulate` returns them."""
+    """Runs of the members whose motion is in the page, by number, as `simulate` returns them."""
     header: dict[str, Any]
-    """What the page is given beside members and motions."""
+    """The other contents of the page."""
 
     @property
     def html(self) -> str:
@@ -66,9 +66,8 @@ class Explorer:
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
         parts = {name: _resource(f"page.{name}") for name in ("css", "html")}
-        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")} | {
-            "script": _resource("page.js")
-        }
+        scripts = {name: _resource(f"{name}.js") for name in ("frame", "pack", "film")}
+        scripts["script"] = _resource("page.js")
         packed = {"library": _library(), "data": base64.b64encode(self.packed()).decode()}
         page = parts.pop("html").replace("{{title}}", html.escape(self.header["title"]))
         for name, text in (parts | scripts | packed).items():
@@ -76,7 +75,7 @@ class Explorer:
         return page
 
     def packed(self) -> bytes:
-        """Members and motions as the page takes them (see `jaxgait.plot.explorer.playback.Pack`)."""
+        """Members and motions in the page's format (see `jaxgait.plot.explorer.playback.Pack`)."""
         pack = Pack()
         header = self.header | _listed(pack, self.rows, self.made, [*self.runs, self.header["first"]])
         films = {m: self._film(pack, m, run) for m, run in self.runs.items()}
@@ -85,13 +84,10 @@ class Explorer:
         return pack.packed(header)
 
     def motion(self, member: int) -> bytes:
-        """The motion of one member, simulated now unless it is in the page, as the page takes it.
-
-        Args:
-            member: its number.
+        """The motion of one member, given its number, simulated unless it is in the page, in the page's format.
 
         Raises:
-            ValueError: if it is not known how to run it.
+            ValueError: if it is unknown how to rerun members.
         """
         if self.made is None:
             raise ValueError(self.header["why"])
@@ -99,23 +95,23 @@ class Explorer:
         return pack.packed({"film": self._film(pack, member, self.made.run(member) if kept is None else kept)})
 
     def _film(self, pack: Pack, member: int, run: xr.Dataset) -> dict[str, Any]:
-        assert self.made is not None  # without it there are no runs
+        assert self.made is not None  # otherwise there are no runs
         return playback(pack, run, self.made.member_model(member))
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the page and returns its path.
 
         Raises:
-            ValueError: for another ending than .html.
+            ValueError: for another extension than .html.
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
-        place = pathlib.Path(path)
-        if place.suffix.lower() != ".html":
-            raise ValueError(f"cannot write {place}: the name of a page must end in .html")
+        path = pathlib.Path(path)
+        if path.suffix.lower() != ".html":
+            raise ValueError(f"cannot write {path}: the name of a page must end in .html")
         page = self.html
-        place.parent.mkdir(parents=True, exist_ok=True)
-        files.text(place, page)
-        return place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.text(path, page)
+        return path
 
     def __repr__(self) -> str:
         return f"<Explorer of {self.header['title']}; {len(self.runs)} in motion>"
@@ -136,27 +132,26 @@ def explore(
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
 
     Motions that the scan did not keep are simulated now, as one small ensemble: those of the best and the worst member,
-    of one member of each status, of the one nearest to the model's own parameters (the reference), and of others that
-    fill the box evenly. The page says which they are, and gives for every member the line that simulates it.
+    of one member of each status, of the one nearest to the model's own parameters (the reference), and of others spread
+    evenly over the box. The page marks them, and gives for every member the lines that simulate it.
 
         explore("scan.nc", measure="rho").save("scan.html")
 
     Args:
-        scan: a result of `ensemble` (also a store that is still being written), a run of `simulate`, or the file of
-            one.
-        model: what was run; None: made from the attributes of the scan.
-        measure: what colours the map and decides which member is best; the first measure if None.
-        members: how many members play at most.
-        say: called with what is simulated, and with why nothing plays if nothing does.
+        scan: a result of `ensemble` (even a store still being written) or `simulate`, or its file.
+        model: the mechanism; None: made from the attributes of the scan.
+        measure: colours the map and decides which member is best; by default the first measure.
+        members: largest number of members that play.
+        say: called with messages about what is simulated, or why nothing plays.
 
     Returns:
-        A page: `save` writes it, a notebook shows it.
+        A page: `save` writes it, a notebook displays it.
 
     Raises:
-        FileNotFoundError: for a file that is not there.
+        FileNotFoundError: for a missing file.
         TypeError: for anything but a result or its file.
-        ValueError: for something that is not a scan, one without members, an unknown measure; for a run of a mechanism
-            without a scene.
+        ValueError: for something other than a scan or a run, a scan without members, an unknown measure, and a run of
+            a mechanism without a scene.
     """
     checks.count("members", members, least=0)
     if not isinstance(scan, xr.Dataset | str | os.PathLike):
@@ -170,7 +165,9 @@ def explore(
     made, why = _recipe(data, model, source)
     reference = None if made is None else _nearest(rows, made)
     wanted = [] if made is None else _wanted(rows, made, chosen, reference, members)
-    _tell(say, f"simulating {len(wanted)} of {rows.size} members for playback" if _simulates(data, wanted) else why)
+    message = f"simulating {len(wanted)} of {rows.size} members for playback" if _simulates(data, wanted) else why
+    if say is not None and message:
+        say(message)
     runs, silent = _runs(data, rows, made, wanted)
     notes = _notes(rows, chosen, runs, reference in runs, why or silent)
     header = _header(data, rows, chosen) | {"notes": notes, "why": why or silent or "", "serve": False}
@@ -189,18 +186,13 @@ def is_run(data: xr.Dataset) -> bool:
 
 
 def is_page(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a page that was written here."""
+    """Whether a file is a page of the explorer."""
     with open(path, "rb") as file:
         return MARK.encode() in file.read(1000)
 
 
 def _simulates(scan: xr.Dataset, members: list[int]) -> bool:
     return bool(members) and not {"time", "sample"} & set(scan.dims)
-
-
-def _tell(say: Callable[[str], None] | None, what: str) -> None:
-    if say is not None and what:
-        say(what)
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
@@ -214,12 +206,9 @@ def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
 
 
 def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
-    """What runs the members again, or why that is not known."""
+    """How to rerun the members, or why that is unknown."""
     if model is None and "model" not in scan.attrs:
-        return (
-            None,
-            "No member can be played: the result does not say which model was run; explore(scan, model=...) does.",
-        )
+        return None, "No member can be played: the result does not name its model; use explore(scan, model=...)."
     try:
         return recipe(scan, model, source), ""
     except ValueError as error:
@@ -227,10 +216,10 @@ def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str
 
 
 def _measure(rows: Table, name: str | None) -> str | None:
-    """The measure that counts.
+    """The measure to colour by.
 
     Raises:
-        ValueError: for an unknown one.
+        ValueError: for an unknown measure.
     """
     if name is not None and name not in rows.columns:
         known = ", ".join(c.name for c in rows.of_role("measure"))
@@ -240,13 +229,13 @@ def _measure(rows: Table, name: str | None) -> str | None:
 
 
 def _wanted(rows: Table, made: Recipe, measure: str | None, reference: int | None, count: int) -> list[int]:
-    """Members that are to play, the reference first."""
+    """The members to play, the reference first."""
     found = spread(rows, count, measure)
     return ([] if reference is None else [reference, *(m for m in found if m != reference)])[:count] or found
 
 
 def _nearest(rows: Table, made: Recipe) -> int | None:
-    """The completed member that is nearest to the model's own values, distances in parts of what was scanned."""
+    """The completed member nearest to the model's own values, relative to the scanned ranges."""
     known = {n: p.value for n, p in parameters(made.model).items()}
     known |= {f"initial.{n}": x for n, x in state_variables(made.model.initial_state()).items()}
     away = np.where(rows.completed, 0.0, np.inf)
@@ -257,7 +246,7 @@ def _nearest(rows: Table, made: Recipe) -> int | None:
 
 
 def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]) -> tuple[dict[int, xr.Dataset], str]:
-    """Trajectories of members: those that the scan kept, or simulated ones; none of a mechanism without a scene."""
+    """Trajectories of members, kept by the scan or simulated now; none for a mechanism without a scene."""
     if made is None or not members:
         return {}, ""
     if not getattr(made.model, "scene", ""):
@@ -280,7 +269,7 @@ def _best(rows: Table, measure: str | None, members: list[int]) -> int:
 
 
 def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str, Any]:
-    """What the page needs to know of all motions together: names and units, the phase plane."""
+    """What all motions share: names and units of histories, the phase plane."""
     if not runs or made is None:
         return {"labels": {}, "phase": ["", ""]}
     labels = history_labels(next(iter(runs.values())))
@@ -289,12 +278,7 @@ def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str,
 
 
 def phase_plane(labels: Mapping[str, list[str]], names: list[str]) -> tuple[str, str]:
-    """A coordinate and its rate: the first angle (or else the first other coordinate) that has one.
-
-    Args:
-        labels: long name and unit of all histories.
-        names: those that are components of the state, positions first.
-    """
+    """A coordinate and its rate: the first angle (otherwise the first coordinate) that has one."""
     units = {n: labels[n][1] for n in labels}
     for name in sorted(names, key=lambda n: units[n] != "rad"):
         rates = [n for n in names if n != name and units[n] == f"{units[name]}/s"]
@@ -317,7 +301,7 @@ def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any
 
 
 def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
-    """What the map has across and up: two that were varied, or one and the measure."""
+    """The axes of the map: two varied parameters, or one and the measure."""
     axes = [c.name for c in sorted(rows.of_role("axis"), key=lambda c: c.name not in rows.dims)]
     others = [n for n in (measure, *rows.columns) if n and n != axes[0]]
     return axes[0], axes[1] if len(axes) > 1 else others[0] if others else axes[0]
@@ -326,7 +310,7 @@ def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
 def _about(data: xr.Dataset) -> str:
     """One line on how and when it was run."""
     attrs = data.attrs
-    said = [
+    facts = [
         f"{attrs['strides']} strides" if "strides" in attrs else "",
         f"{attrs['duration_s']:g} s" if "duration_s" in attrs else "",
         f"{attrs['scheme']}" + (f" with {attrs['solver']}" if "solver" in attrs else "") if "scheme" in attrs else "",
@@ -334,7 +318,7 @@ def _about(data: xr.Dataset) -> str:
         f"jaxgait {attrs['jaxgait']}" if "jaxgait" in attrs else "",
         f"run on {str(attrs['created'])[:10]}" if "created" in attrs else "",
     ]
-    return ", ".join(filter(None, said))
+    return ", ".join(filter(None, facts))
 
 
 def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference: bool, why: str) -> list[str]:
@@ -343,22 +327,22 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
         own = "the completed one nearest to the model's own parameters (the reference, a star), " if reference else ""
         best = f"the best and the worst by {measure}, " if measure else ""
         notes.append(
-            f"The motions of {len(runs)} of {rows.size} members are in this page, ringed on the map: {own}{best}one of "
-            "each status, the others spread evenly over what was varied. Every other member shows its values, and the "
+            f"This page contains the motions of {len(runs)} of {rows.size} members, ringed on the map: {own}{best}one "
+            "of each status, the others spread evenly over the scan. Every other member shows its values, and the "
             "lines that simulate it."
         )
     if rows.size > LISTED:
-        notes.append(f"Of {rows.size} members {LISTED}, drawn by lot, and all that play are listed.")
+        notes.append(f"A random sample of {LISTED} of {rows.size} members is listed, and all that play.")
     return notes
 
 
 def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[int]) -> dict[str, Any]:
-    """Members, statuses and numbers, put into the pack."""
+    """The header's entries for members, statuses and numbers."""
     if rows is None:
         statuses = [["run", "#56B4E9", 1]]
         return {"columns": [], "status": pack.bytes([0]), "statuses": statuses, "completed": [0], "vectors": [],
                 "gradients": {}, "own": {}, "thinned": False} | _own(pack, made, np.array([0]))  # fmt: skip
-    shown = _lot(rows.size, played)
+    shown = _sample(rows.size, played)
     completed = sorted({int(s) for s in rows.status[rows.completed]})
     found = {
         "columns": [_column(pack, c, rows, shown) for c in rows.columns.values()],
@@ -375,15 +359,15 @@ def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[in
 
 
 def _own(pack: Pack, made: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
-    """What the lines need of each member."""
+    """The values of each member for its lines."""
     if made is None:
         return {"own": {}}
     own = {n: pack.doubles(x[shown]) for n, x in made.values.items() if x.ndim == 1}
     return {"own": own, "retried": pack.bytes(made.retried[shown])}
 
 
-def _lot(size: int, played: list[int]) -> np.ndarray:
-    """Members that are listed, in order."""
+def _sample(size: int, played: list[int]) -> np.ndarray:
+    """The members to list, in order."""
     if size <= LISTED:
         return np.arange(size)
     drawn = np.random.default_rng(0).choice(size, LISTED, replace=False)
@@ -406,10 +390,10 @@ def _resource(name: str) -> str:
 
 
 def check_library() -> None:
-    """Finds out before the work whether Plotly is there.
+    """Checks that Plotly is installed.
 
     Raises:
-        ModuleNotFoundError: saying what to install, if it is missing.
+        ModuleNotFoundError: if it is missing, with what to install.
     """
     if importlib.util.find_spec("plotly") is None:
         raise ModuleNotFoundError('the explorer needs plotly: pip install "jaxgait[explore]"', name="plotly")

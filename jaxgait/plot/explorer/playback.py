@@ -1,4 +1,4 @@
-"""The motion of a member as a page plays it: its scene and its histories, thinned, rounded, packed into bytes."""
+"""The motion of a member in the page's format: its scene and histories, thinned, rounded, packed into bytes."""
 
 from __future__ import annotations
 
@@ -17,39 +17,36 @@ from jaxgait.plot.scene import Body, Curve, Limb, scene
 __all__ = ["Pack", "frames", "one_run", "playback"]
 
 FRAMES = 300
-"""Samples of a member that are played at most."""
+"""Largest number of samples played of a member."""
 STRIDES = 3
-"""Strides that are played at most, the last ones."""
+"""Largest number of strides played, the last ones."""
 RIGID = 1e-4
-"""Change of shape, as a part of the outline's size, below which it counts as rigid: less than a tenth of a pixel."""
+"""Change of shape, relative to its size, below which an outline counts as rigid: less than a tenth of a pixel."""
 HISTORIES = 40
-"""Histories kept per member at most."""
+"""Largest number of histories per member."""
 
 
 class Pack:
-    """Arrays one after the other in one block of bytes, and a header that says where each of them lies."""
+    """Arrays in one block of bytes, with a header of their positions."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
 
     def floats(self, values: Any) -> dict[str, Any]:
-        """Puts numbers in single precision; returns the reference that the page reads them by."""
+        """Adds numbers in single precision; returns a reference for the header."""
         return self._put("f4", np.asarray(values, dtype="<f4"))
 
     def doubles(self, values: Any) -> dict[str, Any]:
-        """Puts numbers in double precision."""
+        """Adds numbers in double precision."""
         return self._put("f8", np.asarray(values, dtype="<f8"))
 
     def bytes(self, values: Any) -> dict[str, Any]:
-        """Puts whole numbers from 0 to 255."""
+        """Adds integers from 0 to 255."""
         return self._put("u1", np.asarray(values, dtype="u1"))
 
     def points(self, values: Float[np.ndarray, ...]) -> dict[str, Any]:
-        """Puts coordinates in m as 16-bit steps of their range, differences along the first axis: they compress well.
-
-        The largest number stands for NaN.
-        """
+        """Adds coordinates in m as 16-bit steps of their range (the largest is NaN), as differences along samples."""
         known = np.isfinite(values)
         low = float(values[known].min()) if known.any() else 0.0
         step = (float(values[known].max()) - low) / 65534.0 if known.any() else 0.0
@@ -66,14 +63,14 @@ class Pack:
         return found
 
     def packed(self, header: dict[str, Any]) -> bytes:
-        """Header and arrays, compressed: 4 bytes with the length of the header, header, arrays."""
+        """The compressed block: length of the header (4 bytes), header, arrays."""
         text = json.dumps(header, allow_nan=False).encode()
         text += b" " * (-(len(text) + 4) % 8)
         return gzip.compress(b"".join([len(text).to_bytes(4, "little"), text, *self._parts]), mtime=0)
 
 
 def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
-    """One of several runs along `member` as `simulate` gives it: over `time`, with the names of its events."""
+    """One of several runs along `member`, in the form of `simulate`: over `time`, with the names of its events."""
     run = runs.isel(member=member)
     if "sample" in run.dims:
         run = run.set_coords("time").swap_dims({"sample": "time"})
@@ -86,7 +83,7 @@ def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
 
 
 class Frames(NamedTuple):
-    """Which samples of a run are played."""
+    """The samples of a run to play."""
 
     first: int
     last: int
@@ -99,12 +96,7 @@ class Frames(NamedTuple):
 
 
 def frames(run: xr.Dataset, reached: float) -> Frames:
-    """The samples of a run that are played: of many strides the last ones, of many samples every n-th.
-
-    Args:
-        run: over `time` in s.
-        reached: when it ended in s.
-    """
+    """The samples to play of a run that ended at `reached` (s): the last strides, or every n-th sample."""
     last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
     per_stride = run.attrs.get("samples_per_stride")
     if per_stride is None:
@@ -116,12 +108,7 @@ def frames(run: xr.Dataset, reached: float) -> Frames:
 
 
 def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
-    """A member's motion: where the page finds its time, shapes, forces, curves and histories.
-
-    Args:
-        pack: takes the arrays.
-        run: as `simulate` returns it, or one of an ensemble's (see `one_run`).
-        model: what was run.
+    """A member's motion: references to its time, shapes, forces, curves and histories.
 
     Raises:
         ValueError: for a mechanism without a scene.
@@ -167,7 +154,7 @@ def _histories(run: xr.Dataset) -> list[str]:
 
 
 def _taken(values: np.ndarray, take: slice) -> np.ndarray:
-    """The played samples; a single one stands for all."""
+    """The samples to play; a single one stands for all."""
     return values[take] if len(values) > 1 else values
 
 
@@ -189,15 +176,10 @@ def _shape(pack: Pack, shape: Limb | Body, take: slice) -> dict[str, Any]:
 
 
 def rigid(outline: Float[np.ndarray, "samples points 2"]) -> Float[np.ndarray, "samples 3"] | None:
-    """How a rigid outline moves from where it is at first: shift (right, up) in m and rotation in rad about the origin.
+    """The motion of a rigid outline (in m): shift (right, up) in m and rotation in rad about the origin.
 
-    The rotation is the least-squares one (Kabsch 1976, doi:10.1107/S0567739476001873, in the plane).
-
-    Args:
-        outline: in m.
-
-    Returns:
-        None if it has no motion, gaps, or changes its shape.
+    The rotation is the least-squares one (Kabsch 1976, doi:10.1107/S0567739476001873, in the plane). None if the
+    outline has a single sample or gaps, or changes its shape.
     """
     if len(outline) < 2 or not np.isfinite(outline).all():
         return None

@@ -1,4 +1,4 @@
-"""How a member of a scan is run again: its model, what varies, and the options, from the attributes of the scan."""
+"""How to rerun a member of a scan: its model, values and options, from the attributes of the scan."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ __all__ = ["Recipe", "again", "opened", "recipe"]
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
 NAMED = 8
-"""Damaged blocks that are named."""
+"""Largest number of damaged blocks to name."""
 FREE = ("mode", "max_events")
-"""Options of schemes that change no number of a member."""
+"""Options of schemes that do not affect the results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What runs any member of a scan again."""
+    """How to rerun any member of a scan."""
 
     model: Model
-    """With the parameters that hold for all members."""
+    """With the parameters that all members share."""
     known_as: str
-    """Name of the model on the command line; empty: it has none."""
+    """Name of the model on the command line; empty without one."""
     values: dict[str, np.ndarray]
-    """What varies: by dotted name the values of all members, (members, *shape of the parameter), in its unit."""
+    """Values of all members by dotted name, (members, *shape of the parameter), in its unit."""
     options: dict[str, Any]
-    """Of `simulate`: sampling, precision, scheme and what is not its default."""
+    """Of `simulate`: sampling, precision, scheme and its options other than the defaults."""
     retries: tuple[Retry, ...]
-    """Further attempts, in their order."""
+    """Further attempts, in order."""
     retried: np.ndarray
-    """Which of them gave the result of each member; 0: the first attempt did."""
+    """The attempt that gave the result of each member; 0: the first one."""
     dims: tuple[str, ...]
     shape: tuple[int, ...]
     source: str | None
@@ -78,7 +78,7 @@ class Recipe:
         given = {name: x[list(members)] for name, x in self.values.items()}
         recorded: dict[str, Any] = {"max_events": RECORDED} if self._smooth_with_events() else {}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IncompleteRun)  # the page shows how each of them ended
+            warnings.simplefilter("ignore", IncompleteRun)  # the page shows how each one ended
             return ensemble(
                 self.model,
                 zipped(given),
@@ -89,38 +89,30 @@ class Recipe:
             )
 
     def run(self, member: int) -> xr.Dataset:
-        """The trajectory of one member, as its line gives it."""
-        return simulate(self.member_model(member), **self.options | self._attempt(member) | self._start(member))
+        """The trajectory of one member, the same as from its lines."""
+        attempt = self.attempts()[int(self.retried[member])]
+        return simulate(self.member_model(member), **self.options | attempt | self._start(member))
 
     def _smooth_with_events(self) -> bool:
         scheme = scheme_for(self.model, self.options.get("scheme"))
         return isinstance(scheme, Smooth) and bool(self.model.events())
 
-    def _attempt(self, member: int) -> dict[str, Any]:
-        """Options of the attempt that gave a member its result."""
-        return self.attempts()[int(self.retried[member])]
-
     def attempts(self) -> list[dict[str, Any]]:
-        """Options beyond those of the scan, of the first attempt and of each retry."""
+        """Options of the first attempt and of each retry, beyond those of the scan."""
         usual = _default(self.model, self.options)
         return [{}, *(_changed(usual, r.scheme) | {"precision": r.precision} for r in self.retries)]
 
     def _start(self, member: int) -> dict[str, Any]:
-        with precisions.use("float64"):  # else JAX would round the start
+        with precisions.use("float64"):  # otherwise JAX would round the start
             started = {n: jnp.asarray(x) for n, x in self.of(member).items() if n.startswith(INITIAL)}
             return {"initial_state": member_of(self.member_model(member), started)[1]} if started else {}
 
 
 def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLike[str] | None = None) -> Recipe:
-    """What runs the members of a scan again.
-
-    Args:
-        scan: a result of `ensemble`.
-        model: what was run; None: made from the attributes of the scan.
-        source: file that holds the scan; None: as xarray remembers it.
+    """How to rerun the members of a scan, by default with the model and file that its attributes name.
 
     Raises:
-        ValueError: if the attributes do not say it: another model, parts of its own, a scheme with options of its own.
+        ValueError: if the attributes do not suffice (unknown models, exchanged parts, special options of schemes).
     """
     dims = members_dims(scan)
     chosen = rebuilt(scan.drop_vars([n for n, x in scan.coords.items() if x.ndim == 0])) if model is None else model
@@ -131,7 +123,7 @@ def recipe(scan: xr.Dataset, model: Model | None = None, source: str | os.PathLi
     attempts = json.loads(scan.attrs.get("retries_legend", '{"0": "first attempt"}'))
     retries = scheme.retries(options["precision"], reference) if len(attempts) > 1 else ()
     if retried.max(initial=0) > len(retries):
-        raise ValueError(f"the result has members of retry {retried.max()}, and this jaxgait has {len(retries)}")
+        raise ValueError(f"the result has members of retry {retried.max()}, but this version has {len(retries)}")
     found = source or scan.encoding.get("source")
     return Recipe(
         chosen, _known_as(chosen), _values(scan, chosen, dims), options, retries, retried.clip(min=0), dims,
@@ -147,19 +139,19 @@ def again(scan: xr.Dataset | str | os.PathLike[str], *, model: Model | None = No
 
     Args:
         scan: a result of `ensemble`, or its file.
-        model: what was run; None: made from the attributes of the scan.
+        model: the mechanism; None: made from the attributes of the scan.
         index: number of the member along each dimension of the scan; dotted names as `**{"damper.k": 3}`.
 
     Returns:
         As `simulate` returns it.
 
     Raises:
-        ValueError: for a member that the scan does not have; if the attributes do not say how it was run.
+        ValueError: for an unknown member, and if the attributes do not suffice.
     """
     data = scan if isinstance(scan, xr.Dataset) else opened(scan)
     made = recipe(data, model)
     if set(index) != set(made.dims):
-        raise ValueError(f"a member has a number along {', '.join(made.dims)}, got {', '.join(index) or 'none'}")
+        raise ValueError(f"give the member's number along {', '.join(made.dims)}, got {', '.join(index) or 'none'}")
     for dim, size in zip(made.dims, made.shape, strict=True):
         if not 0 <= index[dim] < size:
             raise ValueError(f"no member {dim}={index[dim]}: there are {size}, numbered from 0")
@@ -170,35 +162,30 @@ def opened(path: str | os.PathLike[str]) -> xr.Dataset:
     """A result from its file, lazily.
 
     Raises:
-        FileNotFoundError: if there is none.
+        FileNotFoundError: for a missing file.
         ValueError: for a file of another kind.
 
     Warns:
-        UserWarning: if blocks or coordinates of a store are not what was written.
+        UserWarning: for damaged blocks or coordinates of a store.
     """
-    place = pathlib.Path(path)
-    if not place.exists():
-        raise FileNotFoundError(f"{place}: no such file")
-    bad = damaged(place) if place.is_dir() else []
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    bad = damaged(path) if path.is_dir() else []
+    repair = "to repair it, add --repair to the command that wrote the scan (Python: repair=True)"
     if bad:
         blocks = f"block {', '.join(map(str, bad[:NAMED]))}{', ...' if len(bad) > NAMED else ''}"
-        warnings.warn(
-            f"{place} is damaged: the files of {blocks} are not what was written, so do not trust what is shown of "
-            "them; the command that wrote the scan runs them again with --repair (Python: repair=True)",
-            stacklevel=1,  # said once, however often it is opened
+        warnings.warn(  # with stacklevel 1, only once per file
+            f"{path} is damaged: do not trust {blocks}, whose files fail their checksum; {repair}", stacklevel=1
         )
-    labels = damaged_labels(place) if place.is_dir() else []
+    labels = damaged_labels(path) if path.is_dir() else []
     if labels:
-        warnings.warn(
-            f"{place} is damaged: {', '.join(labels)} of its coordinates; the command that wrote the scan writes that "
-            "again with --repair (Python: repair=True)",
-            stacklevel=1,
-        )
+        warnings.warn(f"{path} is damaged: {', '.join(labels)} of its coordinates; {repair}", stacklevel=1)
     try:
-        return xr.open_zarr(place) if place.is_dir() else xr.open_dataset(place, engine="h5netcdf")
-    except Exception as error:  # what these readers raise for a file of another kind is not theirs to choose
-        kind = "Zarr store" if place.is_dir() else "NetCDF-4 file"
-        raise ValueError(f"{place} is not a result that can be shown: it is not a readable {kind} ({error})") from error
+        return xr.open_zarr(path) if path.is_dir() else xr.open_dataset(path, engine="h5netcdf")
+    except Exception as error:  # the readers may raise anything
+        kind = "Zarr store" if path.is_dir() else "NetCDF-4 file"
+        raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind} ({error})") from error
 
 
 def _count(scan: xr.Dataset, dims: Sequence[str]) -> int:
@@ -206,7 +193,7 @@ def _count(scan: xr.Dataset, dims: Sequence[str]) -> int:
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What varies, by dotted name."""
+    """The values of all members, by dotted name."""
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
     found = {}
     for name in names:
@@ -215,12 +202,12 @@ def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, 
             over = scan[label].expand_dims({d: scan.sizes[d] for d in dims if d not in scan[label].dims})
             found[name] = flat(over, dims)
     if not found:
-        raise ValueError(f"the scan does not say which parameters of {type(model).__name__} vary along {dims}")
+        raise ValueError(f"the scan does not name the parameters of {type(model).__name__} that vary along {dims}")
     return found
 
 
 def _options(scan: xr.Dataset, model: Model) -> dict[str, Any]:
-    """How the scan was run, from its attributes, as `simulate` takes it."""
+    """The arguments of `simulate` for a scan, from its attributes."""
     attrs = {n: x.item() if isinstance(x, np.generic) else x for n, x in scan.attrs.items()}
     sampling = {"strides": attrs.get("strides"), "duration": attrs.get("duration_s")}
     sampling["samples"] = attrs.get("samples_per_stride", attrs.get("samples"))
@@ -249,30 +236,26 @@ def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Options that differ from the usual ones.
 
     Raises:
-        ValueError: for one that `simulate` cannot be given.
+        ValueError: for one that `simulate` does not accept.
     """
     plain = {n.removesuffix("_s"): x for n, x in scheme_options(usual).items()}
     found = {n: x for n, x in recorded.items() if n not in FREE and x != plain.get(n)}
     for name, value in found.items():
         if name not in SETTABLE:
-            raise ValueError(f"its scheme ran with {name}={value!r}, which simulate does not take by itself")
+            raise ValueError(f"its scheme ran with {name}={value!r}, which simulate does not accept")
     return found
 
 
 def _known_as(model: Model) -> str:
     where = f"{type(model).__module__}:{type(model).__name__}"
-    return next((name for name, place in registry.models().items() if place == where), "")
+    return next((name for name, known in registry.models().items() if known == where), "")
 
 
 def of_run(run: xr.Dataset, model: Model | None = None) -> Recipe:
-    """What runs a result of `simulate` again: a scan of one member, whose start varies if it is not the model's own.
-
-    Args:
-        run: result of `simulate`.
-        model: what was run; None: made from the attributes of the run.
+    """How to rerun a result of `simulate`: as a scan of one member, with its start unless it is the model's own.
 
     Raises:
-        ValueError: if the attributes do not say it.
+        ValueError: if no `model` is given and the attributes do not suffice.
     """
     chosen = rebuilt(run) if model is None else model
     own = {n: np.asarray(x) for n, x in state_variables(chosen.initial_state()).items()}

@@ -1,4 +1,4 @@
-"""Serves the page on this machine and simulates members when they are clicked."""
+"""Serves the page on this machine, and simulates members on demand."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LOOPBACK = "127.0.0.1"
 
 
 def serve(page: Explorer, port: int = 0) -> None:
-    """Serves a page on this machine alone until it is interrupted; prints its address.
+    """Serves a page of a scan on this machine only, until interrupted; prints its address.
 
     Args:
         page: of a scan.
-        port: where it listens; 0: any that is free.
+        port: 0: any that is free.
 
     Raises:
-        ValueError: if it is not known how to run its members.
+        ValueError: if it is unknown how to rerun its members.
     """
     with server(page, port) as running:
-        print(f"http://{LOOPBACK}:{running.server_port}/ shows it; Ctrl-C ends this", flush=True)
+        print(f"open http://{LOOPBACK}:{running.server_port}/ in a browser; stop with Ctrl-C", flush=True)
         try:
             running.serve_forever()
         except KeyboardInterrupt:
@@ -32,20 +32,16 @@ def serve(page: Explorer, port: int = 0) -> None:
 
 
 def server(page: Explorer, port: int = 0) -> HTTPServer:
-    """What answers: the page at /, the motion of a member at /member/N.
-
-    Args:
-        page: of a scan.
-        port: where it listens; 0: any that is free.
+    """The server: the page at /, the motion of a member at /member/N; for the arguments and errors see `serve`.
 
     Raises:
-        ValueError: if it is not known how to run its members.
+        ValueError: see `serve`.
     """
     if page.made is None or page.header["why"]:
         raise ValueError(f"nothing to serve beyond the page itself: {page.header['why'] or 'it has no members'}")
     whole = dataclasses.replace(page, header=page.header | {"serve": True}).html.encode()
     running = HTTPServer((LOOPBACK, port), _Handler)
-    running.answers = _Answers(page, whole)  # type: ignore[attr-defined]  # where its handlers find it
+    running.answers = _Answers(page, whole)  # type: ignore[attr-defined]  # for its handlers
     return running
 
 
@@ -60,18 +56,18 @@ class _Answers:
             return 200, "text/html; charset=utf-8", self.whole
         asked = re.fullmatch(r"/member/(\d{1,12})", path)
         if asked is None or self.page.rows is None or int(asked[1]) >= self.page.rows.size:
-            return 404, "text/plain; charset=utf-8", b"there is nothing here"
+            return 404, "text/plain; charset=utf-8", b"not found"
         try:
             return 200, "application/octet-stream", self.page.motion(int(asked[1]))
-        except Exception as error:  # of whatever kind: the page says why it cannot play the member
+        except Exception as error:  # of any kind: the page shows it
             return 500, "text/plain; charset=utf-8", f"This member cannot be simulated: {error}".encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         host = self.headers.get("Host", "").rpartition(":")[0]
-        if host not in (LOOPBACK, "localhost"):  # a page of elsewhere under a name that leads here
-            code, kind, content = 403, "text/plain", b"this is for this machine only"
+        if host not in (LOOPBACK, "localhost"):  # DNS rebinding by another site
+            code, kind, content = 403, "text/plain", b"available on this machine only"
         else:
             code, kind, content = self.server.answers.to(self.path)  # type: ignore[attr-defined]
         self.send_response(code)
@@ -81,4 +77,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing about requests."""
+        """Does not log requests."""

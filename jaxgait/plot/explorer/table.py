@@ -1,4 +1,4 @@
-"""A scan as a table: one row per member, columns of parameters, measures and outcome, statuses with their sentences."""
+"""A scan as a table: one row per member, columns of parameters, measures and outcomes, and the statuses."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
 __all__ = ["Column", "Table", "table"]
 
 OUTCOME = ("retries", "steps", "rejected_steps", "t_end", "promoted")
-"""Variables of every scan that say how a trajectory went, not what came out."""
+"""Variables of every scan about the computation of a trajectory."""
 CODES = ("status", "first_status")
-"""Variables that hold codes, not amounts."""
+"""Variables with codes."""
 COMPLETED_COLOUR = "#56B4E9"
 ENDED = (ORANGE, RED, PURPLE, "#F0E442", "#B0703C", "#8C6BB1")
-"""Colours of early ends that the model foresees."""
+"""Colours of the model's own early ends."""
 GAVE_UP = (GREY, "#4D4D4D", "#A6A6A6", "#6E5E5E")
 """Colours of computations that failed."""
 NOT_RUN, UNKNOWN = "not run yet", "no status recorded"
 LARGEST_VECTOR = 16
-"""Entries of a small vector per member (multipliers, amplitudes) that is shown."""
+"""Largest number of entries of a vector per member (multipliers, amplitudes) to show."""
 
 
 class Column(NamedTuple):
@@ -37,7 +37,7 @@ class Column(NamedTuple):
     """Its long name, or its name."""
     unit: str
     role: str
-    """"axis" (what was varied), "measure", "end" (the last state) or "outcome"."""
+    """"axis" (varied), "measure", "end" (the last state) or "outcome"."""
     values: Float[np.ndarray, " members"]
     """In the unit."""
 
@@ -48,7 +48,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """All members of a scan, flat: the last dimension of the box is the fastest."""
+    """All members of a scan, flat: the last dimension of the box varies fastest."""
 
     dims: tuple[str, ...]
     """Of the box of members."""
@@ -80,13 +80,10 @@ class Table(NamedTuple):
 
 
 def table(scan: xr.Dataset) -> Table:
-    """The members of a scan with all that is one number per member.
-
-    Args:
-        scan: a result of `ensemble`, or any Dataset whose variables share the dimensions of a box of members.
+    """The members of a scan (any Dataset whose variables share the dimensions of a box of members), all scalar results.
 
     Raises:
-        ValueError: if nothing runs along members, or there are none.
+        ValueError: for a Dataset that is not a scan, or without members.
     """
     dims = members_dims(scan)
     shape = tuple(scan.sizes[d] for d in dims)
@@ -98,7 +95,7 @@ def table(scan: xr.Dataset) -> Table:
 
 
 def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
-    """Dimensions of the box of members: those of `status`, or else those that all results share.
+    """Dimensions of the box of members: those of `status`, otherwise those that all results share.
 
     Raises:
         ValueError: if there are none.
@@ -110,17 +107,17 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
         dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "sample", "event")]
     if not dims:
-        raise ValueError("nothing to explore: this is not a scan, no results run along members")
+        raise ValueError("nothing to explore: this is not a scan, its results share no dimension")
     return tuple(dims)
 
 
 def flat(x: xr.DataArray, dims: tuple[str, ...]) -> np.ndarray:
-    """Values of all members of a result that runs along all dimensions of the box, (members, ...), in its unit."""
+    """Values of a result over all dimensions of the box, (members, ...), in its unit."""
     return x.transpose(*dims, ...).to_numpy().reshape(-1, *(n for d, n in x.sizes.items() if d not in dims))
 
 
 def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tuple[tuple[str, str], ...]]:
-    """Statuses that occur, the completed first, then foreseen ends, then failures."""
+    """Numbers of the statuses, and the statuses: completed first, then the model's own ends, then failures."""
     if "status" not in scan:
         count = math.prod(scan.sizes[d] for d in dims)
         return np.zeros(count, dtype=np.int32), ((UNKNOWN, COMPLETED_COLOUR),)
@@ -139,7 +136,7 @@ def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tupl
 
 
 def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, Column]:
-    """What was varied, with a number for every member; the member's own number if that is all there is."""
+    """The varied numbers of every member; its index along dimensions without any."""
     found = {}
     for name, x in scan.coords.items():
         if x.ndim and set(x.dims) <= set(dims) and x.dtype.kind in "fiu":
@@ -169,7 +166,7 @@ def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column
 
 
 def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
-    """Results with one further small dimension, which is neither time nor that of gradients."""
+    """Results with one further small dimension, other than time and that of gradients."""
     found = {}
     for name, x in scan.data_vars.items():
         extra = [d for d in x.dims if d not in dims]
@@ -193,15 +190,10 @@ def _gradients(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, dict[str, n
 
 
 def spread(rows: Table, count: int, measure: str | None) -> list[int]:
-    """Members worth looking at: best and worst of a measure, one of each status, then those that fill the box evenly.
-
-    Args:
-        rows: of the scan.
-        count: how many at most.
-        measure: name of the measure; None: none is special.
+    """Members worth looking at: best and worst of a measure, one of each status, then some spread over the box.
 
     Returns:
-        Numbers of members, without repetition.
+        Distinct numbers of members.
     """
     run = np.flatnonzero([rows.statuses[s][0] != NOT_RUN for s in rows.status])
     chosen: list[int] = []
@@ -221,14 +213,14 @@ def spread(rows: Table, count: int, measure: str | None) -> list[int]:
 
 
 def _unit_box(rows: Table) -> np.ndarray:
-    """Members in the unit box of what was varied, (members, axes)."""
+    """Members in the unit box of the axes, (members, axes)."""
     axes = np.stack([c.values for c in rows.of_role("axis")], axis=1)
     low, wide = axes.min(axis=0), np.ptp(axes, axis=0)
     return (axes - low) / np.where(wide > 0.0, wide, 1.0)
 
 
 def _farthest(unit: np.ndarray, among: np.ndarray, chosen: list[int], count: int) -> list[int]:
-    """Points one by one, each the farthest from all before it (Gonzalez 1985, doi:10.1016/0304-3975(85)90224-5)."""
+    """Successive points, each farthest from all before it (Gonzalez 1985, doi:10.1016/0304-3975(85)90224-5)."""
     points, found = unit[among], []
     distance = np.full(len(among), np.inf)
     for member in chosen:

@@ -7,15 +7,15 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from jaxgait.cli import arguments
+from jaxgait.cli import parsing
 from jaxgait.model import parameter
 from jaxgait.models.bungee.model import Bungee
 
 
 def test_settings_axes_and_boxes():
-    assert arguments.changed(Bungee(), ["mass=60", "gravity=9.81"]) == Bungee(mass=60.0, gravity=9.81)
-    assert arguments.components(["x=-20", "z=0,1"])["x"] == -20.0
-    found = arguments.axes(
+    assert parsing.with_settings(Bungee(), ["mass=60", "gravity=9.81"]) == Bungee(mass=60.0, gravity=9.81)
+    assert parsing.components(["x=-20", "z=0,1"])["x"] == -20.0
+    found = parsing.axes(
         ["mass=40:100:4", "stiffness=20,27", "ground=1e2:5e1:2", "gravity=9.8", "rope_length=20:30:1e1"]
     )
     np.testing.assert_array_equal(found["mass"], [40, 60, 80, 100])
@@ -23,8 +23,8 @@ def test_settings_axes_and_boxes():
     np.testing.assert_array_equal(found["ground"], [100, 50])
     np.testing.assert_array_equal(found["gravity"], [9.8])
     assert len(found["rope_length"]) == 10
-    assert arguments.box(["damper.k=1e4:3e4"]) == {"damper.k": (1e4, 3e4)}
-    assert arguments.names(["rho,order", "peak_flexion"]) == ("rho", "order", "peak_flexion")
+    assert parsing.box(["damper.k=1e4:3e4"]) == {"damper.k": (1e4, 3e4)}
+    assert parsing.names(["rho,order", "peak_flexion"]) == ("rho", "order", "peak_flexion")
 
 
 @pytest.mark.parametrize(
@@ -49,25 +49,25 @@ def test_settings_axes_and_boxes():
 )
 def test_axes_that_are_none(texts, message):
     with pytest.raises(ValueError, match=message):
-        arguments.axes(texts)
+        parsing.axes(texts)
 
 
 def test_an_axis_beyond_the_memory_is_not_made():
     with pytest.raises(MemoryError, match="1000000000000 values of mass need 8e\\+03 GB"):
-        arguments.axes(["mass=40:100:1e12"])
+        parsing.axes(["mass=40:100:1e12"])
 
 
 @pytest.mark.parametrize("text", ["damper.k=1:2:3", "damper.k=1,2", "damper.k", "damper.k=a:b"])
 def test_boxes_that_are_none(text):
     with pytest.raises(ValueError, match=r"damper\.k"):
-        arguments.box([text])
+        parsing.box([text])
 
 
 def test_a_parameter_is_fixed_or_varied():
     with pytest.raises(ValueError, match="mass is given to --set and to --over"):
-        arguments.apart(["gravity=9", "mass=3"], [], ["mass=1:2:3"])
+        parsing.check_not_fixed(["gravity=9", "mass=3"], [], ["mass=1:2:3"])
     with pytest.raises(ValueError, match=r"initial\.x is given to --initial and to --over"):
-        arguments.apart([], ["x=3"], ["initial.x=1:2:3"])
+        parsing.check_not_fixed([], ["x=3"], ["initial.x=1:2:3"])
 
 
 class Part(eqx.Module):
@@ -82,17 +82,17 @@ class Chosen(Bungee):
 
 
 def test_choices_and_arrays():
-    model = arguments.changed(Chosen(), ["part.law=hard", "part.flag=true", "units=3", "table=1,2;3,4", "mass=60"])
+    model = parsing.with_settings(Chosen(), ["part.law=hard", "part.flag=true", "units=3", "table=1,2;3,4", "mass=60"])
     assert (model.part.law, model.part.flag, model.units, model.mass) == ("hard", True, 3, 60.0)
     np.testing.assert_array_equal(model.table, [[1, 2], [3, 4]])
-    assert arguments.choices(Chosen()) == {"part.law": "soft", "part.flag": False, "units": 2}
+    assert parsing.choices(Chosen()) == {"part.law": "soft", "part.flag": False, "units": 2}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("part.law=stiff", r"part\.law must be one of soft, hard, got 'stiff'"),
-        ("part.flag=maybe", "must be one of true, false, got 'maybe'"),
+        ("part.flag=maybe", "must be one of false, true, got 'maybe'"),
         ("units=2.5", "units must be a whole number"),
         ("table=1,2;3,x", r"table \(in m\): 'x' is not a number"),
         ("table=1,2;3", r"table \(in m\): rows of different lengths, '1,2;3'"),
@@ -102,14 +102,14 @@ def test_choices_and_arrays():
 )
 def test_settings_that_are_none(text, message):
     with pytest.raises(ValueError, match=message):
-        arguments.changed(Chosen(), [text])
+        parsing.with_settings(Chosen(), [text])
 
 
 def test_files_to_write_are_checked_before_the_work(tmp_path):
     file = tmp_path / "file"
     file.write_text("kept")
-    arguments.to_write(file)
-    arguments.to_write(tmp_path / "a" / "b" / "new.nc")
+    parsing.check_output(file)
+    parsing.check_output(tmp_path / "a" / "b" / "new.nc")
     assert file.read_text() == "kept" and not any((tmp_path / "a" / "b").iterdir())
     for path, message in [
         (pathlib.Path(""), "is a folder"),
@@ -118,6 +118,6 @@ def test_files_to_write_are_checked_before_the_work(tmp_path):
         (pathlib.Path("/dev/null"), "not an ordinary file"),
     ]:
         with pytest.raises(OSError, match=message):
-            arguments.to_write(path)
+            parsing.check_output(path)
     with pytest.raises(ValueError, match=r"must end in one of \.pdf, \.png"):
-        arguments.to_write(tmp_path / "run.nc", kinds=("png", "pdf"))
+        parsing.check_output(tmp_path / "run.nc", kinds=("png", "pdf"))

@@ -1,4 +1,4 @@
-"""A fit in words, for the command line and the report: parameters with units and errors, and how far to trust it."""
+"""Describes a fit for the console and the report: parameters with units and errors, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -9,60 +9,42 @@ import numpy as np
 from jaxgait.calibration import CurveTable, Fit, Profile
 from jaxgait.parameters import get_parameter
 
-__all__ = ["against", "description", "origin", "quality", "row", "said", "span", "verdict"]
+__all__ = ["caveats", "curve_summary", "description", "noise_source", "profile_line", "quality", "verdict"]
 
 
-def span(read: CurveTable) -> str:
-    """Where a measured curve lies, with units.
-
-    Args:
-        read: the curve.
-    """
+def curve_summary(read: CurveTable) -> str:
+    """A measured curve's output, unit, number of points and range."""
     curve = read.curve
     over = "s" if curve.axis == "time" else "of the stride"
     return f"{read.output} in {curve.unit}, {len(curve.at)} points from {curve.at[0]:.6g} to {curve.at[-1]:.6g} {over}"
 
 
-def origin(read: CurveTable, stated: float | None) -> str:
-    """Where the standard deviation of the data comes from, in words.
-
-    Args:
-        read: the curve.
-        stated: a standard deviation in its unit; None if there is none.
-    """
+def noise_source(read: CurveTable, stated: float | None) -> str:
+    """Where the standard deviation of the data comes from; `stated` is the user's, in the curve's unit."""
     if read.noise is not None:
         return f"of column {read.columns[2]!r}"
     return "estimated from the residual" if stated is None else f"{stated:g} {read.curve.unit}"
 
 
 def description(found: Fit) -> Iterator[str]:
-    """A result in lines for people.
-
-    Args:
-        found: result of `jaxgait.fit`.
-    """
+    """The lines that the console shows of a fit."""
     width = max(map(len, found.best))
-    yield from (f"{name:{width}} = {row(found, name)}" for name in found.best)
+    yield from (f"{name:{width}} = {_parameter_line(found, name)}" for name in found.best)
     yield f"  {quality(found)}"
     if len(found.best) > 1:
         yield "  correlation of the errors:"
         yield from _triangle(found, width)
-    if found.minimum:  # else the remarks say it
+    if found.minimum:  # otherwise among the remarks
         yield f"  {verdict(found)}"
-    yield from (f"  {text}" for text in against(found))
+    yield from (f"  {text}" for text in caveats(found))
     yield f"  gradient: {found.gradient}"
     for i, why in enumerate(found.why_stopped):
         yield f"  start {i}: {why}"
     yield f"  as parameters: --set {' '.join(f'{name}={value:.10g}' for name, value in found.best.items())}"
 
 
-def row(found: Fit, name: str) -> str:
-    """A parameter with its standard error, its interval, and what it was, in its unit.
-
-    Args:
-        found: the fit.
-        name: the parameter.
-    """
+def _parameter_line(found: Fit, name: str) -> str:
+    """A parameter with its standard error, its interval and its initial value, in its unit."""
     own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
     unit = "" if found.units[name] == "1" else f" {found.units[name]}"
     low, high = found.interval(name)
@@ -76,11 +58,7 @@ def _loose(error: float) -> str:
 
 
 def quality(found: Fit) -> str:
-    """The distance of the curve from the data, in words, with units.
-
-    Args:
-        found: the fit.
-    """
+    """The distance of the curve from the data, with units."""
     unit, rms = found.problem.measured.unit, float(np.sqrt(np.mean(found.curve.residual**2)))
     if found.noise_estimated:
         return f"residual: {rms:.3g} {unit} (root mean square); noise, from it: {found.noise[0]:.3g} {unit}"
@@ -98,45 +76,27 @@ def _triangle(found: Fit, width: int) -> Iterator[str]:
 
 
 def verdict(found: Fit) -> str:
-    """Whether it is a minimum, and whether the data determine all of it, in words.
-
-    Args:
-        found: the fit.
-    """
+    """Whether the fit is a minimum, and whether the data determine all directions."""
     if not found.minimum:
-        return "no minimum"
-    least = f"condition number {found.condition:.3g}"
-    what = (
-        "all directions are determined"
-        if not found.undetermined
-        else f"directions left open: {len(found.undetermined)}"
-    )
-    return f"a minimum: chi-square would fall by {found.fall:.1g} further on; {what} ({least})"
+        return "not a minimum"
+    count = len(found.undetermined)
+    what = f"directions left open: {count}" if count else "all directions are determined"
+    condition = f"condition number {found.condition:.3g}"
+    return f"a minimum: another step would reduce chi-square by {found.fall:.1g}; {what} ({condition})"
 
 
-def against(found: Fit) -> list[str]:
-    """Doubts about a result, a sentence for each.
-
-    Args:
-        found: the fit.
-    """
+def caveats(found: Fit) -> list[str]:
+    """Caveats about a fit, one sentence each."""
     return [*found.undetermined, *found.remarks, *(f"on its bound: {bound}" for bound in found.active)]
 
 
-def said(found: Profile) -> str:
-    """The interval of a profile in words, with its unit.
-
-    Args:
-        found: result of `jaxgait.calibration.profile`.
-    """
+def profile_line(found: Profile) -> str:
+    """The interval of a profile, with its unit."""
     text = lambda end: f"{end:.6g}" if np.isfinite(end) else "open"
     low, high = map(text, found.interval)
     unit = "" if found.unit == "1" else f" {found.unit}"
     line = f"profile of {found.parameter}: {low} to {high}{unit} ({100.0 * found.level:g} %)"
-    opened = [
-        f"{side} because {why}"
-        for side, end, why in zip(("below", "above"), found.interval, found.why, strict=True)
-        if not np.isfinite(end)
-    ]
+    ends = zip(("below", "above"), found.interval, found.why, strict=True)
+    opened = [f"{side} because {why}" for side, end, why in ends if not np.isfinite(end)]
     line += f"; open {', '.join(opened)}" if opened else ""
-    return line + ("; a better fit was met on the way: fit again with more starts" if found.better else "")
+    return line + ("; the profile found a better fit: fit again with more starts" if found.better else "")

@@ -1,4 +1,4 @@
-"""Values from texts typed on the command line: `name=value`, axes, boxes, and files to write."""
+"""Parses command-line text (`name=value`, axes, bounds) and checks output files before work starts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import math
 import os
 import pathlib
-import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from jaxgait import checks
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.batch import starting
 from jaxgait.ensembles.members import INITIAL
+from jaxgait.fields import choices as alternatives
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.parts import parts, with_parts
@@ -27,19 +27,19 @@ _AXIS = "wants name=low:high:count or name=a,b,c"
 _BOX = "--over wants name=low:high"
 
 
-def changed(model: M, texts: Sequence[str]) -> M:
-    """A model with parameters, choices and parts from texts: "damper.k=2e4", "sole.rows=0.1,0.2", "friction=Stribeck".
+def with_settings(model: M, texts: Sequence[str]) -> M:
+    """The model with parameters, choices and parts set: "damper.k=2e4", "sole.rows=0.1,0.2", "friction=Stribeck".
 
     Raises:
-        ParameterError: for anything else, unknown names, names given twice, and values that are not what is asked for.
+        ParameterError: for malformed text, unknown or repeated names, and invalid values.
     """
-    found = each(texts, "--set", "--set wants name=value", lambda name, text: text)
+    found = pairs(texts, "--set", "--set wants name=value", lambda name, text: text)
     laws = {n for n in parts(model) if n not in choices(model)}
     exchanged = {n: text for n, text in found.items() if n in laws and not _is_number(text)}
-    model = with_parts(model, exchanged)  # first, for these bring parameters and choices of their own
+    model = with_parts(model, exchanged)  # first: parts have parameters and choices of their own
     chosen = {name: text for name, text in found.items() if name in choices(model)}
     for name, text in chosen.items():
-        model = _with_choice(model, name, name.split("."), text)
+        model = _with_choice(model, name, name, text)
     numbers = {n: text for n, text in found.items() if n not in exchanged and n not in chosen}
     return with_parameters(model, {n: _setting(model, n, text) for n, text in numbers.items()})
 
@@ -53,7 +53,7 @@ def _is_number(text: str) -> bool:
 
 
 def choices(model: Any, prefix: str = "") -> dict[str, Any]:
-    """The static choices of a model and its parts by dotted name: flags, whole numbers, and one of several texts."""
+    """The static choices (flags, integers, `Literal` alternatives) of a model and its parts, by dotted name."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(model):
         value, name = getattr(model, field.name), prefix + field.name
@@ -64,60 +64,51 @@ def choices(model: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def alternatives(kind: type, name: str) -> tuple[Any, ...]:
-    """The alternatives of a static choice of a class, if its type lists them (`Literal`)."""
-    try:
-        hint = typing.get_type_hints(kind).get(name)
-    except (NameError, TypeError):  # annotations of a user's own model need not be resolvable
-        return ()
-    return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-
-
 def components(texts: Sequence[str]) -> dict[str, Any]:
-    """Components of the initial state from texts such as "x=0.1" or "state=0,1".
+    """Components of the initial state, such as "x=0.1" or "state=0,1".
 
     Raises:
-        ParameterError: for anything else, and for names given twice.
+        ParameterError: for malformed text and repeated names.
     """
-    return each(texts, "--initial", "--initial wants name=value", _array)
+    return pairs(texts, "--initial", "--initial wants name=value", _array)
 
 
 def state(model: Model, texts: Sequence[str]) -> Any:
-    """The initial state of a model with some components from texts; None if there are none.
+    """The model's initial state with the given components; None without any.
 
     Raises:
-        ParameterError: for anything but components of the state.
+        ParameterError: for malformed text and unknown components.
     """
     return starting(model, components(texts)) if texts else None
 
 
 def axes(texts: Sequence[str], option: str = "--over") -> dict[str, np.ndarray]:
-    """Axes of a grid from texts such as "damper.k=1e4:4e4:31" or "mass=50,60,80", given to an option.
+    """Grid axes, such as "damper.k=1e4:4e4:31" or "mass=50,60,80", given to an option.
 
     Raises:
-        ParameterError: for anything else, and for names given twice.
+        ParameterError: for malformed text and repeated names.
         MemoryError: for an axis that does not fit in memory.
     """
-    return each(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(name, span, option))
+    return pairs(texts, option, f"{option} {_AXIS}", lambda name, span: _axis(name, span, option))
 
 
 def box(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Bounds from texts such as "damper.k=5e3:4e4".
+    """Bounds, such as "damper.k=5e3:4e4".
 
     Raises:
-        ParameterError: for anything else, and for names given twice.
+        ParameterError: for malformed text and repeated names.
     """
-    return each(texts, "--over", _BOX, _bounds)
+    return pairs(texts, "--over", _BOX, _bounds)
 
 
-def apart(fixed: Sequence[str], started: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
-    """Checks whether a parameter, or a component of the initial state, is both fixed and varied.
+def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence[str], option: str = "--over") -> None:
+    """Checks that no parameter or component of the initial state is both fixed and varied.
 
     Raises:
-        ParameterError: naming it.
+        ParameterError: naming the one that is.
     """
     options = {text.partition("=")[0]: "--set" for text in fixed}
-    options |= {INITIAL + text.partition("=")[0]: "--initial" for text in started}
+    options |= {INITIAL + text.partition("=")[0]: "--initial" for text in start}
     both = sorted(options.keys() & {text.partition("=")[0] for text in varied})
     if both:
         raise ParameterError(f"{both[0]} is given to {options[both[0]]} and to {option}: fix it or vary it")
@@ -143,16 +134,12 @@ def number(text: str, label: str) -> float:
     return value
 
 
-def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
-    """Checks, before the work starts, that its result can be written to a file, and makes the folder.
-
-    Args:
-        path: the file; None: nothing is to be written.
-        kinds: endings that its name may have; any if empty.
+def check_output(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
+    """Checks that a file has one of the extensions `kinds` (empty: any) and can be written; creates its folder.
 
     Raises:
-        OSError: if not, saying why.
-        ValueError: for another ending.
+        OSError: if the file cannot be written.
+        ValueError: for another extension.
     """
     if path is None:
         return
@@ -165,27 +152,20 @@ def to_write(path: pathlib.Path | None, *, kinds: Sequence[str] = ()) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only")
     if not path.exists():
-        folder_to_write(path.parent)
+        make_folder(path.parent)
 
 
-def json_to_write(path: pathlib.Path | None) -> None:
-    """The same for JSON, which may go to the standard output.
-
-    Args:
-        path: the file; "-" for the standard output; None: nothing is to be written.
-
-    Raises:
-        OSError: if it cannot be written, saying why.
-    """
+def check_json(path: pathlib.Path | None) -> None:
+    """Like `check_output`, for JSON, where "-" means standard output."""
     if path != STDOUT:
-        to_write(path)
+        check_output(path)
 
 
-def folder_to_write(folder: pathlib.Path) -> None:
-    """Checks, before the work starts, that results can be written to a folder, and makes it.
+def make_folder(folder: pathlib.Path) -> None:
+    """Creates a folder and checks that it is writable.
 
     Raises:
-        OSError: if not, saying why.
+        OSError: if it is not.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -196,17 +176,11 @@ def folder_to_write(folder: pathlib.Path) -> None:
         raise OSError(f"cannot write to {folder}: {error.strerror or error}") from error
 
 
-def each(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, str], T]) -> dict[str, T]:
-    """The values of `name=...` by name, each name once.
-
-    Args:
-        texts: as they are typed.
-        option: what they are given to, for messages.
-        wanted: what one looks like, for messages.
-        value: reads name and text after it.
+def pairs(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, str], T]) -> dict[str, T]:
+    """The values of `name=...` by name, each name once; `option` and `wanted` (the expected form) are for messages.
 
     Raises:
-        ParameterError: for anything else, and for names given twice.
+        ParameterError: for malformed text and repeated names.
     """
     found: dict[str, T] = {}
     for text in texts:
@@ -220,7 +194,7 @@ def each(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, s
 
 
 def _setting(model: Any, name: str, text: str) -> Any:
-    """A parameter's value: one number, or numbers separated by commas (rows by semicolons) for an array."""
+    """A parameter's value: a number, or comma-separated numbers (rows separated by semicolons) for an array."""
     info = parameter_info(model, name)
     label = f"{name} (in {info.unit})"
     if info.rank > 1:
@@ -241,21 +215,18 @@ def _array(name: str, text: str) -> Any:
 
 
 def _choice(name: str, text: str, module: Any, field: str) -> Any:
-    """A choice from its text, of the type of the present one."""
-    present, options = getattr(module, field), alternatives(type(module), field)
-    if isinstance(present, bool):
-        options, found = ("true", "false"), text == "true"
-    elif isinstance(present, int):
+    """Parses a choice of the same type as the current one."""
+    current = getattr(module, field)
+    if isinstance(current, int) and not isinstance(current, bool):
         return _count(name, text)
-    else:
-        found = text
+    options = {str(o).lower() if isinstance(o, bool) else o: o for o in alternatives(type(module), field)}
     if text not in options:
         raise ParameterError(f"{name} must be one of {', '.join(options)}, got {text!r}")
-    return found
+    return options[text]
 
 
-def _with_choice(module: Any, name: str, path: Sequence[str], text: str) -> Any:
-    first, *rest = path
+def _with_choice(module: Any, name: str, path: str, text: str) -> Any:
+    first, _, rest = path.partition(".")
     inner = _with_choice(getattr(module, first), name, rest, text) if rest else _choice(name, text, module, first)
     return dataclasses.replace(module, **{first: inner})
 

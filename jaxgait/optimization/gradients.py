@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from jaxgait import checks
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import STEP, Differences, Evaluated, Runs, Transient, nothing_beside
+from jaxgait.optimization.evaluate import STEP, Differences, Evaluated, Runs, Transient, no_extra
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.scenarios import Robust, Scenarios
@@ -21,7 +21,7 @@ from jaxgait.run import state_variables
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 
-__all__ = ["way"]
+__all__ = ["evaluator_for"]
 
 _WAYS = ("auto", "gait", "run", "differences")
 _OF_RUNS = ("strides", "duration")
@@ -30,7 +30,7 @@ _TAKEN = {*_OF_RUNS, *_OF_SMOOTH, "samples", "scheme", "precision", "retry", "ba
 
 
 class Values:
-    """Only values, for methods without gradients, in the units of measures."""
+    """Values without gradients, in the units of measures."""
 
     name = "none: values alone"
 
@@ -43,7 +43,7 @@ class Values:
         return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))
 
 
-def way(
+def evaluator_for(
     model: Model,
     space: Space,
     goal: Goal,
@@ -56,54 +56,44 @@ def way(
 ) -> Runs:
     """The evaluator with the requested gradient; "auto": of the periodic gait if there is one, else through the run.
 
-    All starts use the same one, because objectives of gaits and of runs are not comparable: if a gait is found from at
-    least one start (in all scenarios), starts without a gait fail, and say so.
-
-    Args:
-        model: the mechanism.
-        space: the box.
-        goal: objective and limits of one run.
-        wanted: see `jaxgait.optimize`; None: values alone.
-        run: options of `jaxgait.ensemble`.
-        fixed: components of the initial state by name.
-        starts: starts of the searches, at which gaits are sought.
-        scenarios: scenarios in which every point is evaluated; None: only the model itself.
-        step: of central differences, as a fraction of the box (no dimension).
+    All starts share it, because objectives of gaits and of runs are not comparable: if a gait is found from at least
+    one start (in all scenarios), starts without a gait fail. `step` is that of central differences, as a fraction of
+    the box (no dimension); with `wanted` None there are values alone.
 
     Raises:
-        ValueError: for an unknown gradient, and for that of a gait where there can be none.
+        ValueError: for an unknown gradient, and for "gait" where there can be none.
     """
-    beside = nothing_beside if scenarios is None else scenarios.beside
+    extra = no_extra if scenarios is None else scenarios.extra
     judged = lambda runs: runs if scenarios is None else Robust(runs, scenarios)
     if wanted is None:
-        return judged(Values(Differences(model, space, goal, run, fixed, beside)))
+        return judged(Values(Differences(model, space, goal, run, fixed, extra)))
     checks.one_of("gradient", wanted, _WAYS)
     if wanted == "differences":
-        return judged(Differences(model, space, goal, run, fixed, beside, step))
-    through = Transient(model, space, goal, run, fixed, beside)
+        return judged(Differences(model, space, goal, run, fixed, extra, step))
+    through = Transient(model, space, goal, run, fixed, extra)
     if wanted == "run":
         return judged(through)
     varied = [] if scenarios is None else [name for name in scenarios.members.values if name.startswith(INITIAL)]
     hindered = _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
     if wanted == "gait" and hindered:
-        raise ValueError(f"there is no gradient of a periodic gait here: {hindered}; take gradient='run'")
+        raise ValueError(f"gradient='gait' is impossible: {hindered}; use gradient='run'")
     if hindered:
         return judged(through)
-    gait = judged(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), beside))
-    if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).fine.any():  # not solved for again
+    gait = judged(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), extra))
+    if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).valid.any():  # not solved for again
         return gait
     through.name += f", since {_gaits_missing(found.values, scenarios)}"
     return judged(through)
 
 
 def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Scenarios | None) -> str:
-    """A sentence on the missing gaits, if there is no start with all of them."""
+    """A sentence on the missing gaits."""
     none = "no periodic gait was found from any start"
     if scenarios is None or (missing := scenarios.missing(values)).all():
         return none
     often = missing.sum(axis=0)
     least = f"{scenarios.names[np.argmax(often)]} has none from {often.max()} of {len(values)} starts"
-    return f"from no start a periodic gait was found in every scenario ({least})"
+    return f"no start has a periodic gait in every scenario ({least})"
 
 
 def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[str], by_name: bool) -> str:
@@ -112,11 +102,11 @@ def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[
     kind = type(model).__name__
     reasons = {
         f"{kind} is not driven with a period": model.period is None,
-        "a component of the initial state is given, and a gait does not remember it": bool(fixed),
-        "duration is given, and a gait lasts one stride": run.get("duration") is not None,
-        "of functions of a run it is not known whether one stride is enough": not by_name and goal.strides is None,
-        f"the measures need {goal.strides} strides, and a gait has one": (goal.strides or 0) > 1,
-        f"{', '.join(unknown)} belongs to ensembles": bool(unknown),
+        "a component of the initial state is given, but a gait does not depend on it": bool(fixed),
+        "duration is given, but a gait lasts one stride": run.get("duration") is not None,
+        "it is unknown whether functions of a run need more than one stride": not by_name and goal.strides is None,
+        f"the measures need {goal.strides} strides, but a gait has one": (goal.strides or 0) > 1,
+        f"{', '.join(unknown)} applies to ensembles only": bool(unknown),
         "precision must be float64": run.get("precision", "float64") != "float64",
     }
     found = [reason for reason, holds in reasons.items() if holds]
