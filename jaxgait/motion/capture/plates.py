@@ -24,7 +24,7 @@ LONG = 0.85
 PUSH = 0.02
 """Horizontal force over the vertical one, each on average, from which braking and pushing can be told apart."""
 EARLY = (0.038, 0.002)
-"""Time in s by which heel strikes and toe-offs by the motion come before those of the force, in measured walks."""
+"""Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
 CLOCKS = 0.03
 """Difference in s of the clocks of markers and plates that is said; events scatter by 0.015 s about `EARLY`."""
 PACE = 1.12
@@ -55,26 +55,22 @@ def doubts(
     if long:
         what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
         found.append(f"{what}: are both feet on the plate?")
-    found += _paces(leg, strikes, offs) or _clocks(whole, strikes, offs)
+    found += _paces(leg.recording.rate, whole, strikes, offs) or _clocks(whole, strikes, offs)
     curves = [_contact_curves(leg, plates[c.number], c.start, c.end) for c in whole]
     return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
 
 
-def _paces(leg: Leg, strikes: np.ndarray, offs: np.ndarray) -> list[str]:
-    """Frames that are faster or slower than the file says, by how long the feet stand."""
-    stood = []
-    for plate in leg.recording.forces:
-        vertical = np.abs(plate.force @ leg.axes.rotation[1])
-        whole = [(a, b) for a, b in stretches(vertical, plate.time) if a > 0 and b < vertical.size]
-        stood += [float(plate.time[b] - plate.time[a]) for a, b in whole]
+def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
+    """Frames that are faster or slower than the file says, by how long the foot stands."""
+    stood = [c.end - c.start for c in contacts]
     moved = [float(np.min(offs[offs > t])) - t - EARLY[0] + EARLY[1] for t in strikes if (offs > t).any()]
     if not stood or not moved:
         return []
     here, there = float(np.median(moved)), float(np.median(stood))
     if not PACE < max(here / there, there / here) < 1.5:
         return []
-    what = f"a foot stands {here:.2f} s by the motion, and {there:.2f} s on the plates"
-    return [f"{what}: frames at {leg.recording.rate * here / there:.0f} Hz, or a foot that is partly beside a plate?"]
+    what = f"the foot stands {here:.2f} s by the motion, and {there:.2f} s on the plates"
+    return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly beside the plate?"]
 
 
 def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
