@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture.ground import LOADED, NEAR, Load, distances, stretches
+from jaxgait.motion.capture.ground import LOADED, NEAR, TOGETHER, Contact, Load, distances, stretches
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import runs, sampled_at
 from jaxgait.motion.recording import Force
@@ -23,17 +23,26 @@ LONG = 0.85
 """Share of the stride that no single foot of a walker stands."""
 PUSH = 0.02
 """Horizontal force over the vertical one, each on average, from which braking and pushing can be told apart."""
+EARLY = (0.038, 0.002)
+"""Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
+CLOCKS = 0.03
+"""Difference in s of the clocks of markers and plates that is said; events scatter by 0.015 s about `EARLY`."""
+PACE = 1.12
+"""Ratio of a contact's time by the motion to that by the force, or its inverse, that is said."""
 PATH = 0.02
 """Way in m that the centre of pressure goes forward of the ankle at least, in the middle half of a contact."""
 
 
-def doubts(leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"]) -> list[str]:
+def doubts(
+    leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"]
+) -> list[str]:
     """What looks wrong with the plates of a trial; empty if there is nothing to say.
 
     Args:
         leg: the leg.
         load: what is taken of the forces for its foot.
         strikes: heel strikes in s by the motion.
+        offs: toe-offs in s by the motion.
     """
     plates = leg.recording.forces
     scale = _scale(leg, load)
@@ -46,8 +55,36 @@ def doubts(leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"]) 
     if long:
         what = f"a contact of {long[0].end - long[0].start:.2f} s on {long[0].plate}, in strides of {stride:.2f} s"
         found.append(f"{what}: are both feet on the plate?")
+    found += _paces(leg.recording.rate, whole, strikes, offs) or _clocks(whole, strikes, offs)
     curves = [_contact_curves(leg, plates[c.number], c.start, c.end) for c in whole]
     return [*found, *_turned([force for force, _ in curves]), *_path([ahead for _, ahead in curves])]
+
+
+def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
+    """Frames that are faster or slower than the file says, by how long the foot stands."""
+    stood = [c.end - c.start for c in contacts]
+    moved = [float(np.min(offs[offs > t])) - t - EARLY[0] + EARLY[1] for t in strikes if (offs > t).any()]
+    if not stood or not moved:
+        return []
+    here, there = float(np.median(moved)), float(np.median(stood))
+    if not PACE < max(here / there, there / here) < 1.5:
+        return []
+    what = f"the foot stands {here:.2f} s by the motion, and {there:.2f} s on the plates"
+    return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly beside the plate?"]
+
+
+def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
+    """Markers and plates that are out of step, by heel strikes and toe-offs."""
+    late = []
+    for exact, motion, early in (([c.start for c in contacts], strikes, 0), ([c.end for c in contacts], offs, 1)):
+        apart = [float(motion[np.argmin(np.abs(motion - t))]) - t + EARLY[early] for t in exact if motion.size]
+        late.append([x for x in apart if abs(x) < TOGETHER])
+    if not all(late):
+        return []
+    shift = float(np.mean([np.median(x) for x in late]))
+    word = "behind" if shift > 0 else "ahead of"
+    what = f"the markers are about {1e3 * abs(shift):.0f} ms {word} the plates by heel strikes and toe-offs"
+    return [f"{what}: two clocks?"] if abs(shift) > CLOCKS else []
 
 
 def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:

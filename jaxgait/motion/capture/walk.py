@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.motion.capture import plates
+from jaxgait.motion.capture import maps, markers, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
 from jaxgait.motion.capture.events import Events, by_motion, events_of
@@ -122,8 +122,8 @@ def measure(
     check_mass(mass)
     recordings, twice = _told_apart(recordings)
     legs = tuple(leg_of(recording, side, options) for recording in recordings)
-    struck = [by_motion(leg)[0] for leg in legs]
-    loads = tuple(load_of(leg, strikes) for leg, strikes in zip(legs, struck, strict=True))
+    moved = [by_motion(leg) for leg in legs]
+    loads = tuple(load_of(leg, strikes) for leg, (strikes, _) in zip(legs, moved, strict=True))
     events = tuple(events_of(leg, load) for leg, load in zip(legs, loads, strict=True))
     cuts = [s for leg, e, load in zip(legs, events, loads, strict=True) for s in cutting.cut(leg, e, load)]
     cuts, ended = _ended(cuts, legs, events, loads)
@@ -155,7 +155,8 @@ def measure(
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
         warnings=(
             *_collected(legs, (), (), "warnings"),
-            *plates.joined((trial[0], plates.doubts(*trial)) for trial in zip(legs, loads, struck, strict=True)),
+            *plates.joined((leg, markers.doubts(leg, _found(leg, options))) for leg in legs),
+            *plates.joined((x, plates.doubts(x, y, *z)) for x, y, z in zip(legs, loads, moved, strict=True)),
             *twice,
             *odd,
             *heavy,
@@ -164,6 +165,10 @@ def measure(
             *_odd_peaks(dynamics),
         ),
     )
+
+
+def _found(leg: Leg, options: Options) -> maps.Found:
+    return maps.find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
 
 
 def _told_apart(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
