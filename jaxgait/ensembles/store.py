@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import xr
+from jaxgait import files, xr
 from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
@@ -270,7 +270,7 @@ def _create(place: pathlib.Path, plan: Plan) -> None:
     """Makes an empty store, or none at all."""
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
     need = members * sum(math.prod(d.shape) * d.dtype.itemsize for d in plan.results.values())
-    draft = place.with_name(f".{place.name}.draft-{os.getpid()}")
+    draft = files.draft_beside(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(place.parent).free

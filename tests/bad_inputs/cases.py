@@ -498,10 +498,19 @@ ENSEMBLES = {
             "at least 50 samples per stride",
         ),
         (
-            "ensemble(Bungee(), {'mass': [60.0]}, observe='clearance', gradient='mass')",
-            "ValueError",
-            "gradient must be a list of names",
+            "ensemble(Bungee(), {'mass': ['60', '70']}, observe='clearance')",
+            "ParameterError",
+            "got ['60', '70']: give numbers without quotes",
         ),
+        (
+            "ensemble(Bungee(), {'mass': [60.0]}, ['clearance'])",
+            "TypeError",
+            "ensemble takes only model and members without a name, got also ['clearance']",
+        ),
+        ("ensemble(Bungee(), {'mass': [60.0]}, duratoin=2.0)", "TypeError", "did you mean 'duration'?"),
+        ("simulate(Bungee(), 60)", "TypeError", "simulate takes only model without a name, got also 60: write"),
+        ("Bungee(weight=70.0)", "TypeError", "Bungee has no field 'weight': it has mass (kg)"),
+        ("with_parameters(Bungee(), mass=70.0)", "TypeError", 'write with_parameters(model, {"mass": 70.0})'),
         (
             "ensemble(Bungee(), {'mass': [60.0]}, observe='clearance', gradient=['mas'])",
             "ParameterError",
