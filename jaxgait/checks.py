@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import math
 import operator
 import os
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["count", "fits_in_memory", "flag", "free_memory", "one_of", "positive"]
+__all__ = ["by_name", "count", "fits_in_memory", "flag", "free_memory", "not_numbers", "one_of", "positive"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 UNKNOWN_MEMORY = 4 << 30
 """Bytes assumed free where the platform does not report them."""
+
+
+def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator that answers a value without a name, or with an unknown one, with the right way to call.
+
+    Raises:
+        TypeError: by the decorated function, naming the value or the argument.
+
+    Examples:
+        >>> from jaxgait import Bungee, simulate
+        >>> simulate(Bungee(), 60.0)
+        Traceback (most recent call last):
+            ...
+        TypeError: simulate takes only model without a name, got also 60.0: write simulate(model, duration=60.0)
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        who, known = function.__name__, inspect.signature(function).parameters
+        placed = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        named = {p.name for p in known.values() if p.kind is not p.VAR_KEYWORD}
+        is_open = len(named) < len(known)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if len(args) > len(placed):
+                more = ", ".join(shown(x) for x in args[len(placed) :])
+                raise TypeError(f"{who} takes only {' and '.join(placed)} without a name, got also {more}: {example}")
+            unknown = [] if is_open else [name for name in kwargs if name not in named]
+            if unknown:
+                near = difflib.get_close_matches(unknown[0], named, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else example
+                raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def is_concrete(tree: Any) -> bool:
@@ -120,6 +162,14 @@ def free_memory() -> int:
 def shown(value: Any) -> str:
     """A value as error messages show it: on one short line; a traced one as "a traced value"."""
     return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]
+
+
+def not_numbers(x: np.ndarray) -> str:
+    """What may be meant by values that are not numbers."""
+    if x.dtype.kind == "U" and re.match(r"\s*[-+]?\.?\d", str(x.flat[0])):
+        return ": give numbers without quotes"
+    choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.flat[0] is not None)
+    return ": to vary a choice or a part, run one ensemble per model (with_parts)" if choices else ""
 
 
 def _real(value: Any) -> float | None:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import platform
 import shutil
 import tempfile
 import uuid
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 
 from jaxgait import xr
 
-__all__ = ["data", "netcdf", "text"]
+__all__ = ["data", "draft_beside", "netcdf", "text"]
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
@@ -98,6 +99,27 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
         if draft is not None:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
+
+
+def draft_beside(place: pathlib.Path) -> pathlib.Path:
+    """A name for the draft of a folder, beside it; drafts that killed processes of this machine left are removed."""
+    mine = f".{place.name}.draft-{platform.node()}-"
+    there = list(place.parent.iterdir()) if os.name == "posix" and place.parent.is_dir() else []
+    for left in there:  # Windows cannot be asked which processes live
+        number = left.name.removeprefix(mine)
+        if number != left.name and number.isdigit() and not _lives(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+    return place.with_name(f"{mine}{os.getpid()}")
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def _draft(folder: pathlib.Path, private: bool) -> pathlib.Path:

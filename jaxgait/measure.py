@@ -21,22 +21,13 @@ from typing import Any, TypeAlias, cast
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from jaxgait.model import Model, Variable
+from jaxgait.model import LABELS, TAKEN, Model, Variable
 from jaxgait.run import Run, Sampling
 
 __all__ = ["Measure", "MeasureError", "Measures", "Observe", "known", "mask", "observer", "table"]
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
-
-
-TAKEN = (
-    *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
-    *("event_time", "event_kind", "event_name"),
-)
-"""Names of results of every ensemble."""
-LABELS = ("time", "sample", "parameter", "member")
-"""Names of dimensions of ensembles."""
 
 
 class MeasureError(ValueError):

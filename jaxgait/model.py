@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import difflib
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 from jaxtyping import Array, Bool
@@ -103,6 +105,17 @@ class Model(eqx.Module):
     """Parameter sets by name; each maps dotted names to the values that differ from the defaults."""
     search: ClassVar[Mapping[str, Any]] = {}
     """Defaults of the command `jaxgait optimize`: arguments of `jaxgait.optimize`, and parameters to `set`."""
+
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __new__(cls, *args: Any, **given: Any) -> Any:
+            """Names the fields that come nearest where one is given that the model does not have."""
+            del args
+            unknown = [name for name in given if name not in cls.__dataclass_fields__]
+            takes = inspect.signature(cls.__init__).parameters if unknown else {}
+            if unknown and unknown[0] not in takes and all(p.kind is not p.VAR_KEYWORD for p in takes.values()):
+                raise TypeError(_no_field(cls, unknown[0], list(takes)[1:]))
+            return super().__new__(cls)
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Checks the class, and makes it compute in float64 by default."""
@@ -267,9 +280,28 @@ class Model(eqx.Module):
         return smooth.vector_field(t, y)
 
 
+def _no_field(cls: type, name: str, takes: Sequence[str]) -> str:
+    """The error message for an unknown field, with the nearest ones or all of them, and their units."""
+    metadata = {field.name: field.metadata for field in dataclasses.fields(cls)}
+    unit = {n: f"{n} ({metadata[n]['unit']})" if "unit" in metadata.get(n, ()) else n for n in takes}
+    near = difflib.get_close_matches(name, takes, n=3)
+    hint = f"did you mean {' or '.join(unit[n] for n in near)}?" if near else f"it has {', '.join(unit.values())}"
+    return f"{cls.__name__} has no field {name!r}: {hint}"
+
+
 def _fallen(guard: Callable[[Scalar, State], Array], t: Scalar, y: State) -> Bool[Array, ""]:
     return guard(t, y) <= 0.0
 
+
+TAKEN = (
+    *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
+    *("event_time", "event_kind", "event_name"),
+)
+"""Names of the results that runs and ensembles have anyway."""
+LABELS = ("time", "sample", "parameter", "member")
+"""Names of their dimensions."""
+_ENDINGS = ("_end", "_before", "_after", "_gradient")
+"""Endings of the names of results that are derived from others."""
 
 _MOVES = ("vector_field", "phases", "kinetics", "advance", "state_at")
 """The methods by which a model may define its motion, see `jaxgait.kinds`."""
@@ -294,6 +326,13 @@ def _check_complete(cls: type) -> None:
         lacks.append("how it moves: vector_field(t, y) for a smooth model (others: see jaxgait.kinds)")
     if lacks:
         raise TypeError(f"the model {cls.__name__} lacks {'; '.join(lacks)}")
+    named = cls.__dict__.get("variables", {})
+    for name in named if isinstance(named, Mapping) else ():
+        stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
+        if name in (*TAKEN, *LABELS) or any(stem in named for stem in stems):
+            raise TypeError(
+                f"variables of {cls.__name__} must not have the name {name!r}: results have one of that name"
+            )
     brought = vars(cls).get("measures", {})
     for name, measure in brought.items() if isinstance(brought, Mapping) else ():
         if (own := getattr(measure, "name", None)) != name:

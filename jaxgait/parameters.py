@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.checks import shown
+from jaxgait.checks import by_name, shown
 from jaxgait.fields import misfit, parts_of, replaced
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible
 
@@ -289,6 +289,7 @@ def get_parameter(model: Any, name: str) -> Any:
     return model
 
 
+@by_name('write with_parameters(model, {"mass": 70.0})')
 def with_parameters(model: M, values: Mapping[str, Any]) -> M:
     """A copy of the model with some parameters replaced, addressed by dotted names.
 

@@ -253,8 +253,22 @@ def test_measures_are_held_against_their_names_when_they_are_made():
         Measure("steps", lambda run: run["x"].max(), "1", "steps")
 
 
+@pytest.mark.parametrize("name", ["y_end", "y_before", "y_gradient", "status", "time"])
+def test_variables_do_not_have_the_names_of_other_results(name):
+    unit = Variable("m", "height")
+    with pytest.raises(TypeError, match=f"variables of Ball must not have the name '{name}'"):
+        type("Ball", (_Ball,), {"variables": {"y": unit, name: unit}})
+
+
+def test_unknown_fields_are_named_with_units():
+    with pytest.raises(TypeError, match=r"Bungee has no field 'mas': did you mean mass \(kg\)\?"):
+        Bungee(mas=70.0)
+    with pytest.raises(TypeError, match=r"it has mass \(kg\), stiffness \(N/m\)"):
+        Bungee(zzz=70.0)
+
+
 def test_choices_are_no_axis():
     with pytest.raises(
-        ParameterError, match=r"'ground.friction' must be real numbers, .*: to vary a choice or a part, run"
+        ParameterError, match=r"'ground.friction' must be real numbers, .*: a choice or a part varies from"
     ):
         ensemble(Prosthesis(), {"ground.friction": ["Coulomb", "Stribeck"]})

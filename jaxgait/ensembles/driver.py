@@ -40,6 +40,7 @@ from jaxgait.solve.equations import check_equations
 from jaxgait.solve.schemes import scheme_for
 
 
+@checks.by_name('write ensemble(model, {"mass": [60.0, 70.0]}, duration=60.0)')
 def ensemble(
     model: Model,
     members: Members | Mapping[str, Any],
@@ -50,7 +51,7 @@ def ensemble(
     observe: Observe | Sequence[str | Measure] | Mapping[str, Measure] | Measure | str | None = None,
     variables: Mapping[str, Variable] | None = None,
     trajectories: bool = False,
-    gradient: Sequence[str] = (),
+    gradient: Sequence[str] | str = (),
     retry: bool = True,
     precision: precisions.Precision = "float64",
     scheme: Scheme | type[Scheme] | str | None = None,
@@ -152,7 +153,7 @@ def ensemble(
         data = _into_store(plan, store, batch is None, repair, workers, cluster, progress)
     _warn_of_failures(data)
     if "promoted" in data:
-        warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=2)
+        warnings.warn(f"precision: {data.attrs['precision']}", stacklevel=3)
     return data
 
 
@@ -183,7 +184,7 @@ def _warn_of_failures(data: xr.Dataset) -> None:
     if failed_members or not completed:
         others = "; ".join(f"{n}: {text}" for text, n in ended.items() if text != COMPLETED_TEXT)
         message = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
-        warnings.warn(message, IncompleteRun, stacklevel=3)
+        warnings.warn(message, IncompleteRun, stacklevel=4)
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
@@ -315,9 +316,9 @@ def _check_names(plan: Plan) -> None:
 
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:
-    """A tuple of names; rejects a single string, which would be split into letters."""
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    if not several or not all(isinstance(name, str) for name in given):
+    """A tuple of names; a single one makes a tuple of one."""
+    given = [given] if isinstance(given, str) else given
+    if not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
         raise ValueError(f"{argument} must be a list of names, such as ['mass'], got {given!r}")
     twice = sorted({name for name in given if list(given).count(name) > 1})
     if twice:

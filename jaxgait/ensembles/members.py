@@ -373,9 +373,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ParameterError(f"the values of {name!r} must form an array: {error}") from error
     if x.dtype.kind not in "fiu":
-        choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.ravel()[0] is not None)
-        hint = ": to vary a choice or a part, run one ensemble per model (with_parts)" if choices else ""
-        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}{hint}")
+        raise ParameterError(f"the values of {name!r} must be real numbers, got {shown(values)}{checks.not_numbers(x)}")
     if x.ndim == 0:
         raise ParameterError(f"{name!r} needs a list of values, got the single number {values!r}")
     if x.size == 0:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import xr
+from jaxgait import files, xr
 from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
@@ -240,7 +240,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
     """Creates an empty store, all or nothing."""
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
     need = members * plan.result_bytes
-    draft = root.with_name(f".{root.name}.draft-{os.getpid()}")
+    draft = files.draft_beside(root)
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(root.parent).free

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait import checks
+from jaxgait.checks import by_name
 from jaxgait.ensembles import ensemble
 from jaxgait.ensembles.members import INITIAL, Members, as_members
 from jaxgait.measure import Measure
@@ -36,6 +37,7 @@ from jaxgait.run import Sampling
 __all__ = ["Local", "Optimum", "as_observable", "optimize"]
 
 
+@by_name('write optimize(model, minimize="measure", over={"mass": (60.0, 80.0)})')
 def optimize(
     model: Model,
     *,

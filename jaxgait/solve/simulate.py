@@ -13,6 +13,7 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait import xr
+from jaxgait.checks import by_name
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
@@ -29,6 +30,7 @@ RECORDED = 1000
 """Largest number of recorded events of a smooth model."""
 
 
+@by_name("write simulate(model, duration=60.0)")
 def simulate(
     model: Model,
     *,
@@ -111,7 +113,7 @@ def simulate(
         warnings.warn(
             f"{type(model).__name__} {ended['status_text']}, {ended['t_end_s']:.6g} s into the run",
             IncompleteRun,
-            stacklevel=2,
+            stacklevel=3,  # past this function and its decorator
         )
     return data.assign_attrs(ended)
 

@@ -9,6 +9,8 @@ import pickle
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import diffrax
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxgait import files
 from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
 from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.plan import run_task, task_of
@@ -413,3 +416,14 @@ def test_a_block_that_raises_stops_the_scan_and_names_itself(tmp_path, monkeypat
 def test_a_missing_library_says_what_to_install():
     with pytest.raises(ModuleNotFoundError, match=r'need no_such_library: pip install "jaxgait\[store\]"'):
         store_library("no_such_library")
+
+
+def test_drafts_of_killed_processes_are_removed(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    mine = files.draft_beside(tmp_path / "scan")
+    left = mine.with_name(mine.name.replace(str(os.getpid()), str(gone.pid)))
+    for folder in (mine, left, tmp_path / f".other.{left.name}"):
+        folder.mkdir()
+    files.draft_beside(tmp_path / "scan")
+    assert mine.exists() and not left.exists() and (tmp_path / f".other.{left.name}").exists()
