@@ -1,8 +1,7 @@
-"""Checks that a program makes of its numbers while it runs (`equinox.error_if`), and how to leave some of them out.
+"""Run-time checks (`equinox.error_if`), and how to remove them.
 
-A check is a branch that calls Python to raise an error. XLA cannot keep a program on disk that calls Python, and if one
-member of an ensemble raises an error, all are lost. Callers that guarantee a condition can remove its check, by its
-message.
+A check is a branch that calls Python to raise an error. XLA cannot cache a program that calls Python, and one failing
+member of an ensemble would lose all of them. Callers that guarantee a condition can remove its check by its message.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from jax.extend.core import ClosedJaxpr
 
 
 def passed(branches: Sequence[ClosedJaxpr], assured: Sequence[str]) -> ClosedJaxpr | None:
-    """The branch that is taken if a check passes, if the branches are those of an assured check.
+    """The branch without an error, if the branches are those of an assured check.
 
     Args:
         branches: of a branching operation.
-        assured: beginnings of messages. Checks with any other are kept.
+        assured: beginnings of the messages of checks to remove.
     """
     if not assured or len(branches) != 2:
         return None
@@ -34,7 +33,6 @@ def _callbacks(branch: ClosedJaxpr) -> list[Any]:
 
 
 def _messages(callback: Any) -> list[str]:
-    """Messages that a callback of equinox raises; none for other callbacks."""
     function: Any = getattr(callback, "callback_func", None)
     if getattr(function, "__module__", None) != "equinox._errors":
         return []

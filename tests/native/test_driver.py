@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from jaxgait.native import calls, driver, looped, machine, ptx
+from jaxgait.native.code import Unsupported
 from jaxgait.native.members import LOOP
-from jaxgait.native.reading import Unsupported
 from jaxgait.native.threads import BLOCK, kernel
 from tests.native.test_calls import asked, empty, extension
 from tests.native.test_members import PROGRAMS
