@@ -98,7 +98,7 @@ class Scheme(abc.ABC):
             progress: whether to draw a progress bar (from compiled code; single runs only), if the scheme can.
         """
 
-    def settled(self, model: Any, sampling: Sampling) -> Sampling:
+    def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
         """The sampling completed by what the scheme derives from concrete parameters before the run, such as its steps.
 
         Args:

@@ -28,10 +28,10 @@ def check_kind(model: Any, kind: type, what: str) -> None:
     """
     if isinstance(model, type):
         raise TypeError(f"give an instance, not the class: {model.__name__}()")
-    moves = model._model if isinstance(model, System) else model  # what it passes on, Python 3.12 does not see in it
+    moves = model._model if isinstance(model, System) else model  # Python 3.12 does not see what a System delegates
     if not isinstance(moves, kind):
-        hint = ": run it with jaxgait.simulate" if isinstance(model, Model) else ""
-        raise TypeError(f"a mechanism with {what} is needed, got {type(model).__name__}{hint}")
+        hint = ": use jaxgait.simulate" if isinstance(model, Model) else ""
+        raise TypeError(f"expected a model with {what}, got {type(model).__name__}{hint}")
 
 
 def check_model(model: Any) -> None:
