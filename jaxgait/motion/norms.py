@@ -1,4 +1,4 @@
-"""Norms of level walking: usual ranges, and ranges outside which it is not walking.
+"""Norms of level walking: usual ranges, and possible ones.
 
 Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechanics and Motor Control of Human Gait,
 1991) and Perry and Burnfield (Gait Analysis, 2010), widened to hold the embedded gaits. Possible: chosen here so that
@@ -78,12 +78,12 @@ REACH = Norm((1.4, 3.2), (0.7, 6.0))
 
 
 class Guess(NamedTuple):
-    """A mistake that people make, and what mends it."""
+    """A common mistake, and its correction."""
 
     advice: str
     unit: str
     mend: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    """Of the samples and of the distance in m that is walked until each."""
+    """Of the samples, and of the distance in m walked until each."""
 
 
 GUESSES = (
@@ -102,7 +102,7 @@ GUESSES = (
 
 
 def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> str:
-    """The advice that would make an impossible signal usual, or at least possible; empty if none does.
+    """The correction that would make an impossible signal usual, or at least possible; empty if there is none.
 
     Args:
         signal: its name.
@@ -130,7 +130,7 @@ def _fits(signal: str, samples: np.ndarray, kind: int) -> bool:
 
 
 def inside(value: float, span: Range) -> bool:
-    """Whether a value is in a range. Both in the same unit.
+    """Whether a value is in a range, both in the same unit.
 
     Examples:
         >>> from jaxgait.motion.norms import PERIOD, inside
@@ -141,7 +141,7 @@ def inside(value: float, span: Range) -> bool:
 
 
 def guess_time(period: float, step: float) -> str:
-    """What a column of times may be whose stride time cannot be in s; empty if nothing fits.
+    """What a column of times may be, if its stride time cannot be in s.
 
     Examples:
         >>> from jaxgait.motion.norms import guess_time

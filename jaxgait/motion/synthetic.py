@@ -1,4 +1,4 @@
-"""What a laboratory would have recorded of a drive: a known walk, to try on what becomes of recordings."""
+"""Synthetic recordings of a drive: a known walk, to test the processing of recordings."""
 
 from __future__ import annotations
 
