@@ -121,6 +121,9 @@ class GaitDrive(eqx.Module):
         >>> drive = reference_gait()
         >>> round(float(drive.knee_angle(0.72 * drive.period)), 2)  # rad, in swing
         1.08
+        >>> start, end = drive.evaluate(0.0), drive.evaluate(drive.period)
+        >>> round(float(end.hip_x.value - start.hip_x.value), 2)  # m, a stride
+        1.42
     """
 
     period: Scalar
@@ -140,15 +143,7 @@ class GaitDrive(eqx.Module):
 
     @eqx.filter_jit  # called nine times while a run is traced
     def evaluate(self, t: Scalar) -> HipMotion:
-        """The motion at time `t` in s; `hip_x` includes the progression.
-
-        Examples:
-            >>> from jaxgait.motion.drive import reference_gait
-            >>> drive = reference_gait()
-            >>> start, end = drive.evaluate(0.0), drive.evaluate(drive.period)
-            >>> print(round(float(end.hip_x.value - start.hip_x.value), 2))  # m: the hip goes on by a stride
-            1.42
-        """
+        """The motion at time `t` in s; `hip_x` includes the progression."""
         w = wave(t, self.period, len(self.thigh.a))  # type: ignore[arg-type]
         sway = self.hip_x.jet(w)
         hip_x = Jet(self.speed * t + sway.value, self.speed + sway.rate, sway.acceleration)

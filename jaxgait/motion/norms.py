@@ -34,7 +34,6 @@ FIGURES: dict[str, Callable[[np.ndarray], float]] = {
     "highest": lambda x: float(np.max(x)),
     "range": lambda x: float(np.ptp(x)),
 }
-"""Figures of a signal that have norms."""
 
 SIGNAL_NORMS: dict[str, dict[str, Norm]] = {
     "hip_x_m": {"range": Norm((0.01, 0.10), (0.001, 0.40))},
@@ -57,7 +56,6 @@ SIGNAL_NORMS: dict[str, dict[str, Norm]] = {
     "ground_x_N": {"lowest": Norm((-500, -20), (-3000, -1)), "highest": Norm((20, 500), (1, 3000))},
     "ground_y_N": {"lowest": Norm((-30, 60), (-150, 300)), "highest": Norm((250, 2000), (40, 6000))},
 }
-"""Norms of the figures of every signal."""
 
 PEAKS: dict[str, tuple[Range, Range]] = {
     "hip_moment_Nm_kg": ((-1.5, -0.15), (0.15, 1.5)),

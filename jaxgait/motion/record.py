@@ -27,7 +27,6 @@ from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier
 from jaxgait.motion.text import content
 
 SCHEMA = "jaxgait-motion/1"
-"""Schema of the files written."""
 LARGEST = 16 * 2**20
 CONVENTION = (
     "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "

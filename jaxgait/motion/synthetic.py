@@ -10,8 +10,6 @@ from jaxgait.motion.drive import GaitDrive
 from jaxgait.motion.recording import Recording
 from jaxgait.precision import float64_default
 
-__all__ = ["recorded"]
-
 
 @float64_default
 def recorded(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:

@@ -37,11 +37,9 @@ LATE = 8
 ANGLES_PER_STRIDE = 100
 
 DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
-"""Units for display, and factors to them."""
 
 
 COLUMNS = ("lowest", "highest", "mean", "gap", "residual")
-"""Columns of the table that `describe` prints."""
 
 
 class Finding(NamedTuple):

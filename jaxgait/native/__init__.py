@@ -14,7 +14,7 @@ every member is a thread of such a kernel.
     blocks, regions, kernel          straight-line code, its parts that become kernels, their LLVM code
     instructions                     LLVM instructions for vectors of members
     program, members                 `native` and `looped`
-    primitives, checks, once         JAX's loops, branches and calls; run-time checks; values to compute once
+    primitives, once                 JAX's loops, branches, calls and run-time checks; values to compute once
     reading, arrays, scans, linear   from a JAX program of one member to structured code (`code`)
     passes, directions, accumulation, pruning   passes over that code
     loops, refilling, lanes          its LLVM code for vectors of members

@@ -314,7 +314,6 @@ class _Accumulating:
         )
 
     def _multiply_out(self) -> None:
-        """Expresses all outputs in terms of the initial tangents."""
         found: dict[int, Terms] = {inner: {inner: ONE} for inner, _ in self._loop.inputs}
         for s in self._body:
             if isinstance(s, Operation):

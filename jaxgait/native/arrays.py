@@ -370,11 +370,9 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     "dot_general": _dot,
     "platform_index": _platform,
 }
-"""By name of the primitive."""
 
 SEVERAL: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
     "split": _split,
     "unstack": _unstack,
     **LINEAR,
 }
-"""Those with several results."""

@@ -10,11 +10,10 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native.checks import passed
 from jaxgait.native.expansions import expanded
 from jaxgait.native.instructions import SUPPORTED
 from jaxgait.native.once import ONCE
-from jaxgait.native.primitives import CALLS, Branches, Call, read
+from jaxgait.native.primitives import CALLS, Branches, Call, passed, read
 
 COMMUTATIVE = frozenset(["add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"])
 
@@ -37,7 +36,7 @@ class Block:
     Args:
         program: the JAX program of the block.
         expand: whether functions that processors lack are replaced by arithmetic.
-        assured: messages of checks to remove, see `jaxgait.native.checks`.
+        assured: messages of checks to remove, see `jaxgait.native.primitives`.
     """
 
     def __init__(self, program: ClosedJaxpr, *, expand: bool = True, assured: Sequence[str] = ()) -> None:

@@ -51,8 +51,6 @@ from jaxgait.native.surroundings import (
     settings,
 )
 
-__all__ = ["identity", "made_of"]
-
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
 KEEPERS = frozenset([f"{ROOM}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
@@ -348,7 +346,6 @@ class _Identity:
                 self._visit(value)
 
     def _cached(self, x: Any) -> None:
-        """A function with a cache, which may hold outdated results."""
         if owner(x.__wrapped__.__code__.co_filename, x.__module__ or "") == "own":
             raise Unidentified(x)
         self._container([type(x), x.__wrapped__])
@@ -396,7 +393,6 @@ _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
     types.MethodType | staticmethod | classmethod: lambda x: [x.__func__, getattr(x, "__self__", None)],
     type(jax.jit(len)): lambda x: [x.__wrapped__, *(getattr(x._jit_info, name, None) for name in _OPTIONS)],
 }
-"""The state of instances of some classes."""
 _CACHED = type(functools.cache(len))
 
 

@@ -69,10 +69,8 @@ BINARY = {
     "xor": {"i": "xor", "u": "xor", "b": "xor"},
     **{"whole_quotient": {"i": "sdiv", "u": "udiv"}, "whole_remainder": {"i": "srem", "u": "urem"}},
 }
-"""Instructions by kind of dtype."""
 
 SHIFTS = {"shift_left": "shl", "shift_right_arithmetic": "ashr", "shift_right_logical": "lshr"}
-"""Instructions, for integers."""
 
 COMPARISONS = {
     "eq": {"f": "fcmp oeq", "i": "icmp eq", "u": "icmp eq", "b": "icmp eq"},
@@ -93,10 +91,9 @@ LIBRARY = {**SELDOM, "erf": "erf", "erfc": "erfc", "rem": "fmod"}
 """Functions of real numbers and their names in the C library, called number by number as XLA does it."""
 
 REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
-"""Further operations on real numbers."""
 
 ORDERED = frozenset(["clamp", "max", "min"])
-"""Those that also exist for integers."""
+"""Of these, integers have them too."""
 
 OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
 

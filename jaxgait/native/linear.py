@@ -97,4 +97,3 @@ LINEAR: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
     "triangular_solve": _triangular,
     "custom_linear_solve": _solve,
 }
-"""By name of the primitive."""

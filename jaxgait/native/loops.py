@@ -27,7 +27,6 @@ class Emitter:
         self._lasting: dict[tuple[int, ...], tuple[int, ...]] = {}
         """Values of parts that stay in their tables; see `jaxgait.native.code.lasting`."""
         self._stored: set[int] = set()
-        """Tables that are filled."""
         self._labels = itertools.count()
 
     def statements(self, statements: Sequence[Statement]) -> None:

@@ -139,7 +139,6 @@ class Seen(NamedTuple):
     """An outermost loop of a function, and what `looped` makes of it."""
 
     code: Codes | str
-    """Its code; or why there is none."""
     sizes: tuple[int, ...] = ()
     """Numbers per member of each operand."""
 

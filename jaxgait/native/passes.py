@@ -29,7 +29,7 @@ def read_loop(
     Args:
         loop: of one member.
         avals: shapes and dtypes of the operands.
-        assured: see `jaxgait.native.checks`.
+        assured: see `jaxgait.native.primitives`.
         registers: numbers up to which an operand is held in registers; None: `reading.SMALL`, or fewer if the loop
             writes many records.
 

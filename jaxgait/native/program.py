@@ -28,7 +28,7 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
     Args:
         function: of pytrees; leaves that are not arrays are constants. It may contain loops and branches.
         assured: beginnings of the messages of checks (`equinox.error_if`) that the caller guarantees: they are
-            removed, see `jaxgait.native.checks`.
+            removed, see `jaxgait.native.primitives`.
 
     Examples:
         >>> import jax

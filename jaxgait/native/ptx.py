@@ -43,7 +43,6 @@ class Resources(NamedTuple):
 
     registers: int
     stack: int
-    """Bytes of its own memory."""
     stored: int
     """Bytes of spill stores and spill loads in the program's text."""
     loaded: int

@@ -57,7 +57,6 @@ class Program:
         lanes: Lanes = TOGETHER,
     ) -> None:
         self.results = _shapes(results)
-        """Shapes and dtypes of the results."""
         self.lanes = lanes
         """How the members of a batch share them."""
         self.calls_python = calls_python
@@ -83,7 +82,6 @@ class Index(NamedTuple):
     kernels: dict[str, str]
     """Names of the kernels that it calls, and their names on disk."""
     results: Any
-    """Shapes and dtypes."""
 
 
 def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program:

@@ -18,20 +18,6 @@ import jax
 
 from jaxgait.native import disk
 
-__all__ = [
-    "LIBRARIES",
-    "OUTSIDE",
-    "PURE",
-    "Unidentified",
-    "defined_there",
-    "file_of",
-    "foreign",
-    "opened",
-    "owner",
-    "scanned",
-    "settings",
-]
-
 PURE = frozenset(
     ["abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum"]
 )

@@ -12,8 +12,6 @@ from jaxgait.model import Model, System
 from jaxgait.parameters import check, is_real
 from jaxgait.run import state_variables
 
-__all__ = ["check_kind", "check_model", "check_state"]
-
 
 def check_kind(model: Any, kind: type, what: str) -> None:
     """Checks that a model has the class, or implements the protocol, that a solver needs.

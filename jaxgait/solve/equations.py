@@ -19,8 +19,6 @@ from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.run import state_variables
 
-__all__ = ["check_equations", "check_transitions"]
-
 T = TypeVar("T")
 
 RESULTS = ("time", "event_time", "event_name", "event_kind")
@@ -114,10 +112,8 @@ def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
 
 
 class _Plan(NamedTuple):
-
     phases: int
     transitions: dict[str, list[str]]
-    """The functions that each transition has."""
 
 
 def _plan(model: Any) -> _Plan:
@@ -198,7 +194,6 @@ def _place(error: Exception) -> str:
 
 
 def _check_number(name: str, found: Any, *, flag: bool) -> None:
-    """Checks that a guard is one number, a condition one flag."""
     single = isinstance(found, jax.ShapeDtypeStruct) and found.shape == ()
     if single and (found.dtype == bool) == flag:
         return
@@ -238,7 +233,6 @@ def _kind(y: Any) -> str:
 
 
 def _what(rates: Any, y: Any) -> str:
-    """Describes what was returned instead of something like the state."""
     if type(rates) is type(y) and hasattr(y, "_fields"):
         wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
         return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"

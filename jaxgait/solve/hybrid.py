@@ -162,13 +162,10 @@ class HybridSolution(NamedTuple):
     transitions: Int[Array, " events"]
     """Numbers of the transitions, in the order of the model; -1: none."""
     before: Any
-    """States just before the events."""
     after: Any
-    """States just after them."""
     samples_t: Float[Array, "events samples"]
     """Times in s of equally spaced samples of each segment, from after the last event to before the next."""
     samples: Any
-    """States at these times."""
     t_end: Float[Array, ""]
     y_end: Any
     phase: Int[Array, ""]

@@ -109,14 +109,11 @@ class _State(NamedTuple):
 
 
 class _Stepper(NamedTuple):
-    """A model and the length of its steps."""
-
     model: Any
     dt: Scalar
     t0: Scalar
     watch: tuple[str, ...]
     counted: bool
-    """Whether there are totals."""
 
     def start(self, y: State) -> _State:
         zero, added = jnp.int32(0), jax.eval_shape(lambda: self._amounts(self.t0, y))

@@ -20,8 +20,6 @@ from jaxgait.run import Extremes
 from jaxgait.scheme import Mode
 from jaxgait.solve.steps import watched
 
-__all__ = ["Look", "at_first", "look", "widened"]
-
 
 class Look(NamedTuple):
     """Outputs at one instant."""

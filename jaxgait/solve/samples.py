@@ -15,8 +15,6 @@ from jaxgait.run import Extremes, blank
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Look, at_first, look, widened
 
-__all__ = ["Samples"]
-
 Field = Callable[[Scalar, State], State]
 
 
@@ -24,7 +22,6 @@ class _Seen(NamedTuple):
     """What has been recorded so far."""
 
     next: Int[Array, ""]
-    """Number of the next sample."""
     ys: Any
     """Samples, NaN where there is none yet."""
     extremes: dict[str, Extremes]

@@ -22,8 +22,6 @@ from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
 from jaxgait.solve.steps import select
 
-__all__ = ["Engine"]
-
 POLISHING = 2
 """Newton iterations in time after the secants: quadratic, and on one guard where the secants saw several."""
 
@@ -45,8 +43,6 @@ class Point(NamedTuple):
 
 
 class _Event(NamedTuple):
-    """A located event, before the jump."""
-
     t: Array
     y: Any
     fired: Int[Array, ""]
@@ -326,13 +322,11 @@ class _Bracket(NamedTuple):
     guards: Array
     """Guard values at its start."""
     guards_after: Array
-    """Guard values at its end."""
     leaving: Bool[Array, " guards"]
     """Which guards were zero at its start and rise from there: it is not known yet whether they fall again."""
     halved: Bool[Array, ""]
     """Whether a step was too long for one of these."""
     fell: Bool[Array, " guards"]
-    """Which guards fall within it."""
     found: Bool[Array, ""]
     failed: Bool[Array, ""]
     why: Int[Array, ""]

@@ -66,7 +66,6 @@ class Smooth(Scheme):
 
     solver: diffrax.AbstractSolver
     rtol: float
-    """Relative tolerance."""
     atol: float
     """Absolute tolerance, in the units of the state."""
     first_step: float

@@ -14,8 +14,6 @@ from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Extremes, Sampling, state_variables
 
-__all__ = ["division", "ending", "endings", "extremes", "joined", "select", "time_after", "watched", "widened"]
-
 T = TypeVar("T")
 
 DT = 1e-4

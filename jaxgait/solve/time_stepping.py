@@ -151,8 +151,6 @@ class TimeStepping(Scheme):
 
 
 class _Touch(NamedTuple):
-    """History of one contact."""
-
     last: Events
     """The last step in contact: the lift-off, if the contact stays open."""
     closed: Bool[Array, ""]
@@ -189,12 +187,9 @@ class _State(NamedTuple):
     touches: tuple[_Touch, ...]
     events: Events
     count: Int[Array, ""]
-    """Number of events."""
 
 
 class _Stepper(NamedTuple):
-    """A model and the length of its steps, which are taken in blocks."""
-
     model: Any
     dt: Scalar
     t0: Scalar
@@ -203,7 +198,6 @@ class _Stepper(NamedTuple):
     watch: tuple[str, ...]
     max_events: int
     observed: bool
-    """Whether there are events and totals."""
 
     def start(self, y: State) -> _State:
         zero, contacts = jnp.int32(0), range(len(self.model.event_names()) // 2 if self.observed else 0)

@@ -22,8 +22,6 @@ from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Look, at_first, look, widened
 
-__all__ = ["Crossings", "Watching", "located"]
-
 HALVINGS = 40
 """Bisections of the step in which a guard falls; Newton's iteration then reaches rounding."""
 

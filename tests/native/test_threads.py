@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax.extend.core import Literal
 
-from jaxgait.native import looped, machine
+from jaxgait.native import calls, looped
 from jaxgait.native.code import Code, Loop, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Operation
@@ -39,7 +39,7 @@ def on_this_processor(text, where):
         text = text.replace(f"declare {function}\n", "")
         text = text.replace(f"call {function}", f"load i32, ptr inttoptr (i64 {where.ctypes.data + 4 * i} to ptr)")
     name = f"threads_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    return machine.address(name, text.replace("KERNEL", name), optimised=True)
+    return calls.address(name, text.replace("KERNEL", name), optimised=True)
 
 
 def as_threads(inputs, **params):

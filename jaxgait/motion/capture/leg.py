@@ -146,7 +146,6 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
 
 
 def _wanted(found: Found) -> set[str]:
-    """The markers that a leg is computed from."""
     pelvis = [*found.asis.values(), *found.psis.values()]
     return {*found.roles.values(), *pelvis, *found.clusters["shank_cluster"]}
 

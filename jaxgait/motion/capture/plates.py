@@ -87,7 +87,6 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
 
 
 def _zero(leg: Leg, plate: Force) -> Iterator[str]:
-    """A plate that shows a force all the time."""
     shown = plate.force @ leg.axes.rotation[1]
     vertical = shown[np.isfinite(shown)]
     if not vertical.size:
@@ -102,7 +101,6 @@ def _zero(leg: Leg, plate: Force) -> Iterator[str]:
 
 
 def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
-    """Contacts that are on neither foot."""
     if leg.own_foot is None or leg.other_foot is None:
         return
     vertical = plate.force @ leg.axes.rotation[1]

@@ -229,7 +229,6 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
 def _collected(
     legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str
 ) -> tuple[str, ...]:
-    """Notes or warnings of all trials, each line once."""
     lines: list[str] = []
     for i, leg in enumerate(legs):
         more = [x for group in (events, loads) if i < len(group) for x in getattr(group[i], what, ())]

@@ -118,7 +118,6 @@ def _rate(above: list[str]) -> float | None:
 
 
 def _names(rows: list[list[str]], width: int) -> list[str] | None:
-    """A label for every column, None if there are none."""
     axes = next((i for i in range(len(rows) - 1, -1, -1) if sum(bool(_AXIS.match(c)) for c in rows[i]) >= 3), None)
     if axes is not None and axes > 0:
         return _over_axes(rows[axes - 1], rows[axes], width)

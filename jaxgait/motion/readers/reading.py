@@ -15,7 +15,6 @@ from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import content, decoded
 
 ENDINGS = (".c3d", ".trc", ".mot", ".sto", ".csv", ".tsv", ".txt")
-"""Endings of the files that can be read."""
 LARGEST = 64 * 2**20
 """Largest text file in bytes: ten minutes of 50 markers at 100 Hz have less."""
 
@@ -67,7 +66,6 @@ def _begins_as_c3d(path: pathlib.Path) -> bool:
 
 
 def _reader(suffix: str, source: Source):
-    """The reader for the text's header, otherwise for the file's ending."""
     start = "\n".join(line[:200] for line in source.lines[:40])
     if re.search(r"^\s*endheader", start, re.IGNORECASE | re.MULTILINE):
         return read_storage

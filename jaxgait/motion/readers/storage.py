@@ -55,11 +55,8 @@ def read_storage(source: Source, name: str) -> Recording:
 
 def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
     """Counts of the header that the rows contradict."""
-    notes = []
-    for word, pattern, count in (
-        ("rows", r"(?:nRows|datarows)", shape[0]),
-        ("columns", r"(?:nColumns|datacolumns)", shape[1]),
-    ):
+    notes, patterns = [], (r"(?:nRows|datarows)", r"(?:nColumns|datacolumns)")
+    for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
         stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)
         if stated and int(stated[1]) != count:
             notes.append(f"the header counts {stated[1]} {word}, there are {count}")

@@ -67,7 +67,6 @@ def _header(source: Source, at: int) -> dict[str, float | str]:
 
 
 def _names(source: Source, at: int) -> list[str]:
-    """Names of the markers, by the spacing or the order of the labels."""
     delimiter = delimiter_of(source.lines[at])
     found = cells(source.lines[at], delimiter)
     whole = trimmed(found)
@@ -92,7 +91,6 @@ def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[
 
 
 def _clock(source: Source, sheet: Sheet, stated: float | str | None, notes: list[str]) -> Clock:
-    """The clock from frames and times; from frames alone if there are no times."""
     frames, time = sheet.values[:, 0], sheet.values[:, 1]
     rate = stated if isinstance(stated, float) and 1 <= stated <= 1e5 else None
     if stated is not None and rate is None:
