@@ -74,9 +74,9 @@ def person(
     ratio = carried.mass / body["mass_kg"]
     if abs(np.log(ratio)) <= np.log1p(carried.within):
         return body, []
-        source = {"given": "given", "the file": "stated in the file"}[body["mass_from"]]
-        what = f"the plates carry {carried.mass:.3g} kg ({carried.how}), but {body['mass_kg']:.3g} kg is {source}"
-        return body, [f"{what}: moments and powers per kg are {ratio:.2g} times those with the plates' mass"]
+    source = {"given": "given", "the file": "stated in the file"}[body["mass_from"]]
+    what = f"the plates carry {carried.mass:.3g} kg ({carried.how}), but {body['mass_kg']:.3g} kg is {source}"
+    return body, [f"{what}: moments and powers per kg are {ratio:.2g} times those with the plates' mass"]
 
 
 def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[StrideCurve]) -> Iterator[Carried]:
