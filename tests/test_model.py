@@ -211,7 +211,7 @@ def _ball(**changed):
             r"must return a condition, true or false, got one of type float",
         ),
         (_ball(transitions={"a": (0, 0)}), r"transitions\(\)\['a'\] must be a Transition"),
-        (_ball(transitions={"a": Transition(0, 0, lambda y, t: y.x)}), r"\['a'\].guard takes its arguments in the wrong"),
+        (_ball(transitions={"a": Transition(0, 0, lambda y, t: y.x)}), r"\['a'\].guard takes its arguments in"),
         (
             _ball(transitions={"a": Transition(0, 0, lambda t, y: y)}),
             r"\['a'\].guard must return one number, got a _Pair",
