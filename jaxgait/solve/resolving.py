@@ -60,5 +60,5 @@ def _within_resolution(
 
 
 def all_finite(tree: Any) -> Bool[Array, ""]:
-    """Whether all numbers of a pytree (of any shapes and units) are finite: one flag."""
+    """Whether all numbers of a pytree, in any units, are finite: a scalar."""
     return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

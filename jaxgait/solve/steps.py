@@ -51,7 +51,7 @@ def joined(first: T, rest: T) -> T:
 
 
 def select(condition: Bool[Array, ""], yes: T, no: T) -> T:
-    """One of two pytrees (of equal shapes and units), leaf by leaf."""
+    """One of two pytrees of the same units, leaf by leaf; `condition` is a scalar."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 

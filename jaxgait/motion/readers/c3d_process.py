@@ -118,7 +118,7 @@ def read(file: str):
 
 
 def doubts(file: str, frames: int, rate: float, stated: float) -> list[str]:
-    """Contradictions between the header, the data and the parameters."""
+    """Contradictions between the header, the data and the parameters; rates in Hz."""
     count, found = promised(file), []
     if count is not None and frames < count:
         found.append(f"the file ends early: {frames} of {count} frames are there")
