@@ -97,7 +97,7 @@ class Scheme(abc.ABC):
             progress: whether to draw a progress bar (single runs only), if the scheme can.
         """
 
-    def settled(self, model: Any, sampling: Sampling) -> Sampling:
+    def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
         """The sampling, completed by what the scheme derives from concrete parameters, such as its steps."""
         del model
         return sampling

@@ -22,7 +22,7 @@ CASES = [
     ("simulate(RigidWalker(), dt='1e-4')", "ValueError", "dt must be a positive number of seconds, got '1e-4'"),
     ("simulate(RigidWalker(), dt=0.05)", "ValueError", "dt must be at most 0.015 s for RigidWalker, a 10th of"),
     ("simulate(RigidWalker(), max_events=0)", "ValueError", "max_events must be a whole number, at least 1, got 0"),
-    ("simulate(RigidWalker(), rtol=1e-6)", "ValueError", "moves by TimeStepping, which takes dt and max_events"),
+    ("simulate(RigidWalker(), rtol=1e-6)", "ValueError", "is integrated by TimeStepping, with dt and max_events"),
     ("simulate(RigidWalker(friction=-0.1))", "ParameterError", "RigidWalker.friction"),
     ("ensemble(RigidWalker(), {'slope': [0.01]}, observe=['slip'], gradient=['slope'])", "ValueError", "no gradient"),
     ("march(RollingWalker(), 1e-3, 1, 1)", "TypeError", "inertia and contacts, such as RigidWalker() is needed"),
@@ -45,7 +45,7 @@ CASES = [
         "phase must be one of the model's 1",
     ),
     ("hybrid(RollingWalker(slope=float('nan')), events=1, t_end=1.0)", "ParameterError", "RollingWalker.slope"),
-    ("rolling_gait(RigidWalker())", "TypeError", "rolling feet, RollingWalker() is needed, got RigidWalker"),
+    ("rolling_gait(RigidWalker())", "TypeError", "a model with rolling feet, RollingWalker(), got RigidWalker"),
     ("rolling_gait(RollingWalker(), np.zeros(2))", "ValueError", "guess must be one section point"),
     ("rolling_gait(RollingWalker(), np.array([0.2, np.nan, -1.0]))", "ValueError", "z0 must be finite"),
     ("rolling_gait(RollingWalker(gravity=-9.8))", "ParameterError", "RollingWalker.gravity"),
@@ -59,7 +59,7 @@ CASES = [
     ("histories(five_links(), strides=-1)", "ValueError", "strides must be one number in strides, finite and above 0"),
     ("histories(five_links(), samples=2.5)", "ValueError", "samples must be a whole number, at least 1, got 2.5"),
     ("histories(five_links(), strides=1.3, samples=7)", "ValueError", "got 1.3 times 7 = 9.1"),
-    ("histories(Bungee())", "TypeError", "telescopic links, Exoskeleton() is needed, got Bungee"),
+    ("histories(Bungee())", "TypeError", "a model with telescopic links, Exoskeleton(), got Bungee"),
 ]
 """(call, class of the exception, part of its message)."""
 

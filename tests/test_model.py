@@ -140,10 +140,10 @@ def test_a_start_that_is_not_a_number_is_called_that():
     [
         (
             _Branching(),
-            r"vector_field looks at a value .* 'return -y if y\[0\] > 0.0 else y'\): write jnp.where",
+            r"vector_field needs a value .* 'return -y if y\[0\] > 0.0 else y'\): write jnp.where",
         ),
         (_Misshapen(), r"must return the rates as a .*, like the state, got a tuple"),
-        (_Numpy(), r"vector_field looks at a value .* 'return -np.sin\(y\)'\): write jnp.where"),
+        (_Numpy(), r"vector_field needs a value .* 'return -np.sin\(y\)'\): write jnp.where"),
         (_Unborn(), r"initial_state must return the state at the start, got None"),
         (_Imaginary(), r"must return real rates, got complex ones"),
         (_Partial(), r"as a _Pair, like the state, got one with .v = None"),
@@ -197,21 +197,21 @@ def _ball(**changed):
     [
         (
             _ball(vector_field=lambda self, y, t: y.v),
-            r"Ball.vector_field takes its arguments the other way round \(line",
+            r"Ball.vector_field takes its arguments in the wrong order \(line",
         ),
-        (_ball(outputs=lambda self, y, t: {"f": y.x}), r"Ball.outputs takes its arguments the other way round"),
+        (_ball(outputs=lambda self, y, t: {"f": y.x}), r"Ball.outputs takes its arguments in the wrong order"),
         (
             _ball(vector_field=lambda self, y: y),
             r"vector_field must take two arguments, the time and the state, \(t, y\)",
         ),
         (_ball(phases=[lambda t, y: (y.v, y.x)]), r"phases\(\)\[0\] must return the rates as a _Pair, .* got a tuple"),
-        (_ball(events={"low": lambda y, t: y.x}), r"events\(\)\['low'\] takes its arguments the other way round"),
+        (_ball(events={"low": lambda y, t: y.x}), r"events\(\)\['low'\] takes its arguments in the wrong order"),
         (
             _ball(terminations={"low": lambda t, y: y.x}),
             r"must return a condition, true or false, got one of type float",
         ),
         (_ball(transitions={"a": (0, 0)}), r"transitions\(\)\['a'\] must be a Transition"),
-        (_ball(transitions={"a": Transition(0, 0, lambda y, t: y.x)}), r"\['a'\].guard takes its arguments the other"),
+        (_ball(transitions={"a": Transition(0, 0, lambda y, t: y.x)}), r"\['a'\].guard takes its arguments in"),
         (
             _ball(transitions={"a": Transition(0, 0, lambda t, y: y)}),
             r"\['a'\].guard must return one number, got a _Pair",

@@ -183,7 +183,7 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     There are no such numbers if the code of a model or an observable branches on the value of a setting.
     """
     arrays = {name: jnp.asarray(x) for name, x in values.items()}
-    job = replace(job, sampling=job.scheme.settled(model, job.sampling))
+    job = replace(job, sampling=job.scheme.complete_sampling(model, job.sampling))
     settings = Settings.of(job.scheme, job.sampling)
     bare = replace(job, scheme=settings.scheme, sampling=settings.sampling)
     dynamic, static = eqx.partition(model, eqx.is_array)

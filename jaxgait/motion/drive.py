@@ -3,8 +3,8 @@
     drive = reference_gait("rajagopal_1.26ms")
     hip_x, hip_y, thigh, knee, ankle = drive.evaluate(t)       # each with value, rate and acceleration
 
-Time is reduced modulo the period before any sine is taken, so that the hundredth stride is as accurate as the first
-(also in float32).
+Time is reduced modulo the period before any sine is taken: the hundredth stride is as accurate as the first, also in
+float32.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Jet(NamedTuple):
 
 
 class Wave(NamedTuple):
-    """cos and sin of all harmonics of one phase, shared by all signals of a drive."""
+    """cos and sin of all harmonics at one phase, shared by all signals of a drive."""
 
     omega: Scalar
     cos: tuple[Scalar, ...]
@@ -49,7 +49,7 @@ class Wave(NamedTuple):
 
 @float64_default
 def wave(t: Scalar, period: Scalar, harmonics: int) -> Wave:
-    """Harmonics of the phase of time `t` in s by angle addition: one sine and one cosine in all.
+    """Harmonics at time `t` in s by angle addition: a single sine and cosine are evaluated.
 
     Examples:
         >>> from jaxgait.motion.drive import wave
@@ -97,7 +97,7 @@ class FourierSeries(eqx.Module):
 
 
 class HipMotion(NamedTuple):
-    """Everything a leg model takes from a drive at one time."""
+    """What a leg model needs from a drive at one time."""
 
     hip_x: Jet
     hip_y: Jet
@@ -121,6 +121,9 @@ class GaitDrive(eqx.Module):
         >>> drive = reference_gait()
         >>> round(float(drive.knee_angle(0.72 * drive.period)), 2)  # rad, in swing
         1.08
+        >>> start, end = drive.evaluate(0.0), drive.evaluate(drive.period)
+        >>> round(float(end.hip_x.value - start.hip_x.value), 2)  # m, a stride
+        1.42
     """
 
     period: Scalar
@@ -135,20 +138,12 @@ class GaitDrive(eqx.Module):
     load: tuple[FourierSeries, FourierSeries] | None = eqx.field(default=None, repr=False)
     """Measured ground reaction on this foot in N, forward and upward, if there is one."""
     person: Person | None = None
-    """The person who walked, if the leg is to be fitted to it."""
+    """The person who walked, for fitting the leg."""
     name: str = eqx.field(static=True, default="unnamed")
 
-    @eqx.filter_jit  # a run asks for it nine times while it is traced: from the second on it finds the program
+    @eqx.filter_jit  # called nine times while a run is traced
     def evaluate(self, t: Scalar) -> HipMotion:
-        """The motion at time `t` in s; `hip_x` includes the progression.
-
-        Examples:
-            >>> from jaxgait.motion.drive import reference_gait
-            >>> drive = reference_gait()
-            >>> start, end = drive.evaluate(0.0), drive.evaluate(drive.period)
-            >>> print(round(float(end.hip_x.value - start.hip_x.value), 2))  # m: the hip goes on by a stride
-            1.42
-        """
+        """The motion at time `t` in s; `hip_x` includes the progression."""
         w = wave(t, self.period, len(self.thigh.a))  # type: ignore[arg-type]
         sway = self.hip_x.jet(w)
         hip_x = Jet(self.speed * t + sway.value, self.speed + sway.rate, sway.acceleration)
@@ -162,9 +157,7 @@ class GaitDrive(eqx.Module):
 
 @float64_default
 def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
-    """The same path walked `factor` times as fast: the period shrinks, the speed grows, the stride length stays.
-
-    The factor has no dimension.
+    """The same path walked `factor` (no dimension) times as fast: period and speed change, the stride length does not.
 
     Examples:
         >>> from jaxgait.motion.drive import at_cadence, reference_gait
@@ -178,12 +171,12 @@ def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
 
 @float64_default
 def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("hip_y",)) -> GaitDrive:
-    """The same walk with larger or smaller movements about the same means, such as a hip that rises by 0.6 % more.
+    """The same walk with larger or smaller movements about the same means.
 
     Args:
         drive: the walk.
         factor: of all harmonics, without dimension.
-        signals: which: hip_x, hip_y, thigh, knee, ankle.
+        signals: of hip_x, hip_y, thigh, knee, ankle.
 
     Examples:
         >>> from jaxgait.motion.drive import reference_gait, with_amplitude
@@ -198,9 +191,9 @@ def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("
 
 @float64_default
 def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
-    """Several walks as one batched drive, for `jax.vmap`: a person's strides, or several people.
+    """Several walks as one batched drive, for `jax.vmap`; all need the same number of harmonics.
 
-    All have equally many harmonics. The ground reaction and the person are kept if all have them.
+    Ground reactions and persons are kept only if all walks have them.
 
     Raises:
         ValueError: for no drives, or unequal numbers of harmonics.
@@ -212,7 +205,7 @@ def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
     """
     counts = {np.shape(d.thigh.a)[-1] for d in drives}
     if len(counts) != 1:
-        raise ValueError(f"drives of equally many harmonics are wanted, got {sorted(counts) or 'no drive'}")
+        raise ValueError(f"drives must have the same number of harmonics, got {sorted(counts) or 'no drive'}")
     whole = all(d.person is not None and d.person.mass is not None for d in drives)
     keep = lambda d: dataclasses.replace(
         d,
@@ -254,14 +247,14 @@ def fit_drive(
     """Fits Fourier series to one stride of sampled signals.
 
     Args:
-        signals: the names of `SIGNALS` and, if measured, of `LOAD`, each with evenly spaced samples (n,) of one stride.
+        signals: those of `SIGNALS` and, if measured, of `LOAD`, each with evenly spaced samples (n,) of one stride.
             Whether the last samples repeat the first ones, one period later, is decided for all signals together.
         period: stride time in s.
         speed: walking speed in m/s.
-        harmonics: how many to keep (6 to 8 are enough for walking); by default 8.
-        name: what to call it.
-        check: hold the stride against human walking (see `motion.verdict`); False takes knowingly what does not look
-            like it: a locked knee, a robot, a jump.
+        harmonics: number to keep (6 to 8 are enough for walking; default 8).
+        name: of the drive.
+        check: whether to reject what cannot be walking (see `motion.verdict`); False accepts a locked knee, a robot or
+            a jump.
 
     Raises:
         MotionFormatError: naming the signal that is missing, mismatched, not finite, too short or impossible for
@@ -298,8 +291,8 @@ def read_drive(
     Args:
         path: the file (see `motion.table` for what it may look like).
         speed: walking speed in m/s.
-        harmonics: how many to keep (6 to 8 are enough for walking); by default 8.
-        check: hold the stride against human walking (see `fit_drive`).
+        harmonics: number to keep (6 to 8 are enough for walking; default 8).
+        check: see `fit_drive`.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -326,11 +319,11 @@ def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = 
 
     Args:
         stride: its samples.
-        harmonics: how many to keep; by default what the stride says, otherwise 8.
-        check: hold the stride against human walking (see `fit_drive`).
+        harmonics: number to keep; by default that of the stride, otherwise 8.
+        check: see `fit_drive`.
 
     Raises:
-        MotionFormatError: for a stride that is not human walking, unless `check` is False.
+        MotionFormatError: for a stride that is not walking, unless `check` is False.
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.

@@ -25,7 +25,7 @@ def gait_record(name: str) -> dict[str, Any]:
     """
     if name not in REFERENCE_GAITS:
         raise ValueError(f"no embedded gait {name!r}; there are {', '.join(REFERENCE_GAITS)}")
-    return json.loads(_text(name))
+    return json.loads(_text())[name]
 
 
 def joint_loads() -> dict[str, dict[str, list[float]]]:
@@ -44,5 +44,6 @@ def joint_loads() -> dict[str, dict[str, list[float]]]:
 
 
 @functools.cache
-def _text(name: str) -> str:
-    return importlib.resources.files("jaxgait.motion").joinpath("data", f"{name}.json").read_text(encoding="utf-8")
+def _text() -> str:
+    folder = importlib.resources.files("jaxgait.motion")
+    return folder.joinpath("data", "reference_gaits.json").read_text(encoding="utf-8")

@@ -8,14 +8,14 @@ class MotionWarning(UserWarning):
 
 
 class MotionFormatError(ValueError):
-    """Measured motion that is unusable; its text is one line: where, what is wrong, what would be right.
+    """Measured motion that is unusable; its text is one line: where, what is wrong, and how to correct it.
 
     Attributes:
         what: what is wrong.
-        advice: what would be right; may be empty.
+        advice: how to correct it; may be empty.
         file: name of the file; None for arrays.
-        line: line of the file, counted from 1; None if the fault has no line.
-        column: column or signal; None if the fault has none.
+        line: in the file, counted from 1; None if there is none.
+        column: column or signal; None if there is none.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ _MARKERS = re.compile(rb"(\w[._: ][xyz]\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNO
 
 
 def motion_drive(text: str) -> GaitDrive:
-    """The drive that a user names: an embedded gait, a stride, a walk or a recording.
+    """The drive of an embedded gait, a stride, a walk or a recording, by name.
 
     Of a recording it is the right leg, with the defaults of `motion.capture.walk.measure`; `jaxgait motion` has more.
 
@@ -37,7 +37,7 @@ def motion_drive(text: str) -> GaitDrive:
         MotionFormatError: if the file cannot be used.
 
     Warns:
-        MotionWarning: for what looks wrong with a recording, or unusual about its stride.
+        MotionWarning: for what looks wrong with a recording, or is unusual about its stride.
 
     Examples:
         >>> from jaxgait.motion.naming import motion_drive
@@ -51,11 +51,11 @@ def motion_drive(text: str) -> GaitDrive:
 
 
 def named_stride(text: str, *, speed: float | None = None) -> Stride:
-    """The stride that a user names; of a walk or a recording the mean one.
+    """The stride of an embedded gait or a file; the mean one of a walk or a recording.
 
     Args:
         text: an embedded gait or a file.
-        speed: walking speed in m/s, if it is another than the file's.
+        speed: walking speed in m/s, if it differs from the file's.
 
     Raises:
         FileNotFoundError: if it is neither.
@@ -72,7 +72,7 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
         return stride if speed is None else dataclasses.replace(stride, speed=speed)
     path = pathlib.Path(text)
     if not path.exists():
-        raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
+        raise _not_found(text)
     if path.suffix.lower() == ".json":
         stride = record_stride(read_record(path), text)
         return stride if speed is None else dataclasses.replace(stride, speed=speed)
@@ -81,7 +81,7 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
 
 
 def _measured(found: Recording, speed: float | None = None) -> Walk:
-    """The walk of a recording, whose doubts become warnings: here nobody prints its report."""
+    """The walk of a recording, with its warnings issued: no report is printed here."""
     walk = measure([found], speed=speed)
     for line in walk.warnings:
         warnings.warn(f"{found.file}: {line}", MotionWarning, stacklevel=4)
@@ -89,7 +89,7 @@ def _measured(found: Recording, speed: float | None = None) -> Walk:
 
 
 def recording_of(path: pathlib.Path) -> Recording | None:
-    """What a laboratory recorded; None for a file with the columns of one stride.
+    """The recording in a file; None for a file with the columns of one stride.
 
     Raises:
         MotionFormatError: for a file that is neither.
@@ -116,7 +116,7 @@ def recording_of(path: pathlib.Path) -> Recording | None:
         found = read_recording(path)
     except MotionFormatError:
         if path.suffix.lower() in (".csv", ".txt", ".dat", "") and not _MARKERS.search(start):
-            return None  # whoever reads a stride says what is wrong with it as one
+            return None  # the reader of strides gives the better message
         raise
     if len(found.markers) < 3 and not found.forces and not any(has_angles(found, s) for s in ("right", "left")):
         return None if path.suffix.lower() in (".csv", ".txt", ".dat", "") else found
@@ -124,10 +124,10 @@ def recording_of(path: pathlib.Path) -> Recording | None:
 
 
 def together(found: Sequence[Recording]) -> list[Recording]:
-    """Recordings of markers or angles, with the ground forces of others that have nothing else.
+    """Recordings of markers or angles, combined with the ground forces of files that hold nothing else.
 
     Raises:
-        MotionFormatError: if all have only ground forces, or a file of forces fits none.
+        MotionFormatError: if all hold only ground forces, or a file of forces fits none.
 
     Examples:
         >>> import numpy as np
@@ -156,7 +156,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
 
 
 def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
-    """The mean stride of a walk, for a drive; harmonics as many as are worth it unless their number is given.
+    """The mean stride of a walk, for a drive; by default with as many harmonics as the data support.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -181,7 +181,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
 
 @float64_default
 def motion_strides(text: str) -> list[GaitDrive]:
-    """The drives of the single strides that a user names: of a walk or of a recording (its right leg).
+    """The drives of the single strides of a walk or a recording (its right leg), by name.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -201,17 +201,19 @@ def motion_strides(text: str) -> list[GaitDrive]:
     elif text in REFERENCE_GAITS or path.exists():
         strides = []
     else:
-        raise FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
+        raise _not_found(text)
     if not strides:
         raise MotionFormatError("holds no single strides", "write a recording with `jaxgait motion --out`", text)
     return [stride_drive(s, check=False) for s in strides]
 
 
+def _not_found(text: str) -> FileNotFoundError:
+    return FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
+
+
 @float64_default
 def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
-    """All kept strides of a walk as one batched drive (see `motion.drive.stacked`): a person's variation.
-
-    Strides are not held against walking again: they are of a walk that was.
+    """All kept strides of a walk as one batched drive (see `motion.drive.stacked`); they are not checked again.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure

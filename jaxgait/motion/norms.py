@@ -1,4 +1,4 @@
-"""Norms of level walking: usual ranges, and ranges outside which it is not walking.
+"""Norms of level walking: usual ranges, and possible ones.
 
 Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechanics and Motor Control of Human Gait,
 1991) and Perry and Burnfield (Gait Analysis, 2010), widened to hold the embedded gaits. Possible: chosen here so that
@@ -34,7 +34,6 @@ FIGURES: dict[str, Callable[[np.ndarray], float]] = {
     "highest": lambda x: float(np.max(x)),
     "range": lambda x: float(np.ptp(x)),
 }
-"""Figures of a signal that have norms."""
 
 SIGNAL_NORMS: dict[str, dict[str, Norm]] = {
     "hip_x_m": {"range": Norm((0.01, 0.10), (0.001, 0.40))},
@@ -57,7 +56,6 @@ SIGNAL_NORMS: dict[str, dict[str, Norm]] = {
     "ground_x_N": {"lowest": Norm((-500, -20), (-3000, -1)), "highest": Norm((20, 500), (1, 3000))},
     "ground_y_N": {"lowest": Norm((-30, 60), (-150, 300)), "highest": Norm((250, 2000), (40, 6000))},
 }
-"""Norms of the figures of every signal."""
 
 PEAKS: dict[str, tuple[Range, Range]] = {
     "hip_moment_Nm_kg": ((-1.5, -0.15), (0.15, 1.5)),
@@ -78,12 +76,12 @@ REACH = Norm((1.4, 3.2), (0.7, 6.0))
 
 
 class Guess(NamedTuple):
-    """A mistake that people make, and what mends it."""
+    """A common mistake, and its correction."""
 
     advice: str
     unit: str
     mend: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    """Of the samples and of the distance in m that is walked until each."""
+    """Of the samples, and of the distance in m walked until each."""
 
 
 GUESSES = (
@@ -102,7 +100,7 @@ GUESSES = (
 
 
 def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> str:
-    """The advice that would make an impossible signal usual, or at least possible; empty if none does.
+    """The correction that would make an impossible signal usual, or at least possible; empty if there is none.
 
     Args:
         signal: its name.
@@ -130,7 +128,7 @@ def _fits(signal: str, samples: np.ndarray, kind: int) -> bool:
 
 
 def inside(value: float, span: Range) -> bool:
-    """Whether a value is in a range. Both in the same unit.
+    """Whether a value is in a range, both in the same unit.
 
     Examples:
         >>> from jaxgait.motion.norms import PERIOD, inside
@@ -141,7 +139,7 @@ def inside(value: float, span: Range) -> bool:
 
 
 def guess_time(period: float, step: float) -> str:
-    """What a column of times may be whose stride time cannot be in s; empty if nothing fits.
+    """What a column of times may be, if its stride time cannot be in s.
 
     Examples:
         >>> from jaxgait.motion.norms import guess_time

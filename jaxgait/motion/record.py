@@ -1,10 +1,10 @@
-"""A walk as a file: Fourier series, key figures, segments and where it is from, as JSON.
+"""A walk as a JSON file: Fourier series, key figures, segments and provenance.
 
     write_record(walk_record(walk), "walk.json")
     stride = record_stride(read_record("walk.json"), "walk.json")
 
-The fields are those of the shipped gaits (`signals.<name>.{a0, a, b}` in SI units and rad, `period_T_s`, `speed_m_s`,
-`segments`); files without a `schema` are read as those of the shipped gaits.
+The fields are those of the embedded gaits (`signals.<name>.{a0, a, b}` in SI units and rad, `period_T_s`, `speed_m_s`,
+`segments`); files without a `schema` are read like those.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier
 from jaxgait.motion.text import content
 
 SCHEMA = "jaxgait-motion/1"
-"""Schema of the files that are written."""
 LARGEST = 16 * 2**20
 CONVENTION = (
     "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "
@@ -35,9 +34,9 @@ CONVENTION = (
     "the downward vertical, foot from flat; knee = thigh - shank, ankle = foot - shank; SI units, rad"
 )
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
-"""Resolution of a measurement: harmonics that contribute less are dropped."""
+"""Measurement resolution: harmonics that contribute less are dropped."""
 MOST = 12
-"""Harmonics that are tried."""
+"""Largest number of harmonics tried."""
 
 
 def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, most: int = MOST) -> int:
@@ -45,7 +44,7 @@ def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames
 
     Args:
         curves: one period of every signal in SI units, its end repeating its start.
-        frames: how many frames of the recording the period has: what was independent at most.
+        frames: frames of the recording per period, the most that can be independent.
         most: largest number.
 
     Examples:
@@ -73,10 +72,10 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
     Args:
         walk: what was measured.
-        harmonics: how many; by default as many as the data support (see `choose_harmonics`).
+        harmonics: their number; by default as many as the data support (see `choose_harmonics`).
 
     Raises:
-        ValueError: for no harmonics at all.
+        ValueError: for less than one harmonic.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -118,7 +117,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
 
 def _dynamics_record(found: Dynamics) -> dict[str, Any]:
-    """Mean joint moments and powers as samples from heel strike to heel strike: loads jump, series of them ring."""
+    """Mean joint moments and powers, as samples because series of loads that jump would ring."""
     return {
         "convention": "Nm/kg and W/kg at even times, heel strike to heel strike; positive: hip and knee flexion, ankle "
         "dorsiflexion; powers positive where the leg gives energy, the hip's against the vertical",
@@ -133,7 +132,7 @@ def _dynamics_record(found: Dynamics) -> dict[str, Any]:
 
 
 def _series(curve: np.ndarray, harmonics: int) -> dict[str, Any]:
-    """Coefficients of one closed period, and the root mean square of what they leave out."""
+    """Coefficients of one closed period, and the root mean square residual."""
     open_curve = curve[:-1]
     series = fourier(open_curve, harmonics)
     left = float(np.sqrt(np.mean((open_curve - sampled(series, open_curve.size)) ** 2)))
@@ -186,10 +185,10 @@ def key_figures(walk: Walk) -> dict[str, Any]:
 
 
 def write_record(record: Mapping[str, Any], path: str | pathlib.Path) -> None:
-    """Writes a record as JSON, after a check.
+    """Writes a record as JSON, after `check_record`.
 
     Raises:
-        MotionFormatError: naming the first field that is wrong (see `check_record`).
+        MotionFormatError: naming the first field that is wrong.
 
     Examples:
         >>> from jaxgait.motion.embedded import gait_record
@@ -204,7 +203,7 @@ def write_record(record: Mapping[str, Any], path: str | pathlib.Path) -> None:
 
 
 def read_record(path: str | pathlib.Path) -> dict[str, Any]:
-    """Reads a record, and checks it.
+    """Reads and checks a record.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -231,7 +230,7 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
 
 
 def check_record(record: Any, file: str | None = None) -> None:
-    """Checks that a record has the fields of a drive: their names, types, sizes and finite numbers.
+    """Checks that a record has the fields of a drive: names, types, sizes and finite numbers.
 
     Raises:
         MotionFormatError: naming the first field that is wrong.
@@ -240,7 +239,7 @@ def check_record(record: Any, file: str | None = None) -> None:
         >>> from jaxgait.motion.embedded import gait_record
         >>> from jaxgait.motion.record import check_record
         >>> record = gait_record("rajagopal_1.26ms")
-        >>> check_record(record)  # nothing to say
+        >>> check_record(record)
         >>> check_record({**record, "speed_m_s": "1.26"}, "walk.json")
         Traceback (most recent call last):
         MotionFormatError: walk.json, column speed_m_s: expected a positive number; write it in SI units
@@ -305,7 +304,7 @@ def _number(value: Any) -> bool:
 
 
 def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:
-    """The mean stride of a record, sampled so finely that its series follows from the samples.
+    """The mean stride of a record, sampled finely enough to recover its series.
 
     Examples:
         >>> from jaxgait.motion.embedded import gait_record

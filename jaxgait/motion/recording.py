@@ -3,8 +3,8 @@
     recording = read_recording("walk.c3d")
     recording.markers["RASI"], recording.rate, recording.notes
 
-Lengths are in m, forces in N, angles in rad, in the axes of the laboratory: which of them is up and where the walker
-goes is found later (`motion.capture.axes`), because only the body can tell it.
+Lengths are in m, forces in N and angles in rad, in the laboratory's axes; up and forward are found later, from the body
+(`motion.capture.axes`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxtyping import Float
 from jaxgait.motion.errors import MotionFormatError
 
 FAINT = 5.0
-"""Force in N up to which a plate shows noise, and no centre of pressure."""
+"""Force in N up to which a plate shows only noise."""
 
 
 class Force(NamedTuple):
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """One trial. Gaps are NaN; what had to be assumed is in `notes`, what looks wrong in `warnings`.
+    """One trial. Gaps are NaN; assumptions are in `notes`, what looks wrong in `warnings`.
 
     Examples:
         >>> import numpy as np
@@ -68,7 +68,7 @@ class Recording:
     forces: tuple[Force, ...] = ()
     marks: tuple[Mark, ...] = ()
     subject: dict[str, str | float] = dataclasses.field(default_factory=dict)
-    """What the file says of the person: `name`, `mass_kg`, `height_m`."""
+    """What the file states about the person: `name`, `mass_kg`, `height_m`."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -83,10 +83,10 @@ class Recording:
 
 
 def with_forces(recording: Recording, other: Recording) -> Recording:
-    """The recording with the ground forces of another file of the same trial, whose clock must be the same.
+    """The recording with the ground forces of another file of the same trial, on the same clock.
 
     Raises:
-        MotionFormatError: if the other has no forces, or none in the time of this one.
+        MotionFormatError: if the other has no forces, or none during this one.
 
     Examples:
         >>> import numpy as np
@@ -101,8 +101,8 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
         raise other.error("holds no ground forces", "name the file with columns such as ground_force_vy")
     first, last = recording.time[0], recording.time[-1]
     if not any(np.any((f.time >= first) & (f.time <= last)) for f in other.forces):
-        what = f"its forces are of {other.forces[0].time[0]:.3f} to {other.forces[0].time[-1]:.3f} s"
-        raise other.error(what, f"give those of {first:.3f} to {last:.3f} s, which {recording.file} is of")
+        what = f"its forces cover {other.forces[0].time[0]:.3f} to {other.forces[0].time[-1]:.3f} s"
+        raise other.error(what, f"give those for {first:.3f} to {last:.3f} s, the time of {recording.file}")
     return dataclasses.replace(
         recording,
         forces=recording.forces + other.forces,

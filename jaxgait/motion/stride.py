@@ -3,7 +3,7 @@
     stride = read_stride("my_stride.csv")       # a file; `Stride(...)` for arrays
     cycle = close(stride)                       # one period, evenly sampled, the repeated last sample dropped
 
-Only what makes a record unreadable as one period is raised here; whether it can be walking is for `motion.verdict`.
+Errors are raised only for what is no period at all; whether it can be walking is up to `motion.verdict`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad"
 """The signals that a drive needs, with their units (see `motion.drive.GaitDrive`)."""
 
 LOAD = {"ground_x_N": "N", "ground_y_N": "N"}
-"""The signals that it may have besides: the measured ground reaction on this foot, forward and upward."""
+"""The optional signals: the measured ground reaction on this foot, forward and upward."""
 
 UNITS = SIGNALS | LOAD
 
 EVEN = 0.1
-"""Largest deviation of sample times from even ones, in steps, that counts as rounding (1 ms at 100 Hz is 0.05)."""
+"""Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 
 
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
 
 
 class Person(NamedTuple):
-    """Who walked, as far as a prosthesis is fitted to it."""
+    """The person who walked, as far as a prosthesis is fitted to it."""
 
     thigh: float
     """Length in m from hip to knee."""
@@ -49,7 +49,7 @@ class Person(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Stride:
-    """Samples of one stride as they were recorded.
+    """Recorded samples of one stride.
 
     Examples:
         >>> import numpy as np
@@ -68,21 +68,21 @@ class Stride:
     speed: float
     """Walking speed in m/s."""
     period: float | None = None
-    """Stride time in s, if it does not follow from the times of the samples."""
+    """Stride time in s, if not given by the sample times."""
     stated_period: float | None = None
-    """Stride time in s that the file states besides its times."""
+    """Stride time in s that the file states besides the times."""
     file: str | None = None
     lines: Int[np.ndarray, " samples"] | None = None
     """Line of the file of every sample."""
     person: Person | None = None
     """Who walked, if it was measured."""
     harmonics: int | None = None
-    """How many harmonics the samples are worth, if that is known."""
+    """Number of harmonics that the samples support, if known."""
 
     def error(
         self, what: str, advice: str = "", column: str | None = None, sample: int | None = None
     ) -> MotionFormatError:
-        """An error about this stride, with the line of a sample if it has one."""
+        """An error about this stride, with the line of a sample if known."""
         line = None if sample is None or self.lines is None else int(self.lines[sample])
         return MotionFormatError(what, advice, self.file, line, column)
 
@@ -96,7 +96,7 @@ class Cycle(NamedTuple):
     gaps: dict[str, float]
     """Jump from the end of the record to its start, in the signal's unit."""
     closed: bool
-    """Whether the record repeats its first sample at its end: decided for all signals together."""
+    """Whether the last sample repeats the first, decided for all signals together."""
     unevenness: float
     """Largest deviation of a sample from even times, in steps."""
     resampled: bool
@@ -112,7 +112,7 @@ class Series(NamedTuple):
 
 
 def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
-    """The series with so many harmonics that is nearest to one period of even samples. In the unit of the samples.
+    """The least-squares series of one period of even samples, in their unit, with so many harmonics.
 
     Examples:
         >>> import numpy as np
@@ -126,7 +126,7 @@ def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
 
 
 def sampled(series: Series, count: int) -> Float[np.ndarray, " count"]:
-    """The series at `count` even times of one period. In the unit of the series.
+    """The series at `count` even times of one period, in its own unit.
 
     Examples:
         >>> import numpy as np
@@ -144,7 +144,7 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
 
     Args:
         path: the file (see `motion.table` for what it may look like).
-        speed: walking speed in m/s; by default a comment of the file says `speed_m_s=...`.
+        speed: walking speed in m/s; by default from a comment `speed_m_s=...` in the file.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -181,7 +181,7 @@ def _remark(table: Table, name: str) -> float | None:
 
 
 def embedded_stride(name: str) -> Stride:
-    """The mean stride of an embedded gait, as if it had been read from a file.
+    """The mean stride of an embedded gait, as if read from a file.
 
     Raises:
         ValueError: for an unknown name.
@@ -202,12 +202,12 @@ def embedded_stride(name: str) -> Stride:
 def close(stride: Stride, harmonics: int = 8) -> Cycle:
     """One period of the stride at even times.
 
-    Whether the last sample repeats the first is decided for all signals together: by the median, over the signals, of
-    the jump that the end would make either way. Uneven times are interpolated by periodic cubic splines.
+    Whether the last sample repeats the first is decided for all signals together: by the median jump at the end, either
+    way. Uneven times are interpolated by periodic cubic splines.
 
     Raises:
-        MotionFormatError: for signals that are missing, of unequal length, not finite or too few, times that do not
-            increase, and gaps in which a harmonic is lost.
+        MotionFormatError: for signals that are missing, of unequal length, not finite or too short, times that do not
+            increase, and gaps that hide a harmonic.
 
     Examples:
         >>> from jaxgait.motion.stride import close, embedded_stride
@@ -234,7 +234,6 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
 
 
 def _typical(gaps: dict[str, float], signals: dict[str, np.ndarray]) -> float:
-    """Median of the gaps over the spans of their signals."""
     return float(np.median([abs(gap) / (np.ptp(signals[k]) or 1.0) for k, gap in gaps.items()]))
 
 
@@ -277,7 +276,7 @@ def _check_clock(stride: Stride, harmonics: int) -> None:
         what = f"time stands still at {after:g}" if before == after else f"time goes back from {before:g} to {after:g}"
         raise stride.error(what, "sort the rows by time and keep each once", "time_s", back)
     widest, span = int(np.argmax(steps)) + 1, stride.time[-1] - stride.time[0]
-    # A few samples may be missing, or many of a dense record; never half a wave of the highest harmonic.
+    # A few samples may be missing, or many of a dense record, but never half a wave of the highest harmonic.
     most = min(max(3.5 * np.median(steps), span / 50), span / (2 * harmonics))
     if steps[widest - 1] > most:
         what = f"{steps[widest - 1]:.4g} s without a sample, where the others are {np.median(steps):.4g} s apart"

@@ -1,4 +1,4 @@
-"""What a laboratory would have recorded of a drive: a known walk, to try on what becomes of recordings."""
+"""Synthetic recordings of a drive: a known walk, to test the processing of recordings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from jaxgait import checks
 from jaxgait.motion.drive import GaitDrive
 from jaxgait.motion.recording import Recording
 from jaxgait.precision import float64_default
-
-__all__ = ["recorded"]
 
 
 @float64_default

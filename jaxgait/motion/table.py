@@ -1,9 +1,9 @@
 """Tables of numbers from text files as spreadsheets and laboratories write them.
 
-Comma, semicolon, tab or blanks between cells; decimal point, or decimal comma where the delimiter leaves no doubt;
-UTF-8 or UTF-16 with a byte order mark, or any encoding that agrees with ASCII where it matters; all line endings;
-comments after `#`. Only the columns that are asked for are read, and rows that have gaps in them are left out. What
-cannot be read is one `MotionFormatError` with file, line and column.
+Cells are delimited by commas, semicolons, tabs or blanks; decimal commas are accepted where the delimiter leaves no
+doubt; the encoding is UTF-8, UTF-16 with a byte order mark, or compatible with ASCII; comments start with `#`. Only the
+requested columns are read, and rows with gaps in them are left out. Errors are one `MotionFormatError` with file, line
+and column.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
-from jaxgait.motion.text import GAPS, content, decoded, is_remark
+from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, is_remark
 
 LARGEST = 16 * 2**20
-"""Largest file in bytes that is read: a stride of 100 000 samples has less."""
+"""Largest file in bytes: a stride of 100 000 samples has less."""
 
 _REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;]+)")
 
 
 class Header(NamedTuple):
-    """The names of all columns of a table, and where they stand."""
+    """The names of all columns of a table, and their line."""
 
     file: str
     line: int
@@ -40,11 +40,11 @@ class Header(NamedTuple):
     names: list[str]
 
     def error(self, what: str, advice: str, column: str | None = None) -> MotionFormatError:
-        """What is wrong with the header, what would be right, and in which column."""
+        """An error about the header."""
         return MotionFormatError(what, advice, self.file, self.line, column)
 
     def check(self, example: str) -> None:
-        """Finds out whether it has names at all.
+        """Checks that the header has names.
 
         Args:
             example: such a line.
@@ -58,28 +58,28 @@ class Header(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Columns of numbers with where they come from."""
+    """Columns of numbers with their origin."""
 
     file: str
     columns: dict[str, Float[np.ndarray, " rows"]]
     lines: Int[np.ndarray, " rows"]
-    """Line of the file of every row, counted from 1."""
+    """Line of every row in the file, counted from 1."""
     remarks: dict[str, str]
-    """What comment lines say as name=value."""
+    """Comments of the form name=value."""
     header: Header
 
 
 def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
-    """Reads named columns of numbers from a text file; other columns are not looked at.
+    """Reads named columns of numbers from a text file; other columns are ignored.
 
     Args:
         path: the file.
-        required: names of the columns that must be there.
-        optional: names of columns that are read if there is one of them, then all.
+        required: names of required columns.
+        optional: names of columns that are read, all or none of them.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and what would be right.
+        MotionFormatError: with file, line, column, what is wrong and how to correct it.
 
     Warns:
         MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
@@ -88,7 +88,7 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
         >>> import pandas as pd
         >>> from jaxgait.motion.table import read_table
         >>> pd.DataFrame({"time_s": [0.0, 0.5], "knee_rad": [0.1, 1.0], "leg": ["a", "b"]}).to_csv("a.csv", index=False)
-        >>> table = read_table("a.csv", required=["time_s", "knee_rad"])  # the last column is not looked at
+        >>> table = read_table("a.csv", required=["time_s", "knee_rad"])
         >>> print(table.columns["knee_rad"], table.lines)
         [0.1 1. ] [2 3]
     """
@@ -96,15 +96,15 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
 
 
 def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]]) -> Table:
-    """Reads columns of numbers from a text file that are chosen by what its header says; others are not looked at.
+    """Reads columns of numbers that are chosen by the header of a text file; others are ignored.
 
     Args:
         path: the file.
-        choose: the columns to read, by name, with their positions, counted from 0.
+        choose: from the header, the positions of the columns, counted from 0, by name.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and what would be right.
+        MotionFormatError: with file, line, column, what is wrong and how to correct it.
 
     Warns:
         MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
@@ -123,7 +123,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
     if len(rows) < 2:
         found = "only a header line" if not rows else f"only one row of numbers (line {rows[0] + 1})"
         raise MotionFormatError(f"no samples: {found}", "write one row per sample", file)
-    comma = delimiter != "," and _decimal_comma(file, lines, rows)
+    comma = delimiter != "," and decimal_comma(file, lines, rows)
     values = array.array("d")  # one row of cells at a time: their texts would be many times the file
     for i in rows:
         cells = _cells(lines[i], delimiter)
@@ -135,7 +135,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
 
 
 def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Which rows have no gaps: the others are left out with a warning.
+    """Which rows have no gaps; the others are left out with a warning.
 
     Raises:
         MotionFormatError: if half of the rows have gaps.
@@ -153,7 +153,7 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
 
 
 def _delimiter(header: str) -> str:
-    """What stands between the names of the header line: the most frequent candidate, blanks if there is none."""
+    """The most frequent delimiter of the header line, a blank if there is none."""
     count = {mark: header.count(mark) for mark in (",", ";", "\t")}
     best = max(count, key=lambda mark: count[mark])
     return best if count[best] else " "
@@ -193,7 +193,7 @@ def _names(header: Header, required: Sequence[str], optional: Sequence[str]) -> 
 
 
 def _instead(name: str, others: list[str]) -> str:
-    """What a column that is there may be instead of the one that is wanted: its name misspelt, or another unit."""
+    """Advice about a column that may be the missing one, misspelt or in another unit."""
     (quantity, _, unit), near = name.rpartition("_"), difflib.get_close_matches(name, others, n=1)
     same = [other for other in others if other.rpartition("_")[0] == quantity]
     if same:
@@ -207,16 +207,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _decimal_comma(file: str, lines: Sequence[str], rows: Sequence[int]) -> bool:
-    """Whether decimals are written with commas, in a table whose cells are not delimited by them."""
-    commas = next((i + 1 for i in rows if "," in lines[i]), None)
-    points = next((i + 1 for i in rows if "." in lines[i]), None)
-    if commas is not None and points is not None:
-        what = f"decimal commas (line {commas}) and decimal points (line {points})"
-        raise MotionFormatError(what, "write one kind, best the point", file, max(commas, points))
-    return commas is not None
 
 
 def _check_count(file: str, line: int, cells: int, names: int) -> None:

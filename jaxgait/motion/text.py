@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import BinaryIO
 
 from jaxgait.motion.errors import MotionFormatError
@@ -22,16 +23,16 @@ _FORMATS = {
 _ERRORS = ("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind")
 _EXCEL = ("#n/a", "#n/a n/a", "#na", "#nv", "#n/d", "#n/b")
 GAPS = frozenset(("", "-", "--", "nan", "-nan", "na", "n/a", "null", "none", "<na>", *_EXCEL, *_ERRORS))
-"""Cells, in small letters, that stand for a missing value: those of pandas, dashes, and Excel's #N/A in Europe."""
+"""Cells, in lower case, that stand for a missing value: those of pandas, dashes, and Excel's #N/A in Europe."""
 _MISSING = re.compile(r"#n(/?a|v|/d|/b)\b", re.IGNORECASE)
 
 
 def is_remark(line: str, marks: str | tuple[str, ...] = "#") -> bool:
-    """Whether a line is a remark: begins with a mark, and not with a missing value as Excel writes it.
+    """Whether a line is a comment, and not a missing value as Excel writes it.
 
     Args:
         line: of a file.
-        marks: what remarks begin with.
+        marks: beginnings of comments.
 
     Examples:
         >>> from jaxgait.motion.text import is_remark
@@ -47,9 +48,9 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
 
     Args:
         path: the file.
-        largest: how many bytes are read at most.
+        largest: largest size in bytes.
         wanted: what to name instead of a folder.
-        smaller: what to do about a file that is too large.
+        smaller: advice for a file that is too large.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -75,15 +76,39 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
 
 
 def _limited(stream: BinaryIO, largest: int) -> bytes:
-    """What can be read, but not much more than `largest` bytes: special files have no size to ask for.
+    """What can be read, up to little more than `largest` bytes: special files have no size.
 
-    In parts, because reading many bytes at once takes the memory for them whether they are there or not.
+    In parts, because a large read allocates its memory at once.
     """
     parts, size = [], 0
     while size <= largest and (part := stream.read(min(2**16, largest + 1 - size))):
         parts.append(part)
         size += len(part)
     return b"".join(parts)
+
+
+def decimal_comma(file: str, lines: Sequence[str], rows: Sequence[int]) -> bool:
+    """Whether decimals are written with commas, in lines (counted from 0) that are not delimited by them.
+
+    Args:
+        file: its name, for errors.
+        lines: of the file.
+        rows: the lines with numbers.
+
+    Raises:
+        MotionFormatError: for both commas and points.
+
+    Examples:
+        >>> from jaxgait.motion.text import decimal_comma
+        >>> decimal_comma("knee.csv", ["time;knee", "0,01;12,5"], rows=[1])
+        True
+    """
+    commas = next((i + 1 for i in rows if "," in lines[i]), None)
+    points = next((i + 1 for i in rows if "." in lines[i]), None)
+    if commas is not None and points is not None:
+        what = f"decimal commas (line {commas}) and decimal points (line {points})"
+        raise MotionFormatError(what, "use one kind, preferably the point", file, max(commas, points))
+    return commas is not None
 
 
 def decoded(file: str, raw: bytes, advice: str) -> str:

@@ -1,11 +1,11 @@
-"""Is a recorded stride good for a drive? What is measured of it, what is wrong with it, what is only unusual.
+"""Whether a recorded stride is good for a drive: its figures, what is wrong, and what is only unusual.
 
     verdict = judge(read_stride("my_stride.csv"))
     print(describe(verdict))
     verdict.usable, verdict.signals["knee_rad"].residual
 
-Impossible for walking (a wrong unit, sign or column, half a stride or two) makes a stride unusable; what a pathological
-gait may do is a warning.
+What is impossible for walking (a wrong unit, sign or column, half a stride or two) makes a stride unusable; what a
+pathological gait may show is a warning.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, Norm, inside
 from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
 
 GAP = (0.08, 0.20)
-"""Share of a signal's range by which it may fail to close: above the first unusual, above the second impossible."""
+"""Closure error as a share of a signal's range: above the first unusual, above the second impossible."""
 OUTLIER = (0.08, 0.15)
-"""Share of a signal's range that a sample may be off the fit: above the first unusual, above the second impossible."""
+"""Deviation of a sample from the fit as a share of a signal's range: above the first unusual, above the second
+impossible."""
 OPPOSITE = (-0.5, -0.8)
 """Correlation with the reference gait: below the first unusual, below the second impossible."""
 HARMONICS = 8
-"""Of the Fourier series of a stride that does not say how many it is worth."""
+"""Number of harmonics for a stride that states none."""
 LATE = 8
-"""Percent of a stride that the record may start before or after heel strike without a warning."""
+"""Percent of a stride by which the record may start before or after heel strike without a warning."""
 ANGLES_PER_STRIDE = 100
 
 DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
-"""Units that people read, and factors to them."""
 
 
 COLUMNS = ("lowest", "highest", "mean", "gap", "residual")
-"""Columns of the table that `describe` prints."""
 
 
 class Finding(NamedTuple):
@@ -54,7 +53,7 @@ class Finding(NamedTuple):
 
 
 class SignalReport(NamedTuple):
-    """What is measured of a signal, in its unit."""
+    """Figures of a signal, in its unit."""
 
     unit: str
     lowest: float
@@ -63,13 +62,13 @@ class SignalReport(NamedTuple):
     gap: float
     """Jump from the end of the stride to its start."""
     residual: float
-    """Root mean square of samples less fit."""
+    """Root mean square deviation from the fit."""
     series: Series
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """A stride with what is measured and found of it.
+    """A stride with its figures and findings.
 
     Examples:
         >>> import dataclasses
@@ -111,14 +110,14 @@ class Verdict:
 
 
 def judge(stride: Stride, harmonics: int | None = None) -> Verdict:
-    """Measures a stride and holds it against walking.
+    """Measures a stride and compares it with walking.
 
     Args:
         stride: the samples.
-        harmonics: of the Fourier series of every signal; by default what the stride says, otherwise 8.
+        harmonics: of the Fourier series of every signal; by default that of the stride, otherwise 8.
 
     Raises:
-        MotionFormatError: if it cannot be taken as samples of one period at all (see `motion.stride.close`).
+        MotionFormatError: if it is not one period of samples (see `motion.stride.close`).
 
     Examples:
         >>> from jaxgait.motion.stride import embedded_stride
@@ -142,7 +141,7 @@ def _measured(stride: Stride, harmonics: int) -> Verdict:
 
 
 def _findings(v: Verdict) -> list[Finding]:
-    """All findings; a check that needs sound units and signs is left out where they are not."""
+    """All findings; checks that need sound units and signs are omitted without them."""
     found = [*_clock(v), *_speed(v), *_count(v), *_copies(v), *_ranges(v)]
     found += _closure(v, {f.signal for f in found if f.impossible})
     wrong = {f.signal for f in found if f.impossible}
@@ -223,7 +222,6 @@ def _out_of_range(v: Verdict, signal: str, figure: str, norm: Norm, advice: str,
 
 
 def _recorded(v: Verdict, sample: int) -> int:
-    """The recorded sample that is nearest to an even one."""
     if not v.cycle.resampled:
         return sample
     time = v.stride.time - v.stride.time[0]
@@ -278,7 +276,7 @@ def _shape(v: Verdict) -> Iterator[Finding]:
 
 
 def _reach(v: Verdict) -> Iterator[Finding]:
-    """Speed, time and lengths go together: a stride is about two arcs of the thigh's swing at hip height."""
+    """Consistency of speed, time and lengths: a stride is about two arcs of the thigh's swing at hip height."""
     height, swing = float(np.mean(v.cycle.signals["hip_y_m"])), float(np.ptp(v.cycle.signals["thigh_rad"]))
     reach = v.stride_length / (height * swing)
     if not inside(reach, norms.REACH.usual):
@@ -291,7 +289,7 @@ def _reach(v: Verdict) -> Iterator[Finding]:
 
 
 def describe(verdict: Verdict) -> str:
-    """The verdict as a page of text: figures, a table of the signals with their usual ranges, findings, conclusion.
+    """The verdict as text: figures, a table of the signals with their usual ranges, findings, conclusion.
 
     Examples:
         >>> from jaxgait.motion.stride import embedded_stride

@@ -1,10 +1,10 @@
 """Derivatives along several directions, with the factors that all directions share multiplied only once.
 
-A tangent is a sum of products of other tangents and factors that all directions share. A tangent that few others use is
-eliminated: its terms are substituted into those others, by products of factors, which are computed once. The order is
-greedy, by the operations saved (Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 9 and 10: vertex
-elimination). If there are more directions than initial tangents of a block of code, everything is computed for the
-initial tangents, and the directions are combinations of them: the complete matrix of derivatives.
+A tangent is a sum of products of other tangents and shared factors. A tangent with few uses is eliminated: its terms
+are substituted into its users, with products of factors that are computed once. The order is greedy, by the operations
+saved (Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 9 and 10: vertex elimination). If there are
+more directions than initial tangents of a block, everything is computed for the initial tangents and combined for the
+directions: the complete Jacobian.
 
 Sums of products are reordered, so that derivatives change in their last digits; and a factor that is zero for all
 finite values counts as zero, as in JAX where JAX knows it.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.native.code import Alike, Code, Loop, Statement, Write, everything, used
+from jaxgait.native.code import Code, Loop, PartLoop, Statement, Write, everything, used
 from jaxgait.native.instructions import Operation
 
 SUMS = {"add": 1, "add_any": 1, "sub": -1}
@@ -27,7 +27,7 @@ SUMS = {"add": 1, "add_any": 1, "sub": -1}
 
 
 class Factor(NamedTuple):
-    """What a tangent is multiplied with: a sign, and a value; None: one."""
+    """Multiplier of a tangent: a sign times a value (None: one)."""
 
     sign: int
     value: int | None
@@ -35,16 +35,13 @@ class Factor(NamedTuple):
 
 ONE = Factor(1, None)
 Terms = dict[int, Factor]
-"""A tangent as a sum: of other tangents, each times a factor."""
+"""A tangent as a sum of other tangents times factors."""
 
 
 def accumulated(code: Code) -> bool:
-    """Rewrites loops over directions, if everything in them is linear in the directions; returns whether it is.
-
-    Nothing else than derivatives is: values of a program that are known by their parts alone are left as they are.
-    """
+    """Rewrites loops over directions if everything in them is linear in the directions; returns whether it is."""
     zeros = zero(code)
-    loops = [s for s in everything(code.statements) if isinstance(s, Alike)]
+    loops = [s for s in everything(code.statements) if isinstance(s, PartLoop)]
     if not all(_is_linear(code, s, zeros) for s in loops) or not any(_has_factors(code, s) for s in loops):
         return False
     code.statements = list(_block(code, code.statements, zeros))
@@ -69,7 +66,7 @@ def _vanishes(s: Operation, zeros: set[int]) -> bool:
     return (s.name in (*SUMS, "neg") and all(hits)) or (s.name == "div" and hits[0])
 
 
-def _is_linear(code: Code, loop: Alike, zeros: set[int]) -> bool:
+def _is_linear(code: Code, loop: PartLoop, zeros: set[int]) -> bool:
     tangents = {inner for inner, _ in loop.inputs}
     dtypes = {code.dtypes[v] for v in (*tangents, *(s.output for s in loop.body if isinstance(s, Operation)))}
     if len(dtypes) != 1 or dtypes.pop().kind != "f":
@@ -85,8 +82,8 @@ def _is_linear(code: Code, loop: Alike, zeros: set[int]) -> bool:
     return True
 
 
-def _has_factors(code: Code, loop: Alike) -> bool:
-    """Whether tangents are multiplied by anything but numbers that are known."""
+def _has_factors(code: Code, loop: PartLoop) -> bool:
+    """Whether tangents are multiplied by anything but constants."""
     made = {*code.constants, *(inner for inner, _ in loop.inputs)}
     made.update(s.output for s in loop.body if isinstance(s, Operation))
     return any(
@@ -95,7 +92,7 @@ def _has_factors(code: Code, loop: Alike) -> bool:
 
 
 def keeps_linear(s: Operation, hits: Sequence[bool], zeros: set[int]) -> bool:
-    """Whether an operation is linear in those of its operands that are hit."""
+    """Whether an operation is linear in the operands marked by `hits`."""
     either = all(hit or v in zeros for hit, v in zip(hits, s.inputs, strict=True))
     if s.name in SUMS:
         return either
@@ -110,7 +107,7 @@ def _block(code: Code, statements: Sequence[Statement], zeros: set[int]) -> tupl
         if isinstance(s, Loop):
             inner = {"condition": _block(code, s.condition, zeros), "body": _block(code, s.body, zeros)}
             found.append(s._replace(**inner))
-        elif isinstance(s, Alike):
+        elif isinstance(s, PartLoop):
             found += _Accumulating(code, s, zeros, found).rewritten()
         else:
             found.append(s)
@@ -118,41 +115,36 @@ def _block(code: Code, statements: Sequence[Statement], zeros: set[int]) -> tupl
 
 
 class _Factors:
-    """Products and sums of factors, each computed once, by statements of their own."""
+    """Products and sums of factors, each computed once."""
 
     def __init__(self, code: Code, dtype: np.dtype, before: Iterable[Statement]) -> None:
         self._code, self._dtype = code, dtype
         self.statements: list[Statement] = []
-        """What makes them."""
         made = [s for s in before if isinstance(s, Operation) and s.name in FOLDED]
         self._known = {(s.name, _ordered(s.name, *s.inputs)): s.output for s in made}
         self._numbers: dict[bytes, int] = {}
 
     def product(self, a: Factor, b: Factor) -> Factor:
-        """A factor times another one."""
         sign = a.sign * b.sign
         if a.value is None or b.value is None:
             return Factor(sign, b.value if a.value is None else a.value)
         return self.signed(sign, self._made("mul", a.value, b.value))
 
     def sum(self, a: Factor, b: Factor) -> Factor:
-        """A factor and another one."""
         x, y = (self.number(1.0) if f.value is None else f.value for f in (a, b))
         if a.sign == b.sign:
             return self.signed(a.sign, self._made("add", x, y))
         return self.signed(1, self._made("sub", *((x, y) if a.sign > 0 else (y, x))))
 
     def reciprocal(self, v: int) -> Factor:
-        """One over a value."""
         return self.signed(1, self._made("div", self.number(1.0), v))
 
     def signed(self, sign: int, v: int) -> Factor:
-        """A value as a factor: none where it is one or minus one."""
+        """A value as a factor; plus and minus one need no value."""
         known = self._code.constants.get(v)
         return Factor(sign * int(known), None) if known in (1, -1) else Factor(sign, v)
 
     def value(self, factor: Factor) -> int:
-        """What it is, with its sign."""
         if factor.value is None:
             return self.number(factor.sign)
         if factor.sign > 0:
@@ -160,13 +152,11 @@ class _Factors:
         return self._made("sub", self.number(-0.0), factor.value)
 
     def chosen(self, choice: Operation, values: Sequence[int]) -> Factor:
-        """The choice between other values."""
         v = self._new()
         self.statements.append(choice._replace(inputs=(choice.inputs[0], *values), output=v))
         return Factor(1, v)
 
     def number(self, x: float) -> int:
-        """A number that is known."""
         key = np.asarray(x, self._dtype).tobytes()
         if key not in self._numbers:
             self._numbers[key] = self._new()
@@ -194,9 +184,9 @@ class _Factors:
 
 
 class _Accumulating:
-    """Rewrites a loop over directions, after the statements before it."""
+    """Rewrites a loop over directions; `before` are the statements before it."""
 
-    def __init__(self, code: Code, loop: Alike, zeros: set[int], before: Iterable[Statement]) -> None:
+    def __init__(self, code: Code, loop: PartLoop, zeros: set[int], before: Iterable[Statement]) -> None:
         self._code, self._loop, self._zeros = code, loop, zeros
         self._factors = _Factors(code, code.dtypes[loop.inputs[0][0]], before)
         self._terms: dict[int, Terms] = {}
@@ -206,7 +196,6 @@ class _Accumulating:
         self._body = [self._enter(s) for s in loop.body]
 
     def rewritten(self) -> list[Statement]:
-        """The statements in its place."""
         inputs, parts = len(self._loop.inputs), self._loop.parts
         whole = 2 * parts > inputs and not any(isinstance(s, Write) for s in self._body)
         self._eliminate(inputs if whole else parts)
@@ -216,7 +205,7 @@ class _Accumulating:
         return [*self._factors.statements, self._loop._replace(body=tuple(body))]
 
     def _enter(self, s: Statement) -> Statement | int:
-        """Takes up a statement: a sum is known by what it makes, anything else stays."""
+        """Takes a statement apart: linear ones are known by their terms, others stay."""
         if isinstance(s, Operation):
             self._tangents.add(s.output)
             if (terms := self._sum_of(s)) is not None:
@@ -232,7 +221,7 @@ class _Accumulating:
         return s
 
     def _sum_of(self, s: Operation) -> list[tuple[int, Factor]] | None:
-        """The terms of a sum."""
+        """The terms of a linear operation; None for a choice."""
         if s.name in SUMS:
             signs = zip(s.inputs, (1, SUMS[s.name]), strict=True)
             return [(v, Factor(sign, None)) for v, sign in signs if v not in self._zeros]
@@ -251,7 +240,6 @@ class _Accumulating:
     # --- elimination --------------------------------------------------------------------------------------------------
 
     def _eliminate(self, directions: int) -> None:
-        """Leaves out tangents as long as it does not cost more than it saves."""
         latest: dict[int, int] = {}
         heap: list[tuple[int, int, int]] = []
 
@@ -267,10 +255,10 @@ class _Accumulating:
         while heap:
             _, v, turn = heapq.heappop(heap)
             if latest[-v] == turn:
-                offer(self._leave_out(-v))
+                offer(self._substitute(-v))
 
     def _gain(self, v: int, directions: int) -> int:
-        """Operations that are saved where a tangent is left out."""
+        """Operations saved by eliminating a tangent."""
         terms = self._terms[v]
         saved, spent = _cost(terms), 0
         for user in self._users[v]:
@@ -292,8 +280,8 @@ class _Accumulating:
             saved += _cost(theirs) - others - max(0, plain - 1)
         return directions * saved - spent
 
-    def _leave_out(self, v: int) -> set[int]:
-        """Puts into its users what a tangent is made of; returns those for which this changes what is gained."""
+    def _substitute(self, v: int) -> set[int]:
+        """Substitutes a tangent into its users; returns the tangents whose gain changes."""
         terms, users = self._terms.pop(v), self._users.pop(v, set())
         touched = {*terms, *users}
         for u in terms:
@@ -311,7 +299,7 @@ class _Accumulating:
     # --- the whole matrix ---------------------------------------------------------------------------------------------
 
     def _is_worth_a_matrix(self) -> bool:
-        """Whether it costs less to multiply all out than to go through all of it for every direction."""
+        """Whether the complete Jacobian takes fewer operations than going through all tangents for every direction."""
         of: dict[int, set[int]] = {inner: {inner} for inner, _ in self._loop.inputs}
         spent = once = 0
         for s in self._body:
@@ -326,7 +314,6 @@ class _Accumulating:
         )
 
     def _multiply_out(self) -> None:
-        """Makes all that is needed a sum of what the block begins with."""
         found: dict[int, Terms] = {inner: {inner: ONE} for inner, _ in self._loop.inputs}
         for s in self._body:
             if isinstance(s, Operation):
@@ -340,7 +327,7 @@ class _Accumulating:
         self._body = list(self._terms)
 
     def _chosen(self, s: Operation, found: dict[int, Terms]) -> Terms:
-        """A choice between tangents, of which each is a sum of the same."""
+        """A choice between tangents, term by term."""
         among = [found.get(v, {}) for v in s.inputs[1:]]
         made: Terms = {}
         for v in dict.fromkeys(v for terms in among for v in terms):
@@ -351,7 +338,6 @@ class _Accumulating:
     # --- statements ---------------------------------------------------------------------------------------------------
 
     def _written(self, v: int) -> list[Statement]:
-        """The statements that make a tangent, if it is not left out."""
         if v not in self._terms:
             return []
         found: list[Statement] = []
@@ -376,7 +362,7 @@ class _Accumulating:
 
 
 def _ordered(name: str, x: int, y: int) -> tuple[int, int]:
-    """Operands, in the same order whichever comes first if that makes no difference."""
+    """Operands in a canonical order if the operation commutes."""
     return (y, x) if name in ("add", "mul") and y < x else (x, y)
 
 
@@ -384,6 +370,6 @@ FOLDED = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divid
 
 
 def _cost(terms: Terms) -> int:
-    """Operations that a sum takes: products and sums are one."""
+    """Operations that a sum takes; a product and a sum are one."""
     plain = sum(f.value is None for f in terms.values())
     return len(terms) - plain + max(0, plain - 1)

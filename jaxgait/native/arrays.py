@@ -1,4 +1,4 @@
-"""Operations on whole arrays, in the numbers of one member: where each number of the result comes from.
+"""Array operations for one member, scalar by scalar: where each scalar of a result comes from.
 
 A rule takes the reader (`jaxgait.native.reading.Reader`), the equation and its inputs, arrays of numbered values.
 """
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
+from jaxgait.native.code import Unsupported
 from jaxgait.native.linear import LINEAR
 
 FOLDED: Mapping[str, Callable[..., Any]] = {
@@ -32,7 +33,7 @@ FOLDED: Mapping[str, Callable[..., Any]] = {
     "convert_element_type": lambda x: x,
     "select_n": lambda which, *cases: cases[which],
 }
-"""Operations on integers and truth values that are known."""
+"""Operations on integers and booleans that are known."""
 
 
 def _reshape(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
@@ -42,7 +43,7 @@ def _reshape(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
 def _broadcast(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
     shape, x = e.params["shape"], _cells(e, inputs[0])
     if math.prod(shape) > 4096:
-        raise _unsupported(f"an array of {math.prod(shape)} numbers that is made")
+        raise Unsupported(f"creation of an array of {math.prod(shape)} numbers")
     wide = [1] * len(shape)
     for axis, to in enumerate(e.params["broadcast_dimensions"]):
         wide[to] = x.shape[axis]
@@ -57,7 +58,6 @@ def _slice(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _part(reader: Any, x: Any, where: tuple[slice, ...]) -> np.ndarray:
-    """Part of an array at known positions."""
     if isinstance(x, np.ndarray):
         return x[where]
     ranges = [range(n)[s] for n, s in zip(x.shape, where, strict=True)]
@@ -90,7 +90,7 @@ def _iota(reader: Any, e: Any, _: Sequence[Any]) -> Any:
 def _pad(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
     x, padding = _cells(e, inputs[0]), e.params["padding_config"]
     if any(low < 0 or high < 0 for low, high, _ in padding):
-        raise _unsupported("pad with negative widths")
+        raise Unsupported("pad with negative widths")
     found = np.full(e.outvars[0].aval.shape, int(np.asarray(inputs[1])))
     sizes = zip(found.shape, padding, strict=True)
     found[tuple(slice(low, n - high, 1 + inside) for n, (low, high, inside) in sizes)] = x
@@ -118,14 +118,12 @@ def _dynamic_update_slice(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _within(reader: Any, index: int, last: int) -> int:
-    """An index between 0 and the last one."""
     dtype = reader.code.dtypes[index]
     low = reader.number("max", [index, reader.constant(0, dtype)], dtype) if dtype.kind == "i" else index
     return reader.number("min", [low, reader.constant(last, dtype)], dtype)
 
 
 def _shifted(reader: Any, start: Sequence[int], by: Sequence[int]) -> list[int]:
-    """Positions beside others."""
     found = []
     for v, n in zip(start, by, strict=True):
         dtype = reader.code.dtypes[v]
@@ -137,7 +135,7 @@ def _gather(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     x, indices = inputs[0], _cells(e, inputs[1])
     d, sizes = e.params["dimension_numbers"], e.params["slice_sizes"]
     if getattr(d, "operand_batching_dims", ()):
-        raise _unsupported("a gather over batched axes")
+        raise Unsupported("a gather over batched axes")
     shape = e.outvars[0].aval.shape
     found = np.empty(shape, dtype=int)
     batch_axes = [a for a in range(len(shape)) if a not in d.offset_dims]
@@ -152,7 +150,7 @@ def _gather(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, offset: Sequence[int]) -> int:
-    """One number: from within the array, or what stands for those outside of it."""
+    """One element, or the fill value outside of the array."""
     start, inside = _started(reader, x.shape, vector, axes, sizes)
     v = reader.element(x, _shifted(reader, start, offset))
     if e.params["mode"] != GatherScatterMode.FILL_OR_DROP or inside is None:
@@ -165,7 +163,7 @@ def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, o
 
 
 def _started(reader: Any, shape: Any, vector: Any, axes: Any, sizes: Any) -> tuple[list[int], int | None]:
-    """Where a window begins, moved into the array, and whether it lay within it."""
+    """Start of a window, moved into the array, and whether it was inside."""
     start, inside = [reader.constant(0, np.int64)] * len(shape), None
     for k, axis in enumerate(axes):
         v, last = int(vector[k]), shape[axis] - sizes[axis]
@@ -179,7 +177,7 @@ def _scatter(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     whole, indices, new = inputs[0], _cells(e, inputs[1]), _cells(e, inputs[2])
     d = e.params["dimension_numbers"]
     if getattr(d, "operand_batching_dims", ()):
-        raise _unsupported("a scatter over batched axes")
+        raise Unsupported("a scatter over batched axes")
     window = [a for a in range(len(whole.shape)) if a not in d.inserted_window_dims]
     batch = [a for a in range(new.ndim) if a not in d.update_window_dims]
     sizes = [1] * len(whole.shape)
@@ -217,14 +215,14 @@ def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     rest = [a for a in range(x.ndim) if a not in axes]
     lines = x.transpose([*rest, *axes]).reshape([*[x.shape[a] for a in rest], -1])
     if lines.shape[-1] == 0:
-        raise _unsupported(f"{e.primitive.name} of nothing")
+        raise Unsupported(f"{e.primitive.name} of nothing")
     joined = lambda a, b: reader.number(name, [a, b], dtype)
     found = [functools.reduce(joined, lines[at].tolist()) for at in np.ndindex(lines.shape[:-1])]
     return np.array(found, dtype=int).reshape(lines.shape[:-1])
 
 
 def _arg(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    """Where the first of the smallest or largest numbers is; NaN counts as one."""
+    """Index of the first smallest or largest number; NaN counts as one."""
     x, (axis,), to = _cells(e, inputs[0]), e.params["axes"], e.outvars[0].aval.dtype
     lines, better = np.moveaxis(x, axis, -1), "lt" if e.primitive.name == "argmin" else "gt"
     found = [_first(reader, lines[at].tolist(), better, to) for at in np.ndindex(lines.shape[:-1])]
@@ -255,7 +253,7 @@ def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     (left, right), (left_batch, right_batch) = e.params["dimension_numbers"]
     x, y, dtype = _cells(e, inputs[0]), _cells(e, inputs[1]), e.outvars[0].aval.dtype
     if x.size and y.size and {reader.code.dtypes[int(v)] for v in (x.flat[0], y.flat[0])} != {np.dtype(dtype)}:
-        raise _unsupported("a product of matrices of other types than its result")
+        raise Unsupported("a matrix product of mixed types")
     free = lambda z, *used: [a for a in range(z.ndim) if a not in {*used}]
     x = x.transpose([*left_batch, *free(x, *left_batch, *left), *left])
     y = y.transpose([*right_batch, *free(y, *right_batch, *right), *right])
@@ -273,17 +271,17 @@ def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _platform(reader: Any, e: Any, _: Sequence[Any]) -> Any:
-    """Which branch is that of processors without one of their own, if neither CPUs nor GPUs have one."""
+    """The branch for other platforms, if neither CPUs nor GPUs have their own."""
     groups = e.params["platforms"]
     if None not in groups or {"cpu", "cuda", "gpu"} & {name for group in groups for name in group or ()}:
-        raise _unsupported("a choice by platform")
+        raise Unsupported("a choice by platform")
     return np.array(reader.constant(groups.index(None), e.outvars[0].aval.dtype))
 
 
 def _cells(e: Any, x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
-    raise _unsupported(f"{e.primitive.name} of a large array")
+    raise Unsupported(f"{e.primitive.name} of a large array")
 
 
 def _split(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -295,10 +293,59 @@ def _unstack(_: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
     return [cells[i, ...] for i in range(len(cells))]  # the ellipsis keeps numbers of a vector arrays
 
 
-def _unsupported(what: str) -> Exception:
-    from jaxgait.native.reading import Unsupported
+# --- integers -------------------------------------------------------------------------------------------------------
 
-    return Unsupported(what)
+
+def _quotient(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
+    whole, zero = _divided(reader, "whole_quotient", x, dtype)
+    nothing = reader.constant(-1 if dtype.kind == "i" else np.iinfo(dtype).max, dtype)
+    return reader.number("select_n", [zero, whole, nothing], dtype)
+
+
+def _remainder(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
+    rest, zero = _divided(reader, "whole_remainder", x, dtype)
+    return reader.number("select_n", [zero, rest, x[0]], dtype)
+
+
+def _divided(reader: Any, name: str, x: Sequence[int], dtype: np.dtype) -> tuple[int, int]:
+    """Division with a divisor that cannot trap; and whether the divisor is zero."""
+    a, b = x
+    zero = reader.number("eq", [b, reader.constant(0, dtype)], bool)
+    unfit = zero
+    if dtype.kind == "i":
+        least = reader.number("eq", [a, reader.constant(np.iinfo(dtype).min, dtype)], bool)
+        negative = reader.number("eq", [b, reader.constant(-1, dtype)], bool)
+        unfit = reader.number("or", [zero, reader.number("and", [least, negative], bool)], bool)
+    divisor = reader.number("select_n", [unfit, b, reader.constant(1, dtype)], dtype)
+    return reader.number(name, [a, divisor], dtype), zero
+
+
+def _sign(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
+    zero, one = reader.constant(0, dtype), reader.constant(1, dtype)
+    positive = reader.number("select_n", [reader.number("gt", [x[0], zero], bool), zero, one], dtype)
+    if dtype.kind == "u":
+        return positive
+    negative = reader.number("select_n", [reader.number("lt", [x[0], zero], bool), zero, one], dtype)
+    return reader.number("sub", [positive, negative], dtype)
+
+
+def _size(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
+    """The absolute value; the least number is its own."""
+    if dtype.kind == "u":
+        return x[0]
+    negative = reader.number("lt", [x[0], reader.constant(0, dtype)], bool)
+    return reader.number("select_n", [negative, x[0], reader.number("neg", [x[0]], dtype)], dtype)
+
+
+def _square(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
+    return reader.number("mul", [x[0], x[0]], dtype)
+
+
+INTEGERS: dict[str, Callable[[Any, Sequence[int], np.dtype], int]] = {
+    **{"div": _quotient, "rem": _remainder, "sign": _sign, "abs": _size, "square": _square},
+}
+"""Operations that processors lack or trap, built from others, as XLA defines them: division by zero gives -1, all bits
+set, and leaves the dividend as remainder; the least number divided by -1 is itself."""
 
 
 RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
@@ -323,11 +370,9 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     "dot_general": _dot,
     "platform_index": _platform,
 }
-"""By name of the primitive."""
 
 SEVERAL: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
     "split": _split,
     "unstack": _unstack,
     **LINEAR,
 }
-"""Those with several results."""

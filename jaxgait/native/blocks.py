@@ -1,4 +1,4 @@
-"""Straight-line blocks: a JAX program without calls, repetitions and detours."""
+"""Straight-line code: a JAX program with calls inlined, without common subexpressions and dead code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxgait.native.checks import passed
 from jaxgait.native.expansions import expanded
 from jaxgait.native.instructions import SUPPORTED
 from jaxgait.native.once import ONCE
-from jaxgait.native.primitives import CALLS, Branches, Call, read
+from jaxgait.native.primitives import CALLS, Branches, Call, passed, read
 
 COMMUTATIVE = frozenset(["add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"])
 
@@ -22,7 +21,7 @@ REDUCTIONS = frozenset(["reduce_and", "reduce_max", "reduce_min", "reduce_or", "
 
 
 class Equation(NamedTuple):
-    """One operation of a block; values are numbered."""
+    """One operation; values are numbered."""
 
     primitive: Any
     inputs: tuple[int, ...]
@@ -32,12 +31,12 @@ class Equation(NamedTuple):
 
 
 class Block:
-    """Straight-line code with numbered values, without calls, duplicate expressions and unused values.
+    """Straight-line code with numbered values.
 
     Args:
         program: the JAX program of the block.
         expand: whether functions that processors lack are replaced by arithmetic.
-        assured: messages of checks to remove, see `jaxgait.native.checks`.
+        assured: messages of checks to remove, see `jaxgait.native.primitives`.
     """
 
     def __init__(self, program: ClosedJaxpr, *, expand: bool = True, assured: Sequence[str] = ()) -> None:
@@ -51,12 +50,10 @@ class Block:
         self._drop_unused()
 
     def _value(self, aval: Any) -> int:
-        """A new value."""
         self.avals.append(aval)
         return len(self.avals) - 1
 
     def _drop_unused(self) -> None:
-        """Drops the equations that the results (and effects) do not need."""
         needed, kept = set(self.results), []
         for equation in reversed(self.equations):
             if equation.effects or needed.intersection(equation.outputs):
@@ -76,7 +73,6 @@ class Block:
         return number
 
     def _inline(self, program: ClosedJaxpr, inputs: Sequence[int]) -> list[int]:
-        """Appends the equations of a program and returns its results."""
         jaxpr = program.jaxpr
         held = [self._constant(c, v.aval) for c, v in zip(program.consts, jaxpr.constvars, strict=True)]
         number = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*held, *inputs), strict=True))
@@ -106,7 +102,7 @@ class Block:
         return self._new(equation, inputs)
 
     def _new(self, equation: Any, inputs: tuple[int, ...]) -> Sequence[int]:
-        """The equation's results: those of an equal one, if there is any."""
+        """Results of the equation, or of an equal one before it."""
         name = equation.primitive.name
         make = lambda: tuple(self._value(v.aval) for v in equation.outvars)
         new = Equation(equation.primitive, inputs, (), equation.params, bool(equation.effects))
@@ -122,7 +118,7 @@ class Block:
 
 
 def _simpler(equation: Any, avals: Sequence[Any]) -> Callable[..., jax.Array] | None:
-    """What an operation is that reduces nothing: sums over axes of length one, products of numbers in matrix form."""
+    """The elementwise form of reductions over axes of length one and of products of single numbers."""
     name = equation.primitive.name
     if name not in REDUCTIONS and name != "dot_general":
         return None

@@ -13,14 +13,15 @@ import pathlib
 import re
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import llvmlite.binding as llvm
 
-from jaxgait.native import disk, machine
+from jaxgait.native import disk
 from jaxgait.native.kernel import Kernel, assembly
 
 SIZE = 0
@@ -36,13 +37,13 @@ METADATA_TYPE = 1
 METADATA = {"major": 24, "minor": 28, "traits": 32}
 """Offsets in XLA_FFI_Metadata."""
 EXECUTE = 3
-"""The stage in which buffers are there."""
+"""The stage in which buffers exist."""
 
 PREFIX = "jaxgait_"
-"""Beginning of the names of kernels."""
+"""Prefix of the names of kernels."""
 
 _known: dict[str, str] = {}
-"""Kernels that XLA knows, and the names of their machine code on disk."""
+"""Registered kernels, and the names of their machine code on disk."""
 _lock = threading.Lock()
 
 
@@ -64,9 +65,9 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
 
 
 def head() -> list[str]:
-    """Beginning of the function: XLA may also ask it for its version, or call it in stages that it does not need.
+    """Beginning of the function, which XLA may also ask for its version, or call in stages without work.
 
-    It asks by an extension of the call frame, one of a list. Those of unknown type or size are left alone.
+    It asks by an extension of the call frame, one of a list. Those of unknown type or size are skipped.
     """
     version = _version()
     assert version is not None
@@ -107,7 +108,6 @@ def head() -> list[str]:
 
 
 def _written(field: str, x: int) -> list[str]:
-    """Stores a field of the metadata."""
     return [
         f"  %{field} = getelementptr i8, ptr %metadata, i64 {METADATA[field]}",
         f"  store i32 {x}, ptr %{field}",
@@ -139,43 +139,43 @@ def registered(
     platform: str = "cpu",
     symbols: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
-    """Makes machine code of a function and makes it known to XLA; returns its name, the same in every process.
+    """Compiles a function and registers it with XLA; returns its name, the same in every process.
 
     Args:
         text: in LLVM's assembly language, of a function by the name of KERNEL.
-        optimised: see `jaxgait.native.machine.address`.
-        label: what the name shall say.
+        optimised: see `address`.
+        label: part of the name.
         platform: of the programs that call it.
-        symbols: see `jaxgait.native.machine.address`.
+        symbols: see `address`.
     """
     name = PREFIX + label + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
     with _lock:
         if name not in _known:
             text = text.replace("KERNEL", name)
-            found = machine.address(name, text, optimised=optimised, symbols=symbols)
-            _register(name, found, machine.key(text, optimised), platform)
+            found = address(name, text, optimised=optimised, symbols=symbols)
+            _register(name, found, code_key(text, optimised), platform)
     return name
 
 
 def stored_as(name: str) -> str:
-    """The name on disk of the machine code of a kernel that is known to XLA; it is there from now on."""
-    machine.keep(name, _known[name])
+    """The name on disk of the machine code of a registered kernel, stored if missing."""
+    keep(name, _known[name])
     return _known[name]
 
 
 def restored(name: str, key: str) -> bool:
-    """Makes a kernel known to XLA from its machine code on disk; whether that is there."""
+    """Registers a kernel from its machine code on disk; returns whether that exists."""
     with _lock:
         if name not in _known:
             code = disk.load(key)
             if code is None:
                 return False
-            _register(name, machine.linked(name, lambda: code), key)
+            _register(name, linked(name, lambda: code), key)
     return True
 
 
-def _register(name: str, address: int, key: str, platform: str = "cpu") -> None:
-    jax.ffi.register_ffi_target(name, _capsule(address), platform=platform)
+def _register(name: str, start: int, key: str, platform: str = "cpu") -> None:
+    jax.ffi.register_ffi_target(name, _capsule(start), platform=platform)
     _known[name] = key
 
 
@@ -187,13 +187,13 @@ def _capsule(address: int) -> Any:
 
 @functools.cache
 def available() -> bool:
-    """Whether XLA's foreign function interface is one that is known here; warns once if it is not."""
+    """Whether this version of XLA's foreign function interface is supported; warns once if not."""
     version = _version()
     if version is None or version[0] != 0:
         known = "an unknown version" if version is None else f"version {version[0]}.{version[1]}"
         warnings.warn(
-            f"jax {jax.__version__} has {known} of XLA's foreign function interface, jaxgait knows version 0: programs "
-            "are left to XLA alone, which is right but slower",
+            f"jax {jax.__version__} has {known} of XLA's foreign function interface, jaxgait supports version 0: XLA "
+            "compiles everything, with the same results but slower",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -203,8 +203,99 @@ def available() -> bool:
 
 @functools.cache
 def _version() -> tuple[int, int] | None:
-    """Major and minor version of the interface, None if JAX does not tell."""
+    """Major and minor version of the interface, None if unknown."""
     path = pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     header = path.read_text() if path.is_file() else ""
     major, minor = (re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR"))
     return None if major is None or minor is None else (int(major[1]), int(minor[1]))
+
+
+# --- machine code: one target machine makes object code, one linker loads it; XLA never forgets a function -----------
+
+OPTIMISATION = 2
+
+_loaded: dict[str, Any] = {}
+_codes: dict[str, bytes] = {}
+"""Their object code, in case its folder changes or loses it."""
+_linking = threading.Lock()
+
+
+def address(name: str, text: str, *, optimised: bool = False, symbols: Mapping[str, int] = MappingProxyType({})) -> int:
+    """The address of a function, compiled and loaded at most once.
+
+    Args:
+        name: of the function, unique for every text.
+        text: a module in LLVM's assembly language that defines it. It may call functions of the C library.
+        optimised: whether LLVM's passes run first: they pay off where there are loops.
+        symbols: addresses of other functions that it calls.
+    """
+    return linked(name, lambda: _object_code(text, optimised), symbols)
+
+
+def linked(name: str, code: Callable[[], bytes], symbols: Mapping[str, int] = MappingProxyType({})) -> int:
+    """The address of a function from its object code, loaded at most once."""
+    with _linking:
+        if name not in _loaded:
+            _codes[name] = code()
+            library = llvm.JITLibraryBuilder().add_object_img(_codes[name]).add_current_process()
+            for symbol, where in symbols.items():
+                library.import_symbol(symbol, where)
+            _loaded[name] = library.export_symbol(name).link(_linker(), name)
+        return _loaded[name][name]
+
+
+def code_key(text: str, optimised: bool = False) -> str:
+    """The name on disk of a module's object code."""
+    return disk.key("loops" if optimised else "kernel", text)
+
+
+def keep(name: str, key: str) -> None:
+    """Stores the object code of a loaded function on disk if it is missing."""
+    if disk.load(key) is None:
+        disk.store(key, _codes[name])
+
+
+def _object_code(text: str, optimised: bool = False) -> bytes:
+    name = code_key(text, optimised)
+    code = disk.load(name)
+    if code is None:
+        code = _compiled(text, optimised)
+        disk.store(name, code)
+    return code
+
+
+def _compiled(text: str, optimised: bool) -> bytes:
+    machine = _machine()
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    if optimised:
+        optimise(machine, module)
+    return machine.emit_object(module)
+
+
+def optimise(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+    """Runs LLVM's passes, without vectorisation: the code is vectorised already."""
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+@functools.cache
+def _machine() -> llvm.TargetMachine:
+    _initialize()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=OPTIMISATION, jit=True
+    )
+
+
+@functools.cache
+def _linker() -> llvm.LLJIT:
+    _initialize()
+    return llvm.create_lljit_compiler()
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()

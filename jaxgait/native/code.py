@@ -1,7 +1,7 @@
-"""Structured code: what one member of an ensemble computes, number by number, with its loops.
+"""Structured code: what one member of an ensemble computes, scalar by scalar, with its loops.
 
-Arrays are gone: each of their numbers is a value of its own (`Operation`), but for those that are too large or are
-read and written at positions known only at run time, which are memory (`Read`, `Write`).
+Every scalar of an array is a value (`Operation`). Arrays that are too large, or accessed at positions known only at run
+time, are memory (`Read`, `Write`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ import numpy as np
 from jaxgait.native.instructions import Kind, Known, Operation, Value
 
 
+class Unsupported(Exception):
+    """The program holds what structured code cannot express; the message says what."""
+
+
 class Read(NamedTuple):
-    """A number of an array in memory; the index lies within it."""
+    """Loads a number of an array in memory; the index is within bounds."""
 
     memory: int
     index: int
@@ -25,7 +29,7 @@ class Read(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Sets a number of an array in memory, for the members that are at work and where a value is true."""
+    """Stores a number of an array in memory, for active members for which `where` is true."""
 
     memory: int
     index: int
@@ -34,7 +38,7 @@ class Write(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Runs, for each member separately, while a condition holds; afterwards the carried values are the results."""
+    """Runs for each member separately while a condition holds; the results are the carried values."""
 
     carried: tuple[int, ...]
     initial: tuple[int, ...]
@@ -43,39 +47,39 @@ class Loop(NamedTuple):
     body: tuple[Statement, ...]
     following: tuple[int, ...]
     where: int | None
-    """Members that take part; None: all that are at work."""
+    """Members that take part; None: all active ones."""
 
 
-class Alike(NamedTuple):
-    """The same computation for each of several parts, such as directions of derivatives, in turn."""
+class PartLoop(NamedTuple):
+    """The same computation for several parts in turn, such as directions of derivatives."""
 
     parts: int
     inputs: tuple[tuple[int, tuple[int, ...]], ...]
-    """Of each the value by which the body knows it, and its values for all parts."""
+    """Value in the body of each input, and its values for all parts."""
     body: tuple[Statement, ...]
     outputs: tuple[tuple[int, tuple[int, ...]], ...]
-    """Of each the value that the body makes, and the values for all parts that come of it."""
+    """Value in the body of each output, and its values for all parts."""
 
 
-Statement = Operation | Read | Write | Loop | Alike
+Statement = Operation | Read | Write | Loop | PartLoop
 
 
 def used(s: Statement) -> list[int]:
-    """Values that a statement uses; of one that holds others, theirs too."""
+    """Values that a statement uses, nested statements included."""
     if isinstance(s, Operation):
         return list(s.inputs)
     if isinstance(s, Read):
         return [s.index]
     if isinstance(s, Write):
         return [s.index, s.value, *([] if s.where is None else [s.where])]
-    if isinstance(s, Alike):
+    if isinstance(s, PartLoop):
         return [*(v for _, outer in s.inputs for v in outer), *(v for inner in s.body for v in used(inner))]
     own = [*s.initial, s.going, *s.following, *([] if s.where is None else [s.where])]
     return [*own, *(v for inner in (*s.condition, *s.body) for v in used(inner))]
 
 
 def with_used(s: Statement, values: Sequence[int]) -> Statement:
-    """A statement that holds no others, using other values, in the order of `used`."""
+    """A statement without nested ones, using other values, in the order of `used`."""
     if isinstance(s, Operation):
         return s._replace(inputs=tuple(values))
     if isinstance(s, Read):
@@ -85,8 +89,8 @@ def with_used(s: Statement, values: Sequence[int]) -> Statement:
 
 
 def inside(s: Statement) -> tuple[Statement, ...]:
-    """The statements that a statement holds."""
-    return (*s.condition, *s.body) if isinstance(s, Loop) else s.body if isinstance(s, Alike) else ()
+    """Nested statements."""
+    return (*s.condition, *s.body) if isinstance(s, Loop) else s.body if isinstance(s, PartLoop) else ()
 
 
 @dataclass
@@ -96,15 +100,15 @@ class Memory:
     dtype: np.dtype
     size: int
     operand: int | None
-    """Which operand of the program it is, or starts as; None: it starts as anything."""
+    """The operand that it is, or starts as; None: not initialised."""
     result: int | None = None
-    """Which result it becomes; None: it is only read, or the program's own."""
+    """The result that it becomes; None: it is only read, or temporary."""
     version: int = 0
-    """How often it was written; an array read after a later one was made of it is not what it was."""
+    """Number of writes: an array of an older version must not be used."""
 
     @property
     def own(self) -> bool:
-        """Whether it is the program's own: neither operand nor result."""
+        """Whether it is temporary: neither operand nor result."""
         return self.operand is None and self.result is None
 
 
@@ -116,52 +120,52 @@ class Code:
     constants: dict[int, float | int | bool] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     operands: list[tuple[int, ...] | int] = field(default_factory=list)
-    """Of each operand the numbers, or the memory that holds it."""
+    """Values of each operand, or the memory that holds it."""
     results: list[tuple[int, ...] | int] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
 
     @property
     def known(self) -> Known:
-        """What is known of the values, once all of it is written down."""
+        """Types and constants of the complete code."""
         return Known({v: Value(Kind.LANE, dtype) for v, dtype in enumerate(self.dtypes)}, self.constants)
 
 
 def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """Statements, and those that they hold."""
+    """Statements, nested ones included."""
     for s in statements:
         yield s
         yield from everything(inside(s))
 
 
 def count(statements: Sequence[Statement]) -> int:
-    """Operations, a product and sum as two; those inside of loops once."""
+    """Number of operations; a fused multiply-add counts as two, and the body of a loop once."""
     own = lambda s: 1 + (s.name == "multiply_add") if isinstance(s, Operation) else isinstance(s, Read | Write)
     return sum(map(own, everything(statements)))
 
 
 def loops(statements: Sequence[Statement]) -> int:
-    """Loops, those inside of others too."""
+    """Number of loops, nested ones included."""
     return sum(isinstance(s, Loop) for s in everything(statements))
 
 
-def alike(statements: Sequence[Statement]) -> int:
-    """Parts for which the same is done in a loop, at most; none: 0."""
-    return max((s.parts for s in everything(statements) if isinstance(s, Alike)), default=0)
+def most_parts(statements: Sequence[Statement]) -> int:
+    """Largest number of parts of a loop over parts; 0 without any."""
+    return max((s.parts for s in everything(statements) if isinstance(s, PartLoop)), default=0)
 
 
 def lasting(loop: Loop) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Values of parts that nothing in a loop but its loop over parts uses and makes anew.
+    """Values of parts that only one loop over parts uses and updates in each iteration of a loop.
 
     Returns:
-        What they are in the next round, and what they are in this one.
+        Their values in the next iteration, and in this one.
     """
     uses = Counter(v for s in (*loop.condition, *loop.body) for v in used(s))
     uses.update([*loop.following, loop.going])
     following = dict(zip(loop.carried, loop.following, strict=True))
     found = {}
     for s in loop.body:
-        outputs = {outer for _, outer in s.outputs} if isinstance(s, Alike) else set()
-        for _, outer in s.inputs if isinstance(s, Alike) else ():
+        outputs = {outer for _, outer in s.outputs} if isinstance(s, PartLoop) else set()
+        for _, outer in s.inputs if isinstance(s, PartLoop) else ():
             after = tuple(following.get(v, -1) for v in outer)
             if after in outputs and all(uses[v] == 1 for v in (*outer, *after)):
                 found[after] = outer

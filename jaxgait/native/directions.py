@@ -1,9 +1,8 @@
-"""Derivatives along many directions: what is done alike for each of them, written once, in a loop over them.
+"""Derivatives along many directions: arithmetic that is the same for each of them becomes a loop over them.
 
-A program that carries n tangents has n copies of their arithmetic, which are as long together as LLVM's patience is
-short. The copies are found here again: from operands whose first axis has length n, by what depends on which of their
-n parts. What depends on none of them, the values themselves, is computed once and serves all directions, and so do
-products of what multiplies tangents (`jaxgait.native.accumulation`).
+A program that carries n tangents has n copies of their arithmetic, too long for LLVM. The copies are found from
+operands whose first axis has length n, by which of their n parts each value depends on. What depends on none of them is
+computed once for all directions, and so are products of what multiplies tangents (`jaxgait.native.accumulation`).
 """
 
 from __future__ import annotations
@@ -17,36 +16,36 @@ from typing import Any
 import numpy as np
 
 from jaxgait.native.accumulation import accumulated, keeps_linear, zero
-from jaxgait.native.code import Alike, Code, Loop, Read, Statement, Write, everything, used, with_used
+from jaxgait.native.code import Code, Loop, PartLoop, Read, Statement, Write, everything, used, with_used
 from jaxgait.native.instructions import Operation
 
 FEW = 8
-"""Directions up to which each is written out, unless the program becomes too long: what they share is loaded once."""
+"""Directions up to which the loop is unrolled, unless the program becomes too long: shared values are loaded once."""
 
 Values = tuple[int, ...]
 """A value of each part."""
 
 MANY = 128
-"""Directions that there are at most: longer arrays are something else."""
+"""Largest number of directions: longer arrays are something else."""
 
 
 class Different(Exception):
-    """The parts do not do the same, each by itself."""
+    """The parts are not independent copies of one computation."""
 
 
 def lengths(shapes: Iterable[tuple[int, ...]], above: int = FEW) -> list[int]:
-    """How many directions (more than `above`, MANY at most) the shapes of operands suggest, the most likely first."""
+    """Numbers of directions (above `above`, MANY at most) suggested by shapes of operands, the most likely first."""
     found = Counter(shape[0] for shape in shapes if shape and above < shape[0] <= MANY)
     return [n for n, _ in found.most_common()]
 
 
 def joined(code: Code, shapes: Sequence[tuple[int, ...]], few: int = FEW) -> None:
-    """Rewrites code that does the same for several directions: what they share is done once.
+    """Replaces copies of code for several directions by loops over them.
 
     Args:
-        code: of one member, all of it.
+        code: of one member.
         shapes: of its operands.
-        few: directions up to which each is written out, not done in a loop.
+        few: directions up to which the loop is unrolled.
     """
     found: dict[int, _Parts] = {}
     for n in lengths(shapes, above=1):
@@ -63,7 +62,6 @@ def joined(code: Code, shapes: Sequence[tuple[int, ...]], few: int = FEW) -> Non
 
 
 def _rewritten(code: Code, parts: _Parts, n: int) -> bool:
-    """Rewrites code with loops over parts, if they do the same; whether they do."""
     try:
         code.statements = list(_Rewriting(code, parts, n).block(code.statements))
     except Different:
@@ -72,7 +70,7 @@ def _rewritten(code: Code, parts: _Parts, n: int) -> bool:
 
 
 def written_out(code: Code, most: int) -> list[Statement]:
-    """The code's statements without loops over so many parts at most."""
+    """The statements, with loops over at most `most` parts unrolled."""
     return list(_written_out(code, code.statements, most))
 
 
@@ -82,15 +80,14 @@ def _written_out(code: Code, statements: Sequence[Statement], most: int) -> tupl
         if isinstance(s, Loop):
             inner = {name: _written_out(code, getattr(s, name), most) for name in ("condition", "body")}
             found.append(s._replace(**inner))
-        elif isinstance(s, Alike) and s.parts <= most:
+        elif isinstance(s, PartLoop) and s.parts <= most:
             found += _copies(code, s)
         else:
             found.append(s)
     return tuple(found)
 
 
-def _copies(code: Code, loop: Alike) -> list[Statement]:
-    """What a loop over parts does, statement by statement for all of them."""
+def _copies(code: Code, loop: PartLoop) -> list[Statement]:
     names = [{inner: outer[k] for inner, outer in (*loop.inputs, *loop.outputs)} for k in range(loop.parts)]
     found: list[Statement] = []
     for s in loop.body:
@@ -116,17 +113,14 @@ def _seeds(code: Code, shapes: Sequence[tuple[int, ...]], n: int) -> list[list[t
 
 
 class _Parts:
-    """Which part of operands each value depends on.
-
-    Of each value a set of bits is known, one for each part of each operand, operand after operand.
-    """
+    """Which parts of operands each value depends on: a set of bits, one for each part of each operand."""
 
     def __init__(self, code: Code, seeds: Sequence[Sequence[Sequence[int]]], n: int) -> None:
         self._n, self._of_memory = n, [0] * len(code.memories)
         self._parts: dict[int, int | None] = {0: None}
         self._of: list[int] = [0] * len(code.dtypes)
         self._shared = 0
-        """What all members of a vector must agree in: positions in memory, and whether a loop goes on."""
+        """What all members of a vector must agree on: positions in memory, and conditions of loops."""
         for k, operand in enumerate(seeds):
             for i, values in enumerate(operand):
                 for v in values:
@@ -135,10 +129,10 @@ class _Parts:
             pass
         self._mask = self._separate(len(seeds))
         self.alike = self._mask != 0
-        """Whether any operands have parts that are kept apart."""
+        """Whether the parts of any operand never mix."""
 
     def _follow(self, statements: Sequence[Statement]) -> bool:
-        """Goes through statements once; whether anything is new."""
+        """One pass over the statements; returns whether anything changed."""
         of, new = self._of, False
         for s in statements:
             if isinstance(s, Operation):
@@ -173,7 +167,7 @@ class _Parts:
         return new
 
     def _separate(self, operands: int) -> int:
-        """The bits of those operands whose parts nowhere meet."""
+        """The bits of operands whose parts never mix."""
         every = (1 << self._n) - 1
         kept = {k for k in range(operands) if not self._shared >> (k * self._n) & every}
         sets = {*self._of}  # (memory may hold what belongs to several parts, as long as nobody reads it)
@@ -186,7 +180,7 @@ class _Parts:
         return sum(every << (k * self._n) for k in kept)
 
     def tangents(self, code: Code) -> _Parts:
-        """The parts of those operands alone in which all is linear."""
+        """The parts of operands in which everything is linear."""
         found = copy.copy(self)
         zeros = zero(code)
         operations = [s for s in everything(code.statements) if isinstance(s, Operation)]
@@ -197,7 +191,7 @@ class _Parts:
         return found
 
     def _nonlinear(self, operations: Sequence[Operation], zeros: set[int]) -> int:
-        """The bits of operands of which something is made that is not linear in them."""
+        """The bits of operands in which an operation is not linear."""
         every, found = (1 << self._n) - 1, 0
         for s in operations:
             if self._of[s.output] & self._mask:
@@ -208,7 +202,6 @@ class _Parts:
         return sum(every << (k * self._n) for k in operands)
 
     def of(self, v: int) -> int | None:
-        """The part that a value depends on."""
         return self._part(self._of[v] & self._mask)
 
     def _part(self, bits: int) -> int | None:
@@ -218,7 +211,7 @@ class _Parts:
 
 
 class _Rewriting:
-    """Takes blocks apart: what belongs to no part first, then what belongs to parts, in loops over them."""
+    """Splits blocks: first what belongs to no part, then what belongs to parts, in loops over them."""
 
     def __init__(self, code: Code, parts: _Parts, n: int) -> None:
         self._code, self._parts, self._n = code, parts, n
@@ -227,17 +220,12 @@ class _Rewriting:
         self._uses.update(v for held in code.results if not isinstance(held, int) for v in held)
 
     def _check_writes(self, statements: Sequence[Statement]) -> None:
-        """Memory must not be written by parts and by what belongs to none, whose order would change.
-
-        Raises:
-            Different: if some is.
-        """
+        """Raises `Different` if both parts and other code write to a memory, in an order that would change."""
         written = {(s.memory, self._part(s) is None) for s in everything(statements) if isinstance(s, Write)}
         if len({memory for memory, _ in written}) < len(written):
             raise Different
 
     def block(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The statements of a block anew."""
         found: list[Statement] = []
         apart: list[tuple[int, Statement]] = []
         for s in statements:
@@ -261,7 +249,7 @@ class _Rewriting:
         return any(self._part(x) is not None for x in everything([s]))
 
     def _joined(self, apart: Sequence[tuple[int, Statement]]) -> list[Statement]:
-        """What belongs to parts, as a loop over them: the first one's statements, with what is others' in others."""
+        """A loop over parts from their statements, with those of the first part as its body."""
         if not apart:
             return []
         copies = [[s for part, s in apart if part == k] for k in range(self._n)]
@@ -275,10 +263,9 @@ class _Rewriting:
         within = Counter(v for _, s in apart for v in used(s))
         outputs = [row for row in made if any(self._uses[v] > within[v] for v in row)]
         inputs = tuple((v, column) for column, v in inner.items())
-        return [Alike(self._n, inputs, tuple(body), tuple((row[0], row) for row in outputs))]
+        return [PartLoop(self._n, inputs, tuple(body), tuple((row[0], row) for row in outputs))]
 
     def _new(self, like: int) -> int:
-        """A new value."""
         self._code.dtypes.append(self._code.dtypes[like])
         return len(self._code.dtypes) - 1
 
@@ -286,11 +273,11 @@ class _Rewriting:
 def _compared(
     copies: Sequence[Sequence[Statement]], dtypes: Sequence[np.dtype]
 ) -> tuple[list[list[Values | None]], list[Values]]:
-    """What copies of statements use of one another's kind, and what they make.
+    """Compares copies of statements.
 
     Returns:
-        Of each statement, for each value that it uses, the values of all copies where they are not made here and not
-        the same; and the values that are made, of all copies.
+        For each statement and each value that it uses: the values of all copies, unless they are the same or made by
+        the copies themselves; and the values that are made, of all copies.
 
     Raises:
         Different: if they are not copies.
@@ -309,7 +296,7 @@ def _compared(
 
 
 def _column(values: Values, made: Mapping[int, Values], dtypes: Sequence[np.dtype]) -> Values | None:
-    """What copies use in the same position; None where it is the same value, or one that each of them makes."""
+    """What copies use in the same position; None where it is the same, or made by each of them."""
     if all(v == values[0] for v in values) or made.get(values[0]) == values:
         return None
     if any(v in made for v in values) or len({dtypes[v] for v in values}) > 1:
@@ -318,7 +305,7 @@ def _column(values: Values, made: Mapping[int, Values], dtypes: Sequence[np.dtyp
 
 
 def _kind(s: Statement, dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
-    """What a statement does, whatever the values are that it does it with."""
+    """What a statement does, regardless of its values."""
     if isinstance(s, Operation):
         return s.name, s.params, dtypes[s.output]
     if isinstance(s, Read | Write):
@@ -327,11 +314,7 @@ def _kind(s: Statement, dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
 
 
 def _check_order(apart: Sequence[tuple[int, Statement]]) -> None:
-    """Parts must write one after the other: two of them may write to the same position.
-
-    Raises:
-        Different: if they do not; or if they read, since what they read may have been written.
-    """
+    """Raises `Different` if parts read, or do not write one after the other: two may write to the same position."""
     last: dict[int, int] = {}
     for part, s in apart:
         if isinstance(s, Read) or (isinstance(s, Write) and last.get(s.memory, 0) > part):

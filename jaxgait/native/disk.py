@@ -27,7 +27,7 @@ LARGEST = 2_000_000_000
 
 _DIGEST = 32
 _FORMAT = "2"
-"""Another one for files that must not be read any more: earlier ones held programs without their machine code."""
+"""Changed whenever older files must not be read."""
 
 
 def folder() -> pathlib.Path | None:
@@ -58,7 +58,7 @@ def _of_the_user() -> pathlib.Path | None:
 
 
 def key(kind: str, text: str) -> str:
-    """The name of what is made of a text, on this processor and by these versions."""
+    """The name of what is made of a text, on this processor and with these versions."""
     return f"{kind}-{hashlib.sha256(f'{_origin()}{text}'.encode()).hexdigest()}"
 
 
@@ -71,7 +71,7 @@ def _origin() -> str:
 
 
 def load(name: str) -> bytes | None:
-    """What was stored under a name; None if it is not there, damaged or cannot be read."""
+    """What was stored under a name; None if it is missing, damaged or cannot be read."""
     where = folder()
     if where is None:
         return None
@@ -119,7 +119,9 @@ def forget(name: str) -> None:
 def warn(name: str, reason: str) -> None:
     """Warns once of an unusable file."""
     warnings.warn(
-        f"jaxgait compiles again what lay in its cache as {name[:24]}: {reason}", RuntimeWarning, stacklevel=2
+        f"jaxgait compiles a program again, as its cache entry {name[:24]} is unusable: {reason}",
+        RuntimeWarning,
+        stacklevel=2,
     )
 
 
@@ -140,7 +142,6 @@ def largest() -> int:
 
 
 def _tidy(where: pathlib.Path) -> None:
-    """Deletes the files unused for longest, down to `largest()` bytes."""
     files = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in where.iterdir() if p.is_file()), reverse=True)
     total, most = 0, largest()
     for _, size, path in files:

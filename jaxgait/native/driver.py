@@ -1,9 +1,9 @@
-"""Kernels of GPUs launched by NVIDIA's driver, for an XLA that does not take PTX: a handler of XLA's typed interface.
+"""Kernels of GPUs launched by NVIDIA's driver, where XLA may not accept PTX: a handler of XLA's typed interface.
 
-XLA's own custom call (`jaxgait.native.ptx`) is internal to it; this way needs nothing but its public interface (FFI)
-and the driver's. The handler is machine code: it asks XLA for the stream, hands the PTX over to the driver when it is
-first called, and puts the kernel on the stream. Kernels of libraries belong to no context, so that one handle does for
-all GPUs: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__LIBRARY.html
+XLA's custom call for PTX (`jaxgait.native.ptx`) is internal to it; this needs only its public interface (FFI) and the
+driver's. The handler is machine code: it asks XLA for the stream, loads the PTX at the first call, and launches the
+kernel. Kernels of libraries belong to no context, so that one handle serves all GPUs:
+https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__LIBRARY.html
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 import jax
 
 from jaxgait.native import calls
-from jaxgait.native.reading import Unsupported
+from jaxgait.native.code import Unsupported
 
 TESTED = ((0, 8), (0, 10))
-"""The first and the last JAX whose XLA was seen to take PTX, in programs compiled for an H100."""
+"""The first and the last JAX whose XLA was seen to accept PTX, in programs compiled for an H100."""
 SETTING = "JAXGAIT_GPU_LAUNCH"
 LIBRARY = "libcuda.so.1"
 
@@ -41,14 +41,14 @@ FUNCTIONS = {
     "cuLibraryUnload": "ptr",
     "cuLaunchKernel": "ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr",
 }
-"""What is called of the driver, which has it from CUDA 12 on, and arguments in LLVM's words."""
+"""Functions of the driver (CUDA 12 or later), with LLVM types of their arguments."""
 NO_OPTIONS = "ptr null, ptr null, i32 0"
 LONGEST = 128
 """Bytes of a message."""
 
 
 def chosen() -> bool:
-    """Whether kernels are launched by the driver: as the environment says, or where XLA may not take PTX.
+    """Whether the driver launches kernels: as the environment says, or where XLA may not accept PTX.
 
     Raises:
         ValueError: if JAXGAIT_GPU_LAUNCH is neither "xla" nor "driver".
@@ -61,15 +61,15 @@ def chosen() -> bool:
 
 
 def registered(name: str, text: str, arrays: int, results: int, blocks: int, threads: int) -> str:
-    """Makes a handler known to XLA that launches a kernel; returns what it is called.
+    """Registers a handler with XLA that launches a kernel; returns its name.
 
     Args:
         name: of the kernel.
         text: its PTX.
-        arrays: how many operands it has.
-        results: how many results.
-        blocks: how many blocks of threads.
-        threads: of each block.
+        arrays: number of operands.
+        results: number of results.
+        blocks: number of thread blocks.
+        threads: threads per block.
 
     Raises:
         Unsupported: where there is no driver, or its functions or XLA's interface are not those known.
@@ -96,7 +96,7 @@ def symbols() -> dict[str, int]:
 
 
 def handler(name: str, text: str, arrays: int, results: int, blocks: int, threads: int) -> str:
-    """The handler in LLVM's assembly language, a function by the name of KERNEL; arguments as of `registered`."""
+    """The handler in LLVM's assembly language, named KERNEL; arguments as of `registered`."""
     given = [*(f"%in{i}" for i in range(arrays)), *(f"%out{i}" for i in range(results))]
     lines = [
         *(f"declare i32 @{function}({types})" for function, types in FUNCTIONS.items()),
@@ -118,7 +118,6 @@ def handler(name: str, text: str, arrays: int, results: int, blocks: int, thread
 
 
 def _stream() -> list[str]:
-    """Asks XLA for the stream; an error of it is handed back."""
     return [
         *calls.field("api", "%frame", FRAME["api"]),
         *calls.field("context", "%frame", FRAME["context"]),
@@ -136,7 +135,7 @@ def _stream() -> list[str]:
 
 
 def _loaded() -> list[str]:
-    """Loads the kernel, unless that is done; of two threads that come at once, the first one's is kept."""
+    """Loads the kernel once; if two threads do so at once, the first one's is kept."""
     return [
         "  %before = load atomic ptr, ptr @loaded acquire, align 8",
         "  %there = icmp ne ptr %before, null",
@@ -179,7 +178,7 @@ def _launched(given: Sequence[str], blocks: int, threads: int) -> list[str]:
 
 
 def _failed() -> Iterator[str]:
-    """An error of XLA's that says which function of the driver gave which number."""
+    """Returns an error to XLA that names the driver's function and its error code."""
     phi = lambda kind, form: (
         f"phi {kind} "
         + ", ".join(f"[ {form.format(name)}, %{before} ]" for name, before in zip(FUNCTIONS, BEFORE, strict=True))
@@ -201,11 +200,10 @@ def _failed() -> Iterator[str]:
 
 
 BEFORE = ("load", "after.cuLibraryLoadData", "late", "ready")
-"""Where each function is called."""
+"""The block in which each function is called."""
 
 
 def _called(function: str, arguments: str) -> list[str]:
-    """Calls a function of the driver, which returns zero if all went well."""
     return [
         f"  %done.{function} = call i32 @{function}({arguments})",
         f"  %bad.{function} = icmp ne i32 %done.{function}, 0",
@@ -215,7 +213,7 @@ def _called(function: str, arguments: str) -> list[str]:
 
 
 def _structure(name: str, size: int) -> list[str]:
-    """A structure of XLA's interface that says how large it is, without extensions."""
+    """A structure of XLA's interface that holds its size, without extensions."""
     return [
         f"  %{name} = alloca [{-(-size // 8)} x i64], align 8",
         f"  store [{-(-size // 8)} x i64] zeroinitializer, ptr %{name}",
@@ -231,7 +229,6 @@ def _stored(name: str, structure: str, offset: int, value: str) -> list[str]:
 
 
 def _string(text: str) -> str:
-    """A constant of LLVM's that ends with zero."""
     data = text.encode() + b"\0"
     escaped = re.sub(rb"[^ !#-\[\]-~]", lambda m: b"\\%02X" % m[0][0], data)
     return f'[{len(data)} x i8] c"{escaped.decode()}"'

@@ -1,18 +1,16 @@
-"""Identities of functions, without running them: functions with the same identity trace to the same program.
+"""Identities of functions without running them: functions with the same identity trace to the same program.
 
-To find a program on disk without tracing, its name must depend on everything that affects the program. That is taken
-from the objects in memory, which are what will run, wherever they were defined: bytecode and constants of functions,
-what they refer to by name, closures, defaults, classes with their methods and bases, instances by their state, arrays
-by their bytes. Code of this package is also identified by its files, and its compiler (this folder) as a unit; code of
-libraries by the sizes and modification times of its files, by foreign functions patched into it, and by everything
-that is installed. JAX's settings and the environment variables that JAX and equinox read are included too.
+To find a program on disk without tracing, its name must depend on everything that affects the program. This is taken
+from the objects in memory: bytecode and constants of functions, what they refer to by name, closures, defaults, classes
+with their methods and bases, instances by their state, arrays by their bytes. Code of this package is also identified
+by its files, and its compiler (this folder) as a unit; libraries by the sizes and modification times of their files,
+functions patched into them, and everything that is installed. JAX's settings and the environment variables that JAX and
+equinox read are included.
 
-Functions whose behaviour cannot be determined have no identity: their programs are traced. These are functions with
-state (a lock, an open file, a generator, a traced value, a function with a cache), and in a user's own code everything
-that may depend on something else: `eval`, `open`, names computed at run time, modules passed as values, random numbers,
-the clock, and any module of Python or library that is not known to be pure.
-
-Changes to the data of libraries from outside are not detected, such as a changed coefficient in diffrax's tables.
+Functions whose behaviour cannot be determined have no identity, and are traced: those with state (a lock, an open file,
+a generator, a traced value, a cache), and in a user's own code everything that may depend on something else: `eval`,
+`open`, names computed at run time, modules passed as values, random numbers, the clock, and modules not known to be
+pure. Changes to the data of libraries from outside, such as a coefficient in diffrax's tables, are not detected.
 """
 
 from __future__ import annotations
@@ -53,10 +51,8 @@ from jaxgait.native.surroundings import (
     settings,
 )
 
-__all__ = ["identity", "made_of"]
-
 MADE_OF = "__made_of__"
-"""An attribute of functions that keep books of their own: what decides what they do."""
+"""Attribute of functions with internal state: what determines their behaviour."""
 KEEPERS = frozenset([f"{ROOM}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
 """Modules that keep and find programs, but make none."""
 
@@ -70,15 +66,15 @@ _BUILT_IN = (
 _TYPING = ("typing", "types", "jaxtyping")
 _NO_PART = frozenset(["__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"])
 _CHECKING = jaxtyping.jaxtyped.__code__.co_filename
-"""Where functions come from that check the types of others, in tests."""
+"""Origin of the functions that check types of others, in tests."""
 _BOOKS = (ContextVar, threading.local, type(threading.Lock()), type(threading.RLock()))
-"""What this package keeps its books in, which decide no program."""
+"""Types of this package's internal state, which affects no program."""
 
 T = Callable[..., Any]
 
 
 def made_of(function: T, *parts: Any) -> T:
-    """Notes what decides what a function does, of one that keeps books of its own."""
+    """Declares what determines the behaviour of a function with internal state."""
     setattr(function, MADE_OF, parts)
     return function
 
@@ -171,7 +167,7 @@ class _Identity:
             self._object(x)
 
     def _new(self, x: Any) -> bool:
-        """Writes down a reference; whether it is the first one."""
+        """Writes a reference; returns whether it is the first one."""
         known = len(self._numbers)
         number = self._numbers.setdefault(id(x), known)
         self._alive.append(x)
@@ -197,7 +193,6 @@ class _Identity:
             self._visit(one)
 
     def _apart(self, x: Any) -> str:
-        """The digest of something by itself, for where there is no order."""
         inner = _Identity()
         inner._whose = self._whose
         inner._visit(x)
@@ -291,7 +286,6 @@ class _Identity:
         self._put("code", facts(code).digest)
 
     def _names(self, x: types.FunctionType) -> None:
-        """What a function refers to by name."""
         found = facts(x.__code__)
         if self._whose == "own" and found.elsewhere:
             raise Unidentified(x)
@@ -319,7 +313,7 @@ class _Identity:
             self._visit(value)
 
     def _part_of_library(self, x: Any) -> None:
-        """What a library holds under a name: functions, classes and numbers, or something that counts by its files."""
+        """A named part of a library: functions, classes and numbers by content, others by the library's files."""
         if hasattr(x, "__wrapped__"):
             self._visit(x.__wrapped__)
         elif isinstance(x, (types.FunctionType, type, np.ndarray, jax.Array, *_BUILT_IN)) or type(x) in _PLAIN:
@@ -328,7 +322,7 @@ class _Identity:
             self._put("part of a library", type(x).__qualname__)
 
     def _look_into(self, module: types.ModuleType) -> bool:
-        """Notes that a module's parts are used; whether it is a library's."""
+        """Notes that a module's parts are used; returns whether it is a library's."""
         self._known(types.SimpleNamespace(__module__=module.__name__))
         library = owner(file_of(module.__name__), module.__name__) == "library"
         if library:
@@ -336,7 +330,7 @@ class _Identity:
         return library
 
     def _whole(self, module: types.ModuleType) -> None:
-        """A module as a value: a library's counts by its files, of others everything may be used."""
+        """A module as a value: a library's by its files, any other with all of its parts."""
         self._put("module", module.__name__)
         if not self._look_into(module):
             for name, value in sorted(vars(module).items()):
@@ -345,14 +339,13 @@ class _Identity:
                     self._visit(value)
 
     def _room(self, module: types.ModuleType) -> None:
-        """A module of the compiler: all that it defines, but for its books."""
+        """A module of the compiler: all that it defines except internal state."""
         for name, value in sorted(vars(module).items()):
             if not (name.startswith("__") or isinstance(value, types.ModuleType) or _is_book(name, value)):
                 self._put("part", module.__name__, name)
                 self._visit(value)
 
     def _cached(self, x: Any) -> None:
-        """A function with a cache, which may hold what was true before."""
         if owner(x.__wrapped__.__code__.co_filename, x.__module__ or "") == "own":
             raise Unidentified(x)
         self._container([type(x), x.__wrapped__])
@@ -374,7 +367,7 @@ class _Identity:
                 self._visit(member)
 
     def _known(self, x: Any) -> None:
-        """Code of a user's own may refer to what it defines itself, and to libraries that are known."""
+        """Raises `Unidentified` if a user's own code refers to libraries that are not known."""
         module = getattr(x, "__module__", None) or ""
         top = module.partition(".")[0]
         chance = "random" in module and top in ("numpy", "scipy")
@@ -400,19 +393,18 @@ _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
     types.MethodType | staticmethod | classmethod: lambda x: [x.__func__, getattr(x, "__self__", None)],
     type(jax.jit(len)): lambda x: [x.__wrapped__, *(getattr(x._jit_info, name, None) for name in _OPTIONS)],
 }
-"""What counts of instances of some classes."""
 _CACHED = type(functools.cache(len))
 
 
 @no_type_check
 def _in_room(module: str | None) -> bool:
-    """Whether a module belongs to the compiler, but for what only keeps and finds its programs."""
+    """Whether a module belongs to the compiler proper, and not to what keeps and finds its programs."""
     return (module or "").startswith(ROOM + ".") and module not in KEEPERS
 
 
 @no_type_check
 def _is_book(name: str, value: Any) -> bool:
-    """Whether a module of the compiler keeps something there, which decides no program."""
+    """Whether a name of a module of the compiler is internal state, which affects no program."""
     defined = isinstance(value, types.FunctionType | type | tuple) or hasattr(value, "__wrapped__")
     return name.startswith("_") and name.islower() and not defined
 
@@ -424,7 +416,7 @@ def _is_code(member: Any) -> bool:
 
 @no_type_check
 def _plain_state(x: Any) -> bool:
-    """Whether an instance is what its dictionary holds."""
+    """Whether the state of an instance is its dictionary."""
     kind = type(x)
     slots = any(vars(base).get("__slots__") for base in kind.__mro__)
     own = any(getattr(kind, n, None) is not getattr(object, n, None) for n in ("__reduce_ex__", "__reduce__"))

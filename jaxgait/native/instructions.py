@@ -1,4 +1,4 @@
-"""Operations on numbers of several members at once, in LLVM's assembly language.
+"""Operations on vectors of members, in LLVM's assembly language.
 
 Language reference: https://llvm.org/docs/LangRef.html
 """
@@ -26,7 +26,7 @@ class Kind(enum.IntEnum):
     EXTRA = 2
     """Several a member."""
     ALONG = 3
-    """Several, the same for all members: never computed, only read to compute EXTRA values."""
+    """Several, the same for all members: never computed, only read for EXTRA values."""
 
 
 class Operation(NamedTuple):
@@ -39,14 +39,14 @@ class Operation(NamedTuple):
 
 
 class Value(NamedTuple):
-    """What is known of a value before it is computed."""
+    """Kind and type of a value."""
 
     kind: Kind
     dtype: np.dtype
 
 
 class Known(NamedTuple):
-    """What is known of numbered values before anything is computed."""
+    """Kinds and types of numbered values, and constants."""
 
     values: Mapping[int, Value]
     constants: Mapping[int, float | int | bool]
@@ -69,10 +69,8 @@ BINARY = {
     "xor": {"i": "xor", "u": "xor", "b": "xor"},
     **{"whole_quotient": {"i": "sdiv", "u": "udiv"}, "whole_remainder": {"i": "srem", "u": "urem"}},
 }
-"""Instructions by kind of dtype."""
 
 SHIFTS = {"shift_left": "shl", "shift_right_arithmetic": "ashr", "shift_right_logical": "lshr"}
-"""Instructions, for integers."""
 
 COMPARISONS = {
     "eq": {"f": "fcmp oeq", "i": "icmp eq", "u": "icmp eq", "b": "icmp eq"},
@@ -87,15 +85,15 @@ INTRINSICS = {"abs": "fabs", "ceil": "ceil", "floor": "floor", "sqrt": "sqrt"}
 """Functions of real numbers that processors have."""
 
 SELDOM = {f"far_{name}": name for name in ("cos", "sin", "tan")}
-"""Functions of the C library, called only if the second operand is true of any member: see `functions.circular`."""
+"""Functions of the C library that are called only if the second operand is true for some member, see
+`functions.circular`."""
 LIBRARY = {**SELDOM, "erf": "erf", "erfc": "erfc", "rem": "fmod"}
 """Functions of real numbers and their names in the C library, called number by number as XLA does it."""
 
 REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
-"""Further operations on real numbers."""
 
 ORDERED = frozenset(["clamp", "max", "min"])
-"""Those that integers have, too."""
+"""Of these, integers have them too."""
 
 OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
 
@@ -105,7 +103,7 @@ SUPPORTED = ALIASES | set(BINARY) | set(SHIFTS) | set(COMPARISONS) | set(INTRINS
 
 @functools.cache
 def named(dtype: Any) -> str:
-    """The name of a type, which NumPy takes its time to spell."""
+    """The name of a type, cached because NumPy is slow to spell it."""
     return str(dtype)
 
 
@@ -133,7 +131,7 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
 
 
 class Writer:
-    """Collects instructions, and declarations of what they call."""
+    """Collects instructions, and declarations of the functions that they call."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -163,7 +161,7 @@ class Writer:
 
 
 class Scope:
-    """One place of the loops: computes values as vectors of one width, and finds those of the places around it."""
+    """Code at one level of the loops: vectors of one width; values of the levels around it are found there."""
 
     def __init__(self, writer: Writer, known: Known, width: int, around: Scope | None, contract: bool = True):
         self.w, self.known, self.width, self.around = writer, known, width, around
@@ -176,7 +174,7 @@ class Scope:
         return self.vector(TYPES[named(np.dtype(dtype))])
 
     def vector(self, scalar: str) -> str:
-        """Type of a vector of so many numbers as the scope has members."""
+        """Type of a vector with one number per member."""
         return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
 
     def constant(self, x: float | int | bool, dtype: np.dtype) -> str:
@@ -189,7 +187,7 @@ class Scope:
         return literal if self.width == 1 else f"<{', '.join([f'{TYPES[named(dtype)]} {literal}'] * self.width)}>"
 
     def get(self, v: int) -> str:
-        """Name of a value, wherever it was computed."""
+        """Name of a value, at whatever level it was computed."""
         if v not in self.names:
             dtype = self.known.values[v].dtype
             if v in self.known.constants:
@@ -200,7 +198,7 @@ class Scope:
         return self.names[v]
 
     def spread(self, x: str, dtype: np.dtype) -> str:
-        """One number as that of all members."""
+        """One number, broadcast to all members."""
         if self.width == 1:
             return x
         vector = self.type(dtype)
@@ -208,7 +206,7 @@ class Scope:
         return self.w.emit(f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer")
 
     def each(self, function: Callable[[list[str]], str], scalars: Sequence[tuple[str, str]], result: str) -> str:
-        """A function of single numbers, for one member after the other; `scalars` are types and values."""
+        """A function of single numbers applied member by member; `scalars` are types and values."""
         if self.width == 1:
             return function([x for _, x in scalars])
         whole = "poison"
@@ -277,7 +275,7 @@ class Scope:
         return self.each(function, [(scalar, a) for a in x], scalar)
 
     def _if_any(self, condition: str, dtype: np.dtype, compute: Callable[[], str]) -> str:
-        """What is computed only if a condition holds for any member; zeros otherwise."""
+        """The result of `compute`, executed only if a condition holds for some member; zeros otherwise."""
         vector, zero, bits = self.type(dtype), self.constant(0, dtype), f"i{self.width}"
         flags = self.w.emit(f"bitcast {self.type(bool)} {condition} to {bits}")
         some = self.w.emit(f"icmp ne {bits} {flags}, 0")
@@ -291,7 +289,7 @@ class Scope:
         return self.w.emit(f"phi {vector} [ {zero}, %{before} ], [ {found}, %{last} ]")
 
     def _extreme(self, name: str, dtype: np.dtype, a: str, b: str) -> str:
-        """The larger or smaller number; NaN if one of them is, and 0 is larger than -0."""
+        """The larger or smaller number; NaN if either is, and 0 is larger than -0."""
         vector = self.type(dtype)
         if dtype.kind != "f":
             order = COMPARISONS["gt" if name == "max" else "lt"][dtype.kind]
@@ -299,7 +297,7 @@ class Scope:
         return self._intrinsic(f"{name}imum", dtype, a, b)
 
     def _shift(self, name: str, dtype: np.dtype, x: str, by: str) -> str:
-        """Shifts by the width and beyond (as unsigned numbers) leave zeros, or copies of the sign."""
+        """Shifts by the width or more (as unsigned numbers) give zeros, or copies of the sign."""
         vector, bits = self.type(dtype), 8 * dtype.itemsize
         within = self.w.emit(f"icmp ult {vector} {by}, {self.constant(bits, dtype)}")
         far = self.constant(bits - 1 if name == "shift_right_arithmetic" else 0, dtype)
@@ -315,7 +313,6 @@ class Scope:
         )
 
     def _multiply_add(self, x: list[str], negative: Mapping[str, Any], dtype: np.dtype) -> str:
-        """A product and a sum, rounded once on processors that do so in one instruction."""
         a, c = (
             self._negative(y, dtype) if negative[which] else y for y, which in ((x[0], "product"), (x[2], "addend"))
         )
@@ -336,7 +333,6 @@ class Scope:
         return self._select(itself, dtype, x, self._intrinsic("copysign", dtype, self.constant(1, dtype), x))
 
     def _power(self, x: str, n: int, dtype: np.dtype) -> str:
-        """X to the n, by repeated squaring."""
         vector, result, base = self.type(dtype), "", x
         for bit in reversed(f"{abs(n):b}"):
             if bit == "1":

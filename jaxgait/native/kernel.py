@@ -1,7 +1,7 @@
 """Elementwise operations as one loop over the members of a batch, in LLVM's assembly language.
 
-Every value is held in a vector register of several members and computed once. Values are of three kinds (`Kind`), each
-computed at its own place of the loops:
+Every value is a vector register of several members, computed once. Values are of three kinds (`Kind`), each computed at
+its own level of the loops:
 
     values that all members share
     for the members, a vector at a time:
@@ -20,20 +20,20 @@ from typing import NamedTuple
 from jaxgait.native.instructions import Kind, Known, Memory, Operation, Scope, Value, Writer
 
 REGISTER = 64
-"""Bytes of a vector: as many as the widest registers hold; LLVM splits it where they are narrower."""
+"""Bytes of a vector, as in the widest registers; LLVM splits it where they are narrower."""
 
 
 class Grid(NamedTuple):
-    """Numbers over which a kernel runs."""
+    """Ranges of the loops of a kernel."""
 
     members: int
     extra: int
     strides: tuple[int, int]
-    """Of EXTRA values in memory: from a member, and from one of its extra numbers, to the next."""
+    """Strides of EXTRA values in memory: from a member, and from one of its extra numbers, to the next."""
 
 
 class Kernel(NamedTuple):
-    """Operations in order, on values of which `inputs` and `outputs` are arrays in memory."""
+    """Operations in order; `inputs` and `outputs` are arrays in memory."""
 
     grid: Grid
     operations: tuple[Operation, ...]
@@ -51,11 +51,11 @@ class Kernel(NamedTuple):
 
 
 def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
-    """The kernel as the rest of a function's body, after its prologue, and what it declares.
+    """The body of a function after its prologue, with the declarations that it needs.
 
     Args:
         kernel: what to compute.
-        prologue: the function's head and first instructions, which give the pointers %in0, %in1, ... and %out0, ... .
+        prologue: first lines of the function, which define the pointers %in0, %in1, ... and %out0, ... .
     """
     w = Writer()
     w.lines += prologue
@@ -66,7 +66,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     used = {value.kind for value in kernel.values.values()}
     _place(kernel, Kind.UNIFORM, Memory(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
-        # The last vector begins early enough to be a whole one; what it computes again comes out the same.
+        # The last vector overlaps the one before; what it computes again is the same.
         before = w.block
         w.line("br label %lanes")
         w.label("lanes")
@@ -99,7 +99,6 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
 
 
 def _place(kernel: Kernel, kind: Kind, memory: Memory, index: str | int) -> None:
-    """Everything that is computed at one place: loads, operations, stores."""
     scope, values = memory.scope, kernel.values
     for i, v in enumerate(kernel.inputs):
         if values[v].kind == kind:

@@ -1,6 +1,6 @@
-"""How the members of a batch share the lanes of a kernel, and what fraction of the lanes' time is useful work.
+"""How members share the lanes of a kernel, and the fraction of the lanes' time that is useful work.
 
-The names of kernels contain this information, so that it is also known for programs loaded from disk.
+The names of kernels contain this, so that it is also known for programs loaded from disk.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 WARP = 32
-"""Threads of a GPU that wait for each other."""
+"""Threads of a GPU that run in lockstep."""
 _NAMED = re.compile(r"jaxgait_(refilled|waiting)(\d+)_\w+")
 
 
@@ -19,20 +19,20 @@ class Lanes(NamedTuple):
     """Lanes that go through a loop together."""
 
     width: int
-    """How many; 0: as many as there are members."""
+    """0: as many as there are members."""
     refilled: bool
-    """Whether a member that is done leaves its lane to the next one; if not, all wait for the last of them."""
+    """Whether a finished member leaves its lane to the next one; if not, all wait for the last."""
 
     @property
     def label(self) -> str:
-        """What the name of a kernel begins with."""
+        """Beginning of the name of a kernel."""
         return f"{'refilled' if self.refilled else 'waiting'}{self.width}_"
 
     def room(self, rounds: Sequence[int]) -> int:
-        """Rounds of all lanes until the last member is done.
+        """Iterations of all lanes until the last member is done.
 
         Args:
-            rounds: how many each of the members does, in their order.
+            rounds: iterations of each member, in order.
         """
         width = min(self.width, len(rounds)) or len(rounds)
         if self.refilled:
@@ -46,7 +46,7 @@ TOGETHER = Lanes(0, False)
 
 
 def lanes_of(text: str) -> Lanes:
-    """The lanes of a program, from its text or the names of its kernels; of several loops those that wait longest."""
+    """The lanes of a program, from its text or the names of its kernels; of several loops, the slowest."""
     found = [(kind == "refilled", int(width)) for kind, width in _NAMED.findall(text)]
     if found:
         return Lanes(max(width for _, width in found), all(refilled for refilled, _ in found))
@@ -54,7 +54,7 @@ def lanes_of(text: str) -> Lanes:
 
 
 def _last(rounds: Sequence[int], width: int) -> int:
-    """When the last of the members is done, each of which takes the lane that is free first."""
+    """When the last member is done, if each takes the first free lane."""
     ends = [0] * width
     for n in rounds:
         heapq.heapreplace(ends, ends[0] + n)

@@ -1,4 +1,4 @@
-"""Linear systems in the numbers of one member: elimination with partial pivoting, and by triangular matrices.
+"""Linear systems of one member: elimination with partial pivoting, and triangular solves.
 
 Rules like those of `jaxgait.native.arrays`, for small matrices: n cubed operations.
 """
@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from jaxgait.native.code import Unsupported
+
 LARGEST = 20
-"""Rows of a matrix up to which it is solved in a kernel."""
+"""Largest number of rows of a matrix that a kernel solves."""
 
 
 def _lu(reader: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """Factors, pivots and the permutation that they make."""
     x = _matrix(reader, e, inputs[0])
     if x.shape[0] != x.shape[1]:
-        raise reader.unsupported("factors of a matrix that is not square")
+        raise Unsupported("LU factors of a matrix that is not square")
     n, dtype = len(x), reader.code.dtypes[int(x[0, 0])]
     kinds = [v.aval.dtype for v in e.outvars[1:]]
     rows, pivots = [row.tolist() for row in x], []
@@ -38,7 +39,7 @@ def _lu(reader: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _largest(reader: Any, column: Sequence[int], first: int, kind: Any, dtype: Any) -> int:
-    """The row of the largest number, counted from `first`; the first one of equals."""
+    """The row of the largest number from `first` on; of equal ones the first."""
     best, where = reader.number("abs", [column[0]], dtype), reader.constant(first, kind)
     for i, v in enumerate(column[1:], start=first + 1):
         size = reader.number("abs", [v], dtype)
@@ -49,13 +50,11 @@ def _largest(reader: Any, column: Sequence[int], first: int, kind: Any, dtype: A
 
 
 def _exchanged(reader: Any, hit: int, a: Sequence[int], b: Sequence[int], dtype: Any) -> tuple[list[int], list[int]]:
-    """Two rows, exchanged where a value is true."""
     chosen = lambda x, y: [reader.number("select_n", [hit, *pair], dtype) for pair in zip(x, y, strict=True)]
     return chosen(a, b), chosen(b, a)
 
 
 def _less(reader: Any, x: int, a: int, b: int, dtype: Any) -> int:
-    """A number less a product."""
     return reader.number("sub", [x, reader.number("mul", [a, b], dtype)], dtype)
 
 
@@ -71,7 +70,6 @@ def _triangular(reader: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _substituted(reader: Any, a: np.ndarray, x: list[int], lower: bool, unit: bool) -> list[int]:
-    """The solution for one right-hand side."""
     n, dtype = len(x), reader.code.dtypes[x[0]]
     for i in range(n) if lower else range(n - 1, -1, -1):
         for j in range(i) if lower else range(i + 1, n):
@@ -81,7 +79,7 @@ def _substituted(reader: Any, a: np.ndarray, x: list[int], lower: bool, unit: bo
 
 
 def _solve(reader: Any, e: Any, inputs: Sequence[Any]) -> Sequence[Any]:
-    """A solve with derivatives of its own, which have been taken."""
+    """A solve whose derivative rule is no longer needed."""
     lengths, program = e.params["const_lengths"], e.params["jaxprs"].solve
     first = lengths.matvec + lengths.vecmat
     right = inputs[first + lengths.solve + lengths.transpose_solve :]
@@ -90,7 +88,7 @@ def _solve(reader: Any, e: Any, inputs: Sequence[Any]) -> Sequence[Any]:
 
 def _matrix(reader: Any, e: Any, x: Any) -> np.ndarray:
     if not isinstance(x, np.ndarray) or x.ndim != 2 or max(x.shape) > LARGEST or x.size == 0:
-        raise reader.unsupported(f"{e.primitive.name} of a large, empty or batched matrix")
+        raise Unsupported(f"{e.primitive.name} of a large, empty or batched matrix")
     return x
 
 
@@ -99,4 +97,3 @@ LINEAR: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
     "triangular_solve": _triangular,
     "custom_linear_solve": _solve,
 }
-"""By name of the primitive."""

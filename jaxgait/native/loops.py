@@ -1,6 +1,6 @@
-"""Structured code in LLVM's assembly language: a vector of members, or one member, goes through all of it.
+"""Structured code in LLVM's assembly language, for a vector of members or a single one.
 
-A loop goes on until the last member of the vector is done; those that are done stand still.
+A loop runs until the last member of the vector is done; finished members are masked.
 """
 
 from __future__ import annotations
@@ -8,30 +8,29 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from jaxgait.native.code import Alike, Code, Loop, Memory, Read, Statement, Write, everything, lasting
+from jaxgait.native.code import Code, Loop, Memory, PartLoop, Read, Statement, Write, everything, lasting
 from jaxgait.native.instructions import Memory as Cells
 from jaxgait.native.instructions import Scope, Writer
 from jaxgait.native.kernel import REGISTER
 
 
 class Emitter:
-    """Writes code for so many members at once."""
+    """Writes code for `width` members at once."""
 
     def __init__(self, code: Code, width: int, writer: Writer) -> None:
         self.code, self.width, self.w = code, width, writer
         self.scope = Scope(writer, code.known, width, None, contract=False)
         self.pointers: list[list[str]] = []
-        """Where each member's part of each memory begins."""
+        """Address of each member's part of each memory."""
         self.active: str | None = None
-        """Which members are at work; None: all."""
+        """Mask of the active members; None: all."""
         self._lasting: dict[tuple[int, ...], tuple[int, ...]] = {}
         """Values of parts that stay in their tables; see `jaxgait.native.code.lasting`."""
         self._stored: set[int] = set()
-        """Tables that are filled."""
         self._labels = itertools.count()
 
     def statements(self, statements: Sequence[Statement]) -> None:
-        """Writes statements in their order."""
+        """Writes statements in order."""
         for s in statements:
             if isinstance(s, Read):
                 self._read(s)
@@ -39,7 +38,7 @@ class Emitter:
                 self._write(s)
             elif isinstance(s, Loop):
                 self._loop(s)
-            elif isinstance(s, Alike):
+            elif isinstance(s, PartLoop):
                 self._alike(s)
             else:
                 self.scope.compute(s)
@@ -62,7 +61,6 @@ class Emitter:
         self.scope.names[s.output] = whole
 
     def _with(self, type: str, whole: str, one: str, i: int) -> str:
-        """A vector with another number."""
         if self.width == 1:
             return one
         return self.w.emit(f"insertelement {self.scope.vector(type)} {whole}, {type} {one}, i64 {i}")
@@ -71,7 +69,7 @@ class Emitter:
         return "0" if self.width == 1 else "zeroinitializer"
 
     def _write(self, s: Write) -> None:
-        """Members that are not at work write where nobody reads, or, one by one, do not write."""
+        """Inactive members write to a dummy address; a single one skips the store."""
         dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
         cell, x = Cells.cell(dtype), self.scope.get(s.value)
         if dtype.kind == "b":
@@ -88,14 +86,14 @@ class Emitter:
             self.w.label(after)
 
     def _if(self, condition: str) -> str:
-        """Begins a block for where a condition holds; returns the label of what follows it."""
+        """Begins a block that runs if a condition holds; returns the label after it."""
         n = next(self._labels)
         self.w.line(f"br i1 {condition}, label %then{n}, label %after{n}")
         self.w.label(f"then{n}")
         return f"after{n}"
 
     def masked(self, where: int | None) -> str | None:
-        """The members at work for which a value is true."""
+        """The active members for which `where` is true."""
         if where is None:
             return self.active
         if self.active is None:
@@ -104,7 +102,7 @@ class Emitter:
 
     def _loop(self, s: Loop) -> None:
         n = next(self._labels)
-        tables = self._settle(s)
+        tables = self._tabulated(s)
         still = {v for _, outer in tables for v in outer}
         moving = [(c, v, f) for c, v, f in zip(s.carried, s.initial, s.following, strict=True) if c not in still]
         dtypes = [self.scope.type(self.code.dtypes[c]) for c, _, _ in moving]
@@ -115,14 +113,14 @@ class Emitter:
         self.w.label(f"loop{n}")
         start = len(self.w.lines)
         names = [f"%c{n}.{i}" for i in range(len(moving))]
-        self.w.lines += [""] * (len(names) + 1)  # the carried values, known at the end
+        self.w.lines += [""] * (len(names) + 1)  # the phi nodes, known at the end
         self.scope.names.update({c: name for (c, _, _), name in zip(moving, names, strict=True)})
         self.active = f"%m{n}"
         self.statements(s.condition)
         now = self.w.emit(f"and {mask} %m{n}, {self.scope.get(s.going)}")
         self.w.line(f"br i1 {self.goes_on(now)}, label %body{n}, label %end{n}")
         self.w.label(f"body{n}")
-        self.active = now if self.width > 1 else None  # (one member by itself is at work wherever it comes to)
+        self.active = now if self.width > 1 else None  # (a single member is active wherever it gets to)
         self.statements(s.body)
         following = [
             self._following(now, t, self.scope.get(f), old) if f != c else old
@@ -137,16 +135,16 @@ class Emitter:
         for table in tables:
             self._taken(*table)
 
-    def _settle(self, s: Loop) -> list[tuple[int, tuple[int, ...]]]:
-        """Stores values of parts before a loop that do not change in it, or change in their tables only.
+    def _tabulated(self, s: Loop) -> list[tuple[int, tuple[int, ...]]]:
+        """Stores values of parts before a loop that are constant in it, or change only in their tables.
 
         Returns:
-            Of the latter, which are carried values of the loop, each table and the values of all parts.
+            Of the latter, the table and the values of all parts.
         """
         found, initial = lasting(s), dict(zip(s.carried, s.initial, strict=True))
         changing = {*found.values()}
         self._lasting |= found
-        inputs = [pair for x in s.body if isinstance(x, Alike) for pair in x.inputs]
+        inputs = [pair for x in s.body if isinstance(x, PartLoop) for pair in x.inputs]
         for inner, outer in inputs:
             before = [initial.get(v, v) for v in outer] if outer in changing else list(outer)
             if all(v in self.scope.names or v in self.code.constants for v in before):
@@ -155,7 +153,7 @@ class Emitter:
                 self._stored.add(inner)
         return [(inner, outer) for inner, outer in inputs if outer in changing]
 
-    def _alike(self, s: Alike) -> None:
+    def _alike(self, s: PartLoop) -> None:
         """A loop over parts, whose values are in tables."""
         n = next(self._labels)
         for inner, outer in s.inputs:
@@ -164,7 +162,7 @@ class Emitter:
         self.w.line(f"br label %parts{n}")
         self.w.label(f"parts{n}")
         start = len(self.w.lines)
-        self.w.lines.append("")  # which part, known at the end
+        self.w.lines.append("")  # the phi node of the part, known at the end
         self.scope.names.update({inner: self._got(inner, f"%p{n}") for inner, _ in s.inputs})
         self.statements(s.body)
         of = {outer: inner for inner, outer in s.inputs}
@@ -181,17 +179,15 @@ class Emitter:
                 self._taken(inner, outer)
 
     def _filled(self, table: int, outer: tuple[int, ...]) -> None:
-        """Stores the values of all parts, if they are not stored yet."""
         if table not in self._stored:
             for i, v in enumerate(outer):
                 self._put(table, str(i), self.scope.get(v))
 
     def _taken(self, table: int, outer: tuple[int, ...]) -> None:
-        """Loads the values of all parts."""
         self.scope.names.update({v: self._got(table, str(i)) for i, v in enumerate(outer)})
 
     def _give(self, inner: int, part: str, old: int | None) -> None:
-        """Stores what a part makes: for the next round in place of an old value, where members are at work."""
+        """Stores a part's output; for the next iteration in place of an old value, for active members."""
         x = self.scope.get(inner)
         if old is None:
             self._put(inner, part, x)
@@ -209,13 +205,13 @@ class Emitter:
         return self.w.emit(f"mul i64 {part}, {self.width}")
 
     def _following(self, now: str, type: str, new: str, old: str) -> str:
-        """A carried value after a round: that of a member that is done stays."""
+        """A carried value after an iteration; finished members keep theirs."""
         if self.width == 1:
             return new
         return self.w.emit(f"select {self.scope.type(bool)} {now}, {type} {new}, {type} {old}")
 
     def goes_on(self, now: str) -> str:
-        """Whether a loop goes on, by which members would."""
+        """Whether a loop continues, given the members that do."""
         return self._any(now)
 
     def _all(self) -> str:
@@ -230,12 +226,12 @@ class Emitter:
     # --- operands and results -----------------------------------------------------------------------------------------
 
     def operands(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
-        """Loads operands, of the members from one on.
+        """Loads the operands of a vector of members.
 
         Args:
             begin: the first member.
             shared: which operands are the same for all members.
-            sizes: numbers of each operand, of one member.
+            sizes: numbers per member of each operand.
         """
         for i, (held, same, size) in enumerate(zip(self.code.operands, shared, sizes, strict=True)):
             if not isinstance(held, int):
@@ -251,7 +247,7 @@ class Emitter:
         return Cells(self.scope, size).load(pointer, dtype, at)
 
     def memories(self, begin: str, shared: Sequence[bool]) -> None:
-        """Addresses of arrays in memory; those that become results are copied there first."""
+        """Addresses of arrays in memory; operands that become results are copied first."""
         for i, memory in enumerate(self.code.memories):
             cell, rows = Cells.cell(memory.dtype), self.own_rows(i)
             if memory.result is not None:
@@ -264,22 +260,21 @@ class Emitter:
             self.pointers.append(rows)
 
     def stack(self) -> None:
-        """Room for the code's own arrays, a member's after the other's; belongs at the beginning of a function."""
+        """Allocates the code's own arrays, one member after the other; to be called first in a function."""
         for i, memory in enumerate(self.code.memories):
             if memory.own:
                 self.w.line(f"%own{i} = alloca [{self.width * memory.size} x {Cells.cell(memory.dtype)}], align 64")
         self._tables()
 
     def _tables(self) -> None:
-        """Room for what all parts have and make."""
         for s in everything(self.code.statements):
-            if isinstance(s, Alike):
+            if isinstance(s, PartLoop):
                 for inner, _ in (*s.inputs, *s.outputs):
                     cell = Cells.cell(self.code.dtypes[inner])
                     self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
 
     def own_rows(self, i: int) -> list[str]:
-        """Where each member's part of an array begins that is the code's own; of others nothing."""
+        """Address of each member's part of a temporary array; none for others."""
         memory = self.code.memories[i]
         return self._rows(f"%own{i}", Cells.cell(memory.dtype), "0", memory.size) if memory.own else []
 
@@ -292,7 +287,7 @@ class Emitter:
         return found
 
     def _copied(self, source: str, to: str, memory: Memory) -> None:
-        """Copies one member's array: in one go, or number by number, which GPUs do faster than byte by byte."""
+        """Copies one member's array: at once, or number by number, which is faster on GPUs."""
         cell, align = Cells.cell(memory.dtype), memory.dtype.itemsize
         if self.width > 1:
             self.w.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
@@ -311,7 +306,7 @@ class Emitter:
         self.w.label(f"copied{n}")
 
     def members(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
-        """All that the members from one on do; arguments as of `operands`."""
+        """Everything for a vector of members; arguments as of `operands`."""
         self.operands(begin, shared, sizes)
         self.memories(begin, shared)
         self.statements(self.code.statements)
@@ -335,15 +330,15 @@ def width_for(code: Code, members: int) -> int:
 
 
 def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
-    """A function over all members, vector after vector.
+    """A function over all members, vector by vector.
 
     Args:
-        code: what each does.
-        prologue: the function's head and first instructions, which give the pointers %in0, ... and %out0, ...; the last
-            block is %run.
+        code: of one member.
+        prologue: first lines of the function, which define the pointers %in0, ... and %out0, ...; its last block is
+            %run.
         members: how many there are.
         shared: which operands are the same for all of them.
-        sizes: numbers of each operand, of one member.
+        sizes: numbers per member of each operand.
     """
     w, width = Writer(), width_for(code, members)
     w.lines += prologue
@@ -353,7 +348,7 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
     w.line("br label %members")
     w.label("members")
     w.line("%i = phi i64 [ 0, %run ], [ %i.next, %members.end ]")
-    # The last vector begins early enough to be a whole one; what it computes again comes out the same.
+    # The last vector overlaps the one before; what it computes again is the same.
     begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(members - width))])
     emitter.members(begin, shared, sizes)
     w.line("br label %members.end")

@@ -1,8 +1,8 @@
 """Loops of one member, as one kernel over all members.
 
-`looped` takes a function of one member, before `vmap`. Each of its loops becomes an operation of its own (`LOOP`), for
-which `vmap` only notes which operands differ from member to member: the loop itself is compiled as it is for one, and
-every member goes round as often as it needs to itself.
+`looped` takes a function of one member, before `vmap`. Each of its loops becomes an operation (`LOOP`), for which
+`vmap` only notes which operands differ between members: the loop is compiled as written for one, and every member
+iterates as often as it needs to.
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ from jax.interpreters import ad, batching, mlir
 
 from jaxgait.native import ptx
 from jaxgait.native.calls import available, head, pointers, registered
-from jaxgait.native.code import Code, alike, count, loops
+from jaxgait.native.code import Code, Unsupported, count, loops, most_parts
 from jaxgait.native.identity import made_of
 from jaxgait.native.passes import read_loop
 from jaxgait.native.primitives import Call, Scan, While, bind, read, results, scanned
-from jaxgait.native.reading import Unsupported
+from jaxgait.native.program import rewritten
 from jaxgait.native.refilling import assembly, lanes
-from jaxgait.native.rewriting import rewritten
 
 LOOP = Primitive("member_loop")
 """A loop of one member; once batched, of all of them."""
 LOOP.multiple_results = True
 
 WORTHWHILE = 40
-"""Operations from which on a loop is worth a kernel of its own."""
+"""Least number of operations of a loop for a kernel of its own."""
 
 
 def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
     """The same function of one member, whose loops become kernels over all members once it is batched.
 
-    It may be batched at most once, and no longer be differentiated. Loops with operations that kernels do not support
-    are left to XLA.
+    It may be batched at most once, and not differentiated afterwards. Loops with unsupported operations are left to
+    XLA.
 
     Args:
         function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.
@@ -70,7 +69,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
 
 
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...]) -> list[Any]:
-    """Writes a program again, with its outermost loops as operations of their own."""
+    """Re-traces a program with its outermost loops as operations of their own."""
     jaxpr = program.jaxpr
     known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args), strict=True))
     get = lambda v: v.val if isinstance(v, Literal) else known[v]
@@ -81,9 +80,9 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: tuple[str, ...
 
 
 def _goes_back(jaxpr: Any) -> bool:
-    """Whether a program is a derivative in reverse, which goes back through the steps of a solve.
+    """Whether a program is a reverse-mode derivative, which runs back through the steps of a solve.
 
-    Equinox's loops count steps for all members together then (`nonbatchable`): such loops are left to XLA.
+    Equinox's loops then count steps for all members together (`nonbatchable`), and are left to XLA.
     """
     for e in jaxpr.eqns:
         found = read(e.primitive.name, e.params, len(e.invars))
@@ -104,7 +103,7 @@ def _run(equation: Any, inputs: list[Any], assured: tuple[str, ...]) -> Sequence
 
 
 class Codes:
-    """What a kernel does that is a loop, of a CPU or of a GPU."""
+    """A loop as code for kernels of CPUs and GPUs."""
 
     def __init__(self, loop: While | Scan, avals: Sequence[Any], assured: tuple[str, ...]) -> None:
         self._read = functools.partial(read_loop, loop, avals, assured)
@@ -113,14 +112,14 @@ class Codes:
 
     @functools.cached_property
     def threads(self) -> Code:
-        """For one thread a member, which has few registers: arrays lie in memory, where the loop lets them."""
+        """For one thread per member, with few registers: arrays are in memory where the loop allows it."""
         with contextlib.suppress(Unsupported), jax.enable_x64(self._wide):
             return self._read(registers=ptx.REGISTERS)
         return self.vectors
 
 
 def _code(loop: While | Scan, equation: Any, assured: tuple[str, ...]) -> Codes | str:
-    """What a kernel does that is the loop; the reason why there is none."""
+    """Code of the loop, or the reason why there is none."""
     try:
         code = Codes(loop, [v.aval for v in equation.invars], assured)
     except Unsupported as reason:
@@ -133,7 +132,6 @@ def _code(loop: While | Scan, equation: Any, assured: tuple[str, ...]) -> Codes 
 
 
 def _warn_of(fault: Exception) -> None:
-    """Says that a fault of ours costs speed, not results."""
     warnings.warn(f"jaxgait's compiler failed and leaves a loop to XLA: {fault!r}", RuntimeWarning, stacklevel=3)
 
 
@@ -141,33 +139,29 @@ class Seen(NamedTuple):
     """An outermost loop of a function, and what `looped` makes of it."""
 
     code: Codes | str
-    """What a kernel does; or why there is none."""
     sizes: tuple[int, ...] = ()
-    """Numbers of each operand, of one member."""
+    """Numbers per member of each operand."""
 
 
 def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), gpu: str | None = None) -> str:
-    """What `looped` makes of a function: a line for each of its outermost loops.
+    """Describes what `looped` makes of a function: a line for each of its outermost loops.
 
     Args:
         function: of one member.
         args: its arguments, or their shapes.
         assured: see `jaxgait.native.native`.
-        gpu: a processor, such as "sm_90" (H100): kernels are written for it, too, and NVIDIA's assembler `ptxas` says
-            how many registers of 4 bytes they take, and what does not fit there.
+        gpu: a processor, such as "sm_90" (H100), for which kernels are also written; NVIDIA's assembler `ptxas` counts
+            the registers of 4 bytes that they need, and the bytes that are spilled.
 
     Raises:
-        FileNotFoundError: if a processor is asked for and there is no `ptxas`.
+        FileNotFoundError: if a processor is given and there is no `ptxas`.
 
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
         >>> from jaxgait.native import explain
-        >>> def swing(length):  # a pendulum's angle in rad after 1 s, by midpoint steps
-        ...     def step(s):
-        ...         t, x, v = s
-        ...         middle_x, middle_v = x + 5e-3 * v, v - 5e-3 * 9.81 / length * jnp.sin(x)
-        ...         return t + 0.01, x + 0.01 * middle_v, v - 0.01 * 9.81 / length * jnp.sin(middle_x)
+        >>> def swing(length):  # a pendulum's angle in rad after 1 s
+        ...     step = lambda s: (s[0] + 0.01, s[1] + 0.01 * s[2], s[2] - 0.01 * 9.81 / length * jnp.sin(s[1]))
         ...     return jax.lax.while_loop(lambda s: s[0] < 0.995, step, (0.0, 0.1, 0.0))[1]
         >>> explain(swing, 1.0).startswith("a kernel of")
         True
@@ -198,19 +192,19 @@ def _described(loop: Seen, gpu: str | None) -> str:
         return f"left to XLA: {loop.code}"
     code = loop.code.vectors
     arrays = f", {len(code.memories)} arrays in memory" if code.memories else ""
-    parts = f", {n} directions one after the other" if (n := alike(code.statements)) else ""
+    parts = f", {n} directions in a loop" if (n := most_parts(code.statements)) else ""
     taken = "" if gpu is None else f"; on {gpu} {_taken(loop.code.threads, loop.sizes, gpu)}"
     return f"a kernel of {count(code.statements)} operations, {loops(code.statements)} loops{arrays}{parts}{taken}"
 
 
 def _taken(code: Code, sizes: tuple[int, ...], gpu: str) -> str:
-    """What a kernel takes of a GPU, all of its operands the members' own."""
+    """Resources of a GPU that a kernel needs, if no operand is shared."""
     try:
         _, text = ptx.written(code, ptx.BLOCK, (False,) * len(sizes), sizes)
     except Unsupported as reason:
         return f"left to XLA: {reason}"
     found = ptx.resources(text, gpu)
-    return f"{found.registers} registers, {found.stored} bytes stored and {found.loaded} loaded for want of more"
+    return f"{found.registers} registers, {found.stored} bytes of spill stores and {found.loaded} of spill loads"
 
 
 def _has_loop(program: ClosedJaxpr) -> bool:
@@ -222,7 +216,7 @@ def _has_loop(program: ClosedJaxpr) -> bool:
 
 
 class _Same:
-    """Something as a parameter of an operation: equal to itself."""
+    """A parameter of an operation that equals only itself."""
 
     def __init__(self, it: Any) -> None:
         self.it = it
@@ -250,14 +244,13 @@ batching.primitive_batchers[LOOP] = _batched
 
 
 def _differentiated(*_: Any, **__: Any) -> Any:
-    raise ValueError("a loop that is a kernel cannot be differentiated any more: looped(jax.jacfwd(f)) is right")
+    raise ValueError("a loop that has become a kernel cannot be differentiated: write looped(jax.jacfwd(f))")
 
 
 ad.primitive_jvps[LOOP] = _differentiated
 
 
 def _by_xla(*args: Any, loop: _Same, members: int | None, shared: tuple[bool, ...], **_: Any) -> list[Any]:
-    """The same as JAX's own loop."""
 
     def one(*args: Any) -> Any:
         body = jaxpr_as_fun(loop.it.body)
@@ -279,7 +272,6 @@ def _shapes(loop: While | Scan, members: int | None) -> list[jax.ShapeDtypeStruc
 
 
 def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
-    """One kernel of a CPU, vectors of members one after the other."""
     if not available():
         return _by_xla(*args, loop=loop, members=members, shared=shared)
     shapes = _shapes(loop.it, members)
@@ -295,7 +287,6 @@ def _by_kernel(*args: Any, loop: _Same, code: _Same, members: int | None, shared
 
 
 def _by_threads(*args: Any, loop: _Same, code: _Same, members: int | None, shared: tuple[bool, ...]) -> Any:
-    """One kernel of a GPU, a thread for each member."""
     shapes = _shapes(loop.it, members)
     if members == 0:
         return [jnp.zeros(x.shape, x.dtype) for x in shapes]

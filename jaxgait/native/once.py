@@ -1,12 +1,12 @@
 """Prevents XLA's CPU compiler from computing the same values repeatedly.
 
-XLA fuses a value into every expression that uses it. For the long straight-line programs of an unrolled solver step
-this repeats whole subexpressions, each of which repeats others: the 1.2 MB program of one Rosenbrock step of the knee
-became 28 MB and took minutes to compile (jaxlib 0.10; `optimization_barrier` has no effect on CPUs). Only operations
-that count as expensive are never repeated, and a division is the cheapest of them.
+XLA fuses a value into every expression that uses it. In the long straight-line code of an unrolled solver step this
+repeats subexpressions within subexpressions: the 1.2 MB program of one Rosenbrock step of the knee became 28 MB and
+took minutes to compile (jaxlib 0.10; `optimization_barrier` has no effect on CPUs). Only operations that count as
+expensive are never repeated, and division is the cheapest of them.
 
-Solvers apply it to values that they know to be shared, for programs that XLA alone compiles; `native` removes it. It is
-a primitive of its own, the identity for every transformation, and becomes a division only on a CPU.
+Solvers apply it to shared values, for programs that XLA alone compiles; `native` removes it. The primitive is the
+identity for every transformation, and becomes a division only on CPUs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ batching.defvectorized(ONCE)
 
 
 def _divided(x: jax.Array) -> jax.Array:
-    """The value over a one made of itself: 2 for NaN, so that the compiler must leave it."""
+    """The value over a one computed from it: 2 for NaN, so that the compiler cannot remove it."""
     one = jax.lax.select(x == x, jnp.full_like(x, 1.0), jnp.full_like(x, 2.0))  # noqa: PLR0124
     return x / one
 
@@ -39,12 +39,12 @@ mlir.register_lowering(ONCE, mlir.lower_fun(_divided, multiple_results=False), p
 
 
 def computed_once(tree: T) -> T:
-    """Returns the same values, which the compiled program will compute once and store.
+    """Returns the same values, which the compiled program computes once and stores; derivatives likewise.
 
-    Derivatives pass through (and are computed once, too). Only CPUs need it: elsewhere nothing is done.
+    Only CPUs need it: elsewhere nothing is done.
 
     Args:
-        tree: arrays; those that are not of floating point are left alone.
+        tree: arrays; those that are not floating-point are left alone.
     """
     return jax.tree.map(lambda x: ONCE.bind(x) if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else x, tree)
 

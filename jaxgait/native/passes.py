@@ -1,4 +1,4 @@
-"""The code of an entire loop: it is read, alike directions are joined, and what nobody needs is left out."""
+"""The passes over the code of an entire loop: reading, joining directions, pruning and fusing."""
 
 from __future__ import annotations
 
@@ -9,31 +9,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from jaxgait.native import directions, reading, scans
-from jaxgait.native.code import Code, count
-from jaxgait.native.fusing import fused
+from jaxgait.native.code import Code, Unsupported, count
 from jaxgait.native.primitives import Scan, While
-from jaxgait.native.pruning import pruned
-from jaxgait.native.reading import Array, Place, Reader, Unsupported
+from jaxgait.native.pruning import fused, pruned
+from jaxgait.native.reading import Array, ArrayRef, Reader
 
 SEVERAL = 9
-"""Times `jaxgait.native.reading.LONGEST` up to which a program is read that may do the same for many directions."""
+"""Multiple of `jaxgait.native.reading.LONGEST` up to which a program with many directions is read."""
 
 RECORD, RECORDS = 8, 128
-"""Length above which arrays may be records, and numbers in all of them above which they lie in memory."""
+"""Length above which arrays may be records, and total size above which records are kept in memory."""
 
 
 def read_loop(
     loop: While | Scan, avals: Sequence[Any], assured: Sequence[str] = (), registers: int | None = None
 ) -> Code:
-    """The code of a loop by itself.
-
-    Its operands are the loop's constants, initial values and arrays; its results are what the loop returns.
+    """The code of a loop, whose operands are its constants, initial values and arrays.
 
     Args:
         loop: of one member.
         avals: shapes and dtypes of the operands.
-        assured: see `jaxgait.native.checks`.
-        registers: numbers up to which an operand is held in registers; None: `reading.SMALL`, or fewer where the loop
+        assured: see `jaxgait.native.primitives`.
+        registers: numbers up to which an operand is held in registers; None: `reading.SMALL`, or fewer if the loop
             writes many records.
 
     Raises:
@@ -50,28 +47,27 @@ def read_loop(
         longest = min(most, reading.LONGEST * max(directions.lengths(shapes, above=1), default=1))
         return _finished(loop, avals, Reader(assured, registers, longest), directions.FEW)
     except Unsupported:
-        for n in directions.lengths(shapes, above=2)[:2]:  # all tangents may be too much, and each of them not
+        for n in directions.lengths(shapes, above=2)[:2]:  # all directions may be too much, but each of them not
             with contextlib.suppress(Unsupported):
                 return _finished(loop, avals, Reader(assured, registers, most, n), 2)
         raise
 
 
 def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
-    """Numbers up to which an operand is held in registers so that records of a loop are not: samples, events.
+    """Numbers up to which an operand is held in registers, such that a loop's records (samples, events) are not.
 
-    These are many arrays of one length, written to one element at a time. In registers every element would be chosen
-    anew in each iteration, for which LLVM takes minutes (18 arrays of 50: 440 s; in memory 2 s).
+    Records are many arrays of one length, written to one element at a time. In registers every element would be
+    selected in each iteration, which takes LLVM minutes (18 arrays of 50: 440 s; in memory 2 s).
     """
     lengths = Counter(n for s in shapes if RECORD < (n := max(s, default=0)) == math.prod(s) <= reading.SMALL)
     return min([n - 1 for n, times in lengths.items() if n * times > RECORDS], default=reading.SMALL)
 
 
 def _finished(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int) -> Code:
-    """The loop's code after all passes."""
     results = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _results(reader, loop, avals)
     for i, x in enumerate(results):
-        reader.code.results.append(x.memory if isinstance(x, Place) else tuple(x.ravel().tolist()))
-        if isinstance(x, Place) and reader.code.memories[x.memory].result != i:
+        reader.code.results.append(x.memory if isinstance(x, ArrayRef) else tuple(x.ravel().tolist()))
+        if isinstance(x, ArrayRef) and reader.code.memories[x.memory].result != i:
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     reader.code.statements = pruned(reader.code)

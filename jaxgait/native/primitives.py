@@ -1,12 +1,13 @@
 """The structure of JAX's loops, branches and calls.
 
-Names and forms of their parameters change with JAX's versions; they are read only here. Operations in an unknown form
-are left to XLA, with one warning.
+The parameters of these operations depend on JAX's version and are read only here. Operations in an unknown form are
+left to XLA, with one warning.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,10 +20,7 @@ CALLS = {
     **{"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr"},
     **{"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"},
 }
-"""Calls of a program by another, and where that is found.
-
-Rules for derivatives are left out: what is rewritten is not differentiated any more.
-"""
+"""Calls of a program by another, and the parameter that holds it; derivative rules are no longer needed."""
 
 
 class While(NamedTuple):
@@ -31,7 +29,7 @@ class While(NamedTuple):
     condition: ClosedJaxpr
     body: ClosedJaxpr
     constants: tuple[int, int]
-    """How many inputs only the condition, and only the body, has as constants."""
+    """Number of inputs that are constants of the condition, and of the body."""
 
 
 class Scan(NamedTuple):
@@ -45,7 +43,7 @@ class Scan(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """One of several programs, chosen by the first input."""
+    """One of several programs, selected by the first input."""
 
     branches: tuple[ClosedJaxpr, ...]
 
@@ -57,16 +55,16 @@ class Call(NamedTuple):
 
 
 class Unfamiliar(Exception):
-    """JAX has another form than those known here."""
+    """This version of JAX has another form than those known here."""
 
 
 def read(name: str, params: Mapping[str, Any], inputs: int) -> While | Scan | Branches | Call | None:
-    """What a loop, branch or call is made of; None for other operations, and for those of an unknown form.
+    """What a loop, branch or call consists of; None for other operations, and for unknown forms.
 
     Args:
         name: of the primitive.
         params: its parameters.
-        inputs: how many inputs it has.
+        inputs: number of inputs.
     """
     reader = READERS.get(name)
     if reader is None:
@@ -79,7 +77,7 @@ def read(name: str, params: Mapping[str, Any], inputs: int) -> While | Scan | Br
 
 
 def stacked(scan: Scan) -> list[ShapedArray]:
-    """Shapes and dtypes of the arrays that a loop over arrays makes."""
+    """Shapes and dtypes of the arrays that a scan stacks."""
     length = scan.options["length"]
     return [ShapedArray((length, *a.shape), a.dtype) for a in scan.body.out_avals[scan.carried :]]
 
@@ -93,7 +91,7 @@ def results(loop: While | Scan) -> list[ShapedArray]:
 
 
 def scanned(scan: Scan, body: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
-    """A loop over arrays by JAX's own, with a body of one's own."""
+    """`jax.lax.scan` with another body."""
     n, carried = scan.constants, scan.carried
 
     def step(carry: Any, x: Any) -> Any:
@@ -109,7 +107,7 @@ def bind(primitive: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Seque
     """Applies an operation with the parameters of an equation; returns all its results.
 
     Raises:
-        Unfamiliar: where this JAX makes parameters of an equation's in an unknown way.
+        Unfamiliar: if this version of JAX derives parameters in an unknown way.
     """
     found = primitive.get_bind_params(params)
     functions, params = found if isinstance(found, tuple) else ((), found)  # up to jax 0.9 functions are apart
@@ -158,7 +156,7 @@ def _closed(jaxpr: Any) -> ClosedJaxpr:
 
 
 def _agrees(found: While | Scan | Branches | Call, inputs: int) -> bool:
-    """Whether the programs found take as many inputs, and give as many results, as what was read says."""
+    """Whether numbers, shapes and types of inputs and results are consistent."""
     if isinstance(found, While):
         n, m = found.constants
         carried = inputs - n - m
@@ -175,10 +173,41 @@ def _agrees(found: While | Scan | Branches | Call, inputs: int) -> bool:
 
 @functools.cache
 def warn(name: str) -> None:
-    """Says once that an operation has an unknown form."""
+    """Warns once that an operation has an unknown form."""
     warnings.warn(
-        f"jax {jax.__version__} has another form of {name!r} than those that jaxgait knows: what is inside is left to "
-        "XLA, which is right but slower",
+        f"jax {jax.__version__} has a form of {name!r} that jaxgait does not know: XLA compiles what is inside, with "
+        "the same results but slower",
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+# --- run-time checks (`equinox.error_if`) -----------------------------------------------------------------------------
+# A check is a branch that calls Python to raise an error. XLA cannot cache a program that calls Python, and one failing
+# member of an ensemble would lose all of them. Callers that guarantee a condition can remove its check by its message.
+
+
+def passed(branches: Sequence[ClosedJaxpr], assured: Sequence[str]) -> ClosedJaxpr | None:
+    """The branch without an error, if the branches are those of an assured check.
+
+    Args:
+        branches: of a branching operation.
+        assured: beginnings of the messages of checks to remove.
+    """
+    if not assured or len(branches) != 2:
+        return None
+    silent = [branch for branch in branches if not _callbacks(branch)]
+    claims = [_messages(callback) for branch in branches for callback in _callbacks(branch)]
+    known = bool(claims) and all(m and all(x.startswith(tuple(assured)) for x in m) for m in claims)
+    return silent[0] if len(silent) == 1 and known else None
+
+
+def _callbacks(branch: ClosedJaxpr) -> list[Any]:
+    return [e.params.get("callback") for e in branch.jaxpr.eqns if e.primitive.name == "pure_callback"]
+
+
+def _messages(callback: Any) -> list[str]:
+    function: Any = getattr(callback, "callback_func", None)
+    if getattr(function, "__module__", None) != "equinox._errors":
+        return []
+    return list(inspect.getclosurevars(function).nonlocals.get("msgs", []))

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from jaxgait.native.blocks import Block, Equation
-from jaxgait.native.calls import call
+from jaxgait.native.calls import available, call
 from jaxgait.native.identity import made_of
 from jaxgait.native.kernel import Kernel
-from jaxgait.native.primitives import Branches, Scan, While, bind, read, scanned
+from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, scanned, warn
 from jaxgait.native.regions import partition
-from jaxgait.native.rewriting import rewritten
 
 
 def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
-    """The same function, whose straight-line parts are machine code of their own.
+    """The same function, with its straight-line parts as kernels.
 
-    It must run under `jax.jit`, and may no longer be differentiated or batched. On devices other than CPUs nothing
+    It must run under `jax.jit`, and cannot be differentiated or batched afterwards. On devices other than CPUs nothing
     changes.
 
     Args:
-        function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants. It may hold loops
-            and branches.
-        assured: beginnings of the messages of checks (`equinox.error_if`) that the caller has made sure of: they are
-            left out, see `jaxgait.native.checks`.
+        function: of pytrees; leaves that are not arrays are constants. It may contain loops and branches.
+        assured: beginnings of the messages of checks (`equinox.error_if`) that the caller guarantees: they are
+            removed, see `jaxgait.native.primitives`.
 
     Examples:
         >>> import jax
@@ -43,7 +43,7 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
 
 
 def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str] = ()) -> list[Any]:
-    """Runs a program (under a trace: writes it again), straight-line parts as kernels."""
+    """Runs (or re-traces) a program, with straight-line parts as kernels."""
     block = Block(program, assured=assured)
     steps = partition(block)
     if not any(isinstance(step, Kernel) for step in steps):  # all of it is XLA's, which has functions of its own
@@ -58,7 +58,6 @@ def _evaluate(program: ClosedJaxpr, args: Sequence[Any], assured: Sequence[str] 
 
 
 def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
-    """One equation; the blocks inside of loops and branches are treated likewise."""
     inside: Callable[[Any], Any] = lambda jaxpr: lambda *args: tuple(_evaluate(jaxpr, args))
     found = read(equation.primitive.name, equation.params, len(inputs))
     if isinstance(found, While):
@@ -76,7 +75,7 @@ def _run(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
 
 
 def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The body of a loop that under `vmap` has a condition for each member, which stands still when it is done."""
+    """The body of a loop that under `vmap` has a condition for each member: finished ones keep their values."""
 
     def body(carry: Any) -> Any:
         going = still(carry)
@@ -84,3 +83,43 @@ def _masked(advance: Callable[[Any], Any], still: Callable[[Any], Any]) -> Calla
         return tuple(jax.lax.select(wide(x), x, y) for x, y in zip(advance(carry), carry, strict=True))
 
     return body
+
+
+def rewritten(
+    function: Callable[..., Any],
+    evaluate: Callable[[ClosedJaxpr, Sequence[Any]], Sequence[Any]],
+    anywhere: bool = False,
+) -> Callable[..., Any]:
+    """The same function, by another evaluation of its program.
+
+    Nothing changes under `jax.disable_jit`, or where JAX has unknown forms of operations.
+
+    Args:
+        function: of pytrees; leaves that are not arrays are constants.
+        evaluate: results of a program, from the program and its inputs.
+        anywhere: whether the rewritten program runs on all devices; if not, nothing changes on others than CPUs, or
+            with an unknown version of XLA's interface for calls.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
+            return function(*args, **options)
+        if not anywhere and (jax.default_backend() != "cpu" or not available()):
+            return function(*args, **options)
+        arrays, rest = eqx.partition((args, options), eqx.is_array)
+        leaves, structure = jax.tree.flatten(arrays)
+
+        def flat(*leaves: Any) -> Any:
+            args, options = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
+            return function(*args, **options)
+
+        program, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
+        try:
+            results = evaluate(program, leaves)
+        except Unfamiliar as operation:
+            warn(str(operation))
+            return function(*args, **options)
+        return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+    return run

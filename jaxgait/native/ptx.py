@@ -1,8 +1,8 @@
-"""Kernels of NVIDIA's GPUs: their assembly language (PTX), how XLA launches them, what they take of a processor.
+"""Kernels of NVIDIA's GPUs: their assembly language (PTX), how XLA launches them, what resources they need.
 
-LLVM writes PTX for the oldest processors that CUDA 13 knows; the driver makes machine code of it for those at hand.
-XLA launches it by a custom call of its own (`xla/service/gpu/kernel_call.cc`; openxla/xla pull request 26236), whose
-arguments are the addresses of operands, then of results. An XLA that may not know it has the driver do so
+LLVM writes PTX for the oldest processors that CUDA 13 supports; the driver compiles it for those present. XLA launches
+it by an internal custom call (`xla/service/gpu/kernel_call.cc`; openxla/xla pull request 26236), whose arguments are
+the addresses of operands and results. Where XLA may not know that call, the driver launches it
 (`jaxgait.native.driver`).
 """
 
@@ -25,27 +25,26 @@ import jax
 import llvmlite.binding as llvm
 import numpy as np
 
-from jaxgait.native import disk, driver, machine
+from jaxgait.native import calls, disk, driver
 from jaxgait.native.code import Code
 from jaxgait.native.threads import BLOCK, kernel
 
 ARCHITECTURE = "sm_75"
 TARGET = "__gpu$xla.gpu.ptx"
 REGISTERS = 16
-"""Numbers up to which an array is held in registers, of which a thread has 255, of half a float64 each."""
+"""Numbers up to which an array is held in registers; a thread has 255, each half a float64."""
 
 _written: dict[str, str] = {}
 _lock = threading.Lock()
 
 
 class Resources(NamedTuple):
-    """What a kernel takes of a GPU's processor, of each thread."""
+    """Resources that each thread of a kernel needs."""
 
     registers: int
     stack: int
-    """Bytes of its own memory."""
     stored: int
-    """Bytes of registers that are stored for want of room, in the program's text, and loaded again."""
+    """Bytes of spill stores and spill loads in the program's text."""
     loaded: int
 
 
@@ -54,15 +53,14 @@ def call(
 ) -> Sequence[jax.Array]:
     """Launches a kernel from a program that is being traced.
 
-    Args:
-        code: what each member does.
+        code: of one member.
         members: how many there are.
         shared: which arrays are the same for all of them.
         arrays: the operands.
         results: shapes and dtypes.
 
     Raises:
-        jaxgait.native.reading.Unsupported: for code that a GPU's kernel cannot have.
+        jaxgait.native.code.Unsupported: for code that is not possible in a GPU kernel.
     """
     lengths = [math.prod(x.shape[0 if same else 1 :]) for x, same in zip(arrays, shared, strict=True)]
     name, text = written(code, members, shared, lengths)
@@ -95,7 +93,7 @@ def _compiled(text: str) -> str:
     if found is None:
         target, module = _machine(), llvm.parse_assembly(text)
         module.triple, module.data_layout = target.triple, str(target.target_data)
-        machine.optimise(target, module)
+        calls.optimise(target, module)
         found = target.emit_assembly(module).encode()
         disk.store(key, found)
     return found.decode()
@@ -106,7 +104,7 @@ def _machine() -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(
-        cpu=ARCHITECTURE, opt=machine.OPTIMISATION
+        cpu=ARCHITECTURE, opt=calls.OPTIMISATION
     )
 
 
@@ -115,7 +113,7 @@ def _machine() -> llvm.TargetMachine:
 
 @functools.cache
 def assembler() -> str | None:
-    """NVIDIA's assembler `ptxas`, on the path or of the package nvidia-cuda-nvcc; None where there is none."""
+    """NVIDIA's assembler `ptxas`, of the package nvidia-cuda-nvcc or on the path; None if missing."""
     package = importlib.util.find_spec("nvidia")
     folders = list(package.submodule_search_locations or ()) if package is not None else []
     packed = [str(path) for folder in folders for path in sorted(pathlib.Path(folder).glob("*/bin/ptxas"))]
@@ -126,7 +124,7 @@ def assembler_version() -> str:
     """The release of the assembler, such as 13.0.88.
 
     Raises:
-        FileNotFoundError: where there is none.
+        FileNotFoundError: if there is none.
     """
     text = subprocess.run([_assembler(), "--version"], check=True, capture_output=True, text=True).stdout
     found = re.search(r"V([\d.]+)", text)
@@ -136,20 +134,20 @@ def assembler_version() -> str:
 def _assembler() -> str:
     found = assembler()
     if found is None:
-        raise FileNotFoundError("there is no ptxas: install nvidia-cuda-nvcc, or put ptxas on the path")
+        raise FileNotFoundError("ptxas was not found: install nvidia-cuda-nvcc, or put ptxas on the path")
     return found
 
 
 def resources(text: str, architecture: str) -> Resources:
-    """What the assembler says of a kernel.
+    """The resources that the assembler reports for a kernel.
 
     Args:
         text: PTX of one kernel.
         architecture: of the processor, such as "sm_90".
 
     Raises:
-        FileNotFoundError: where there is no assembler.
-        ValueError: if it finds fault with the text.
+        FileNotFoundError: if there is no assembler.
+        ValueError: if it rejects the text.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "kernel.ptx"
@@ -157,7 +155,7 @@ def resources(text: str, architecture: str) -> Resources:
         command = [_assembler(), "-v", f"-arch={architecture}", str(path), "-o", str(path.with_suffix(".cubin"))]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise ValueError(f"ptxas does not take the kernel for {architecture}: {done.stderr.strip()[:500]}")
+        raise ValueError(f"ptxas rejects the kernel for {architecture}: {done.stderr.strip()[:500]}")
     number = lambda what: max((int(n) for n in re.findall(rf"(\d+) {what}", done.stderr)), default=0)
     stack = [number(f"bytes {kind}") for kind in ("stack frame", "spill stores", "spill loads")]
     return Resources(number("registers"), *stack)

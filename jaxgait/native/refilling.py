@@ -1,8 +1,8 @@
-"""Loops in LLVM's language whose vectors are refilled: a member that is done leaves its lane to the next one.
+"""Loops in LLVM's language whose vectors are refilled: a finished member leaves its lane to the next one.
 
-So no member waits for the slowest of its vector, in whatever order they come, and nothing needs to be known about which
-of them take long. The loop is left whenever a member is done: loop invariants are computed before the loop, and again
-after every refill; in between, operands and carried values of all lanes are in memory.
+No member waits for the slowest of its vector, and nothing needs to be known about which of them take long. The loop is
+left whenever a member finishes: loop invariants are computed before the loop, and again after every refill; in between,
+operands and carried values of all lanes are spilled to memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxgait.native.loops import Emitter, width_for
 
 
 def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
-    """A function over all members, whose vectors are refilled if there are more than one; see `loops.assembly`."""
+    """A function over all members, with refilled vectors if there are several; see `loops.assembly`."""
     width, refilled = lanes(code, members)
     if not refilled:
         return loops.assembly(code, prologue, members, shared, sizes)
@@ -33,13 +33,13 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
 
 
 def lanes(code: Code, members: int) -> Lanes:
-    """The lanes of such a function."""
+    """The lanes of that function."""
     width = width_for(code, members)
     return Lanes(width, width not in (1, members) and _is_one_loop(code))
 
 
 def _is_one_loop(code: Code) -> bool:
-    """Whether the code is a loop by itself, from operands to what it carries."""
+    """Whether the code is a single loop, from operands to carried values."""
     if len(code.statements) != 1 or not isinstance(code.statements[0], Loop):
         return False
     loop = code.statements[0]
@@ -49,7 +49,7 @@ def _is_one_loop(code: Code) -> bool:
 
 
 class _Refilling(Emitter):
-    """Writes a loop over members, some at a time; arguments as of `assembly`."""
+    """Writes a loop with refilled lanes; arguments as of `assembly`."""
 
     def __init__(
         self, code: Code, width: int, writer: Writer, members: int, shared: Sequence[bool], sizes: Sequence[int]
@@ -61,11 +61,10 @@ class _Refilling(Emitter):
         self.loop = loop
         self.where = {v: (i, k) for i, o in enumerate(code.operands) if not isinstance(o, int) for k, v in enumerate(o)}
         self.now = ""
-        """Which members go on, where the loop was left."""
+        """Mask of the members that continue, where the loop was left."""
         self._outside = True
 
     def all_members(self) -> None:
-        """Writes all of it."""
         w, lanes = self.w, f"i{self.width}"
         own = [v for v, (i, _) in self.where.items() if not self.shared[i] and v not in self.loop.initial]
         self.slots = {v: self._slot(v) for v in (*own, *self.loop.carried)}
@@ -79,12 +78,12 @@ class _Refilling(Emitter):
         w.line(f"%next = phi i64 [ {self.width}, %{before} ], [ %next.after, %lanes.over ]")
         w.line(f"%working = phi {lanes} [ -1, %{before} ], [ %working.after, %lanes.over ]")
         self.active = w.emit(f"bitcast {lanes} %working to {self.scope.type(bool)}")
-        self._take_up(own)
+        self._load_lanes(own)
         self.statements([self.loop._replace(initial=tuple(-1 - c for c in self.loop.carried))])
         self._exchange()
 
     def goes_on(self, now: str) -> str:
-        """The outermost loop is left when a member is done, others when the last one is."""
+        """The outermost loop is left when a member finishes, others when the last one does."""
         if not self._outside:
             return super().goes_on(now)
         self._outside, self.now = False, now
@@ -96,8 +95,8 @@ class _Refilling(Emitter):
     def _slot(self, v: int) -> str:
         return self.w.emit(f"alloca [{self.width} x {Cells.cell(self.code.dtypes[v])}], align 64")
 
-    def _take_up(self, own: Sequence[int]) -> None:
-        """Vectors of what all lanes hold; the loop's initial values are known by the negative of what they become."""
+    def _load_lanes(self, own: Sequence[int]) -> None:
+        """Loads the vectors of all lanes; initial value of carried value c is -1 - c."""
         vectors = Cells(self.scope)
         for v in own:
             self.scope.names[v] = vectors.load(self.slots[v], self.code.dtypes[v], 0)
@@ -108,11 +107,9 @@ class _Refilling(Emitter):
         self.pointers = [rows(m) for m in range(len(self.code.memories))]
 
     def _id(self, lane: str) -> str:
-        """Number of the member in a lane."""
         return self.w.emit(f"load i64, ptr {self.w.emit(f'getelementptr i64, ptr %ids, i64 {lane}')}, align 8")
 
     def _row(self, memory: int, member: str) -> str:
-        """Where a member's part of a memory begins."""
         m = self.code.memories[memory]
         pointer = f"%in{m.operand}" if m.result is None else f"%out{m.result}"
         size = 0 if m.result is None and m.operand is not None and self.shared[m.operand] else m.size
@@ -137,7 +134,6 @@ class _Refilling(Emitter):
         return "start"
 
     def _fill(self, lane: str, member: str) -> None:
-        """Puts a member into a lane."""
         w = self.w
         w.line(f"store i64 {member}, ptr {w.emit(f'getelementptr i64, ptr %ids, i64 {lane}')}, align 8")
         initial = dict(zip(self.loop.carried, self.loop.initial, strict=True))
@@ -153,7 +149,6 @@ class _Refilling(Emitter):
                 self._copied(source, self._row(i, member), memory)
 
     def _number(self, v: int, member: str) -> str:
-        """A member's operand, or a constant, as it lies in memory."""
         dtype = self.code.dtypes[v]
         if v not in self.where:
             x = self.code.constants[v]
@@ -163,7 +158,7 @@ class _Refilling(Emitter):
         return self.w.emit(f"load {Cells.cell(dtype)}, ptr {at}, align {dtype.itemsize}")
 
     def _exchange(self) -> None:
-        """Stores the results of members that are done and puts the next ones into their lanes."""
+        """Stores the results of finished members and fills their lanes."""
         w, lanes = self.w, f"i{self.width}"
         for c in self.loop.carried:
             Cells(self.scope).store(self.scope.get(c), self.slots[c], self.code.dtypes[c], 0)
@@ -178,7 +173,7 @@ class _Refilling(Emitter):
         hit = w.emit(f"icmp ne {lanes} {w.emit(f'and {lanes} {finished}, %bit')}, 0")
         w.line(f"br i1 {hit}, label %lane.done, label %lane.end")
         w.label("lane.done")
-        self._give_up("%lane")
+        self._store_results("%lane")
         w.line(f"%left = icmp slt i64 %upcoming, {self.count}")
         w.line("br i1 %left, label %lane.fill, label %lane.idle")
         w.label("lane.fill")
@@ -191,7 +186,6 @@ class _Refilling(Emitter):
         self._over()
 
     def _over(self) -> None:
-        """The end of a round over the lanes."""
         w, lanes = self.w, f"i{self.width}"
         w.label("lane.end")
         end = "[ {}, %lanes ], [ {}, %lane.fill ], [ {}, %lane.idle ]"
@@ -205,10 +199,9 @@ class _Refilling(Emitter):
         w.line("br i1 %working.left, label %members, label %done")
 
     def _narrow(self, lane: str) -> str:
-        """A lane's number in the type of the bits of all lanes."""
         return self.w.emit(f"trunc i64 {lane} to i{self.width}")
 
-    def _give_up(self, lane: str) -> None:
+    def _store_results(self, lane: str) -> None:
         """Stores the results of the member in a lane that are not in memory yet."""
         member = self._id(lane)
         for i, held in enumerate(self.code.results):

@@ -1,8 +1,8 @@
-"""Which parts of a block become kernels.
+"""Selection of the parts of a block that become kernels.
 
-A kernel holds elementwise operations on values of three kinds (see `kernel.Kind`), recognised by their shapes. Those
-that do not fit, such as reductions, gathers and loops, stay XLA's. What they need must be computed by a kernel before
-them, what they give is used by a kernel after them: every operation has a stage, and each stage is one kernel.
+A kernel holds elementwise operations on values of three kinds (see `kernel.Kind`), recognised by their shapes. Others,
+such as reductions, gathers and loops, are left to XLA. Every operation has a stage, after those of its operands, and
+the elementwise operations of a stage are one kernel.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from jaxgait.native.instructions import ALIASES, SUPPORTED, Kind, Operation, Val
 from jaxgait.native.kernel import Grid, Kernel
 
 WORTHWHILE = 12
-"""Operations from which on a kernel is worth a call."""
+"""Least number of operations of a kernel that is worth a call."""
 
 SHARE = 0.5
-"""Part of a block's operations that must be in kernels: scalar models have 80 % or more. Code on many small arrays has
-less (a tree of 15 bodies: 37 %), and ran four times faster when XLA got all of it."""
+"""Least share of a block's operations in kernels: scalar models have 80 % or more. Code on many small arrays has less
+(a tree of 15 bodies: 37 %), and ran four times faster entirely in XLA."""
 
 RESHAPES = frozenset(["broadcast_in_dim", "expand_dims", "reshape", "squeeze"])
 
 
 class Layout(NamedTuple):
-    """Shapes of a block's values: what they mean for a kernel."""
+    """How shapes of a block's values map to a kernel."""
 
     grid: Grid
     extra: tuple[int, ...]
-    """Shape of values with several numbers a member, without axes of length one; empty: there are none."""
+    """Shape of values with several numbers a member, without axes of length one; empty if there are none."""
     axis: int
-    """Its axis over the members."""
+    """Its member axis."""
 
     def kind(self, shape: tuple[int, ...]) -> Kind | None:
-        """The kind of a value, None if it fits nowhere."""
+        """The kind of a value, None if it has none."""
         size = math.prod(shape)
         if size == 1:
             return Kind.UNIFORM
@@ -75,9 +75,9 @@ def layout(block: Block) -> Layout:
 
 
 def _axis(e: Equation, of: tuple[int, ...], to: tuple[int, ...], *, n: int) -> int | None:
-    """Where the only axis of an operand goes, of length n, if it is spread over another one: 0 or 1.
+    """The axis (0 or 1) to which the only axis of an operand, of length n, is broadcast; None if it is not.
 
-    Operands may be spread by `broadcast_in_dim`, or by having an axis of length one where the result has a longer one.
+    Operands are broadcast by `broadcast_in_dim`, or by an axis of length one where the result has a longer one.
     """
     if _squeezed(of) != (n,) or len(_squeezed(to)) != 2:
         return None
@@ -90,10 +90,7 @@ def _axis(e: Equation, of: tuple[int, ...], to: tuple[int, ...], *, n: int) -> i
 
 
 def partition(block: Block) -> list[Equation | Kernel]:
-    """The block's operations in an order of execution, those that go together as kernels.
-
-    Without any kernel where they would hold too little of the block, see `SHARE`.
-    """
+    """The block's operations in order of execution, grouped into kernels; without any if they are too few (`SHARE`)."""
     shapes = layout(block)
     stage: dict[int, int] = defaultdict(int)
     computed: set[int] = set()  # values that kernels compute
@@ -124,7 +121,6 @@ def partition(block: Block) -> list[Equation | Kernel]:
 
 
 def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool:
-    """Whether an operation can be part of a kernel."""
     of, to = [block.avals[v] for v in e.inputs], [block.avals[v] for v in e.outputs]
     if e.primitive.name not in SUPPORTED or e.effects or not all(isinstance(a.dtype, np.dtype) for a in of + to):
         return False  # (random keys have dtypes of their own)
@@ -140,13 +136,12 @@ def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool
 
 
 def _agree(e: Equation, of: list[tuple[int, ...]], to: tuple[int, ...], shapes: Layout) -> bool:
-    """Whether the shapes of operands and result have kinds that go together."""
     kinds, kind = [shapes.kind(shape) for shape in of], shapes.kind(to)
     if kind in (None, Kind.ALONG) or None in kinds:
         return False
     if kind != Kind.EXTRA:
         return all(k in (kind, Kind.UNIFORM) for k in kinds)
-    # Members and extra numbers must be along the axes where they are expected.
+        # Members and extra numbers must be along the expected axes.
     across = [_axis(e, shape, to, n=shapes.grid.members) for shape, k in zip(of, kinds, strict=True) if k == Kind.LANE]
     along = [_axis(e, shape, to, n=shapes.grid.extra) for shape, k in zip(of, kinds, strict=True) if k == Kind.ALONG]
     return all(axis == shapes.axis for axis in across) and all(axis == 1 - shapes.axis for axis in along)

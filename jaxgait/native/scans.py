@@ -1,8 +1,7 @@
-"""Loops over arrays in the numbers of one member: written out where they are short, otherwise counted.
+"""Loops over arrays (scans) of one member: unrolled if they are short, otherwise counted.
 
-Of a counted one arrays lie in memory: what it goes over is read, and what it stacks is written, at the position of each
-round. A function takes the reader (`jaxgait.native.reading.Reader`), for which a loop over arrays is either the whole
-program, whose operands and results the arrays are, or inside of it, where they are its own.
+A counted loop reads its arrays from memory, and writes those that it stacks, at the position of each iteration. It is
+either the whole program, with the arrays as operands and results, or inside of one, with temporary arrays.
 """
 
 from __future__ import annotations
@@ -15,23 +14,24 @@ from typing import Any
 import numpy as np
 from jax.core import ShapedArray
 
+from jaxgait.native.code import Unsupported
 from jaxgait.native.primitives import Scan, stacked
 
 SHORT = 64
-"""Equations that are written out at most, of all rounds."""
+"""Largest number of equations in all iterations of an unrolled loop."""
 SMALL = 64
-"""Numbers up to which an array that was stacked is held in registers."""
+"""Numbers up to which a stacked array is held in registers."""
 
 
 def whole(reader: Any, scan: Scan, avals: Sequence[Any]) -> list[Any]:
-    """A loop over arrays that is all that a member does, from operands of its own; returns its results.
+    """Results of a scan that is the whole program of a member.
 
     Raises:
-        Unsupported: for a loop of no rounds.
+        Unsupported: for a loop without iterations.
     """
     n, m = scan.constants, scan.carried
     if not scan.options["length"]:
-        raise reader.unsupported("a loop of no rounds")
+        raise Unsupported("a loop without iterations")
     operands = [
         reader.operand(aval, i, i - n if n <= i < n + m else None, in_memory=i >= n + m) for i, aval in enumerate(avals)
     ]
@@ -40,17 +40,16 @@ def whole(reader: Any, scan: Scan, avals: Sequence[Any]) -> list[Any]:
 
 
 def scan(reader: Any, scan: Scan, inputs: Sequence[Any]) -> list[Any]:
-    """A loop over arrays inside of a program."""
+    """Results of a scan inside of a program."""
     if scan.options["length"] * len(scan.body.jaxpr.eqns) <= SHORT:
         return _written_out(reader, scan, inputs)
     over = scan.constants + scan.carried
     results = [reader.memory(aval, None) for aval in stacked(scan)]
     found = _counted(reader, scan, [*inputs[:over], *(_in_memory(reader, x) for x in inputs[over:])], results)
-    return [*found[: scan.carried], *(_at_hand(reader, x) for x in found[scan.carried :])]
+    return [*found[: scan.carried], *(_in_registers(reader, x) for x in found[scan.carried :])]
 
 
 def _counted(reader: Any, scan: Scan, inputs: Sequence[Any], results: list[Any]) -> list[Any]:
-    """All rounds, of which each reads from arrays in memory and writes to such."""
     length, m = scan.options["length"], scan.carried
     constants, carry = inputs[: scan.constants], inputs[scan.constants :][:m]
     arrays = inputs[scan.constants + m :]
@@ -68,16 +67,15 @@ def _counted(reader: Any, scan: Scan, inputs: Sequence[Any], results: list[Any])
 
 
 def _row(reader: Any, x: Any, at: int) -> np.ndarray:
-    """What of an array in memory belongs to a round."""
     shape = x.shape[1:]
     found = [reader.element(x, [at, *_known(reader, rest)]) for rest in np.ndindex(shape)]
     return np.array(found, dtype=int).reshape(shape)
 
 
 def _with_row(reader: Any, whole: Any, at: int, row: Any) -> Any:
-    """An array in memory with what a round adds."""
+    """An array in memory with one iteration's part replaced."""
     if not isinstance(row, np.ndarray):
-        raise reader.unsupported("large arrays that are stacked")
+        raise Unsupported("stacking of large arrays")
     for rest in np.ndindex(row.shape):
         whole = reader.put(whole, [at, *_known(reader, rest)], int(row[rest]))
     return whole
@@ -88,7 +86,7 @@ def _known(reader: Any, index: Sequence[int]) -> list[int]:
 
 
 def _in_memory(reader: Any, x: Any) -> Any:
-    """An array in memory, whose numbers are not known by their positions alone."""
+    """An array copied to memory, for access at run-time positions."""
     if not isinstance(x, np.ndarray):
         return x
     dtype = reader.code.dtypes[int(x.flat[0])] if x.size else np.dtype(float)
@@ -98,8 +96,7 @@ def _in_memory(reader: Any, x: Any) -> Any:
     return place
 
 
-def _at_hand(reader: Any, x: Any) -> Any:
-    """A small array in registers."""
+def _in_registers(reader: Any, x: Any) -> Any:
     if math.prod(x.shape) > SMALL:
         return x
     found = [reader.element(x, _known(reader, index)) for index in np.ndindex(*x.shape)]
@@ -107,7 +104,6 @@ def _at_hand(reader: Any, x: Any) -> Any:
 
 
 def _written_out(reader: Any, scan: Scan, inputs: Sequence[Any]) -> list[Any]:
-    """All rounds, one after the other."""
     n, m, steps = scan.constants, scan.carried, range(scan.options["length"])
     carry, rows = list(inputs[n : n + m]), []
     for i in reversed(steps) if scan.options["reverse"] else steps:
@@ -118,7 +114,7 @@ def _written_out(reader: Any, scan: Scan, inputs: Sequence[Any]) -> list[Any]:
         rows = rows[::-1]
     none = [np.empty(aval.shape, dtype=int) for aval in stacked(scan)]
     if any(not isinstance(y, np.ndarray) for y in itertools.chain(*rows)):
-        raise reader.unsupported("large arrays that are stacked")
+        raise Unsupported("stacking of large arrays")
     return [*carry, *([np.stack(ys) for ys in zip(*rows, strict=True)] if rows else none)]
 
 

@@ -1,8 +1,8 @@
 """Programs, compiled or loaded from disk.
 
-A program is kept under its text, and under the identity of its function (`jaxgait.native.identity`), by which later
-processes find it without tracing. It is kept under the identity only if that is reliable: if the function has the same
-identity after tracing, opened no file meanwhile, and was traced without JAX's own caches of earlier traces.
+A program is stored under its text, and under the identity of its function (`jaxgait.native.identity`), by which later
+processes find it without tracing. The identity is used only if it is reliable: the function has the same one after
+tracing, opened no file meanwhile, and was traced without JAX's caches of earlier traces.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from jaxgait.native.program import native
 from jaxgait.native.surroundings import opened
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
-"""Functions that a compiled program may call in another process, too: kernels, there by then, and XLA's own."""
+"""Prefixes of functions that a program may call in another process: kernels, restored by then, and XLA's own."""
 
 
 _log = logging.getLogger(__name__)
 
 
 class Program:
-    """A function for arguments of given shapes: known from disk, or traced; compiled when it is first asked for.
+    """A function for arguments of given shapes: from disk or traced; compiled when first needed.
 
     Examples:
         >>> import jax
@@ -57,17 +57,16 @@ class Program:
         lanes: Lanes = TOGETHER,
     ) -> None:
         self.results = _shapes(results)
-        """Shapes and dtypes of what it returns."""
         self.lanes = lanes
         """How the members of a batch share them."""
         self.calls_python = calls_python
-        """Whether it does, to raise an error for example: no other process finds it on disk."""
+        """Whether it calls Python, for example to raise an error: it is then not stored on disk."""
         self._make: Callable[[], Callable[..., Any]] | None = make
         self._made: Callable[..., Any] | None = None
         self._lock = threading.Lock()
 
     def compile(self) -> Callable[..., Any]:
-        """What is called with arguments of the same shapes and dtypes."""
+        """The compiled function, for arguments of the same shapes and dtypes."""
         with self._lock:
             if self._made is None:
                 assert self._make is not None
@@ -76,18 +75,17 @@ class Program:
 
 
 class Index(NamedTuple):
-    """What is found on disk under the identity of a function."""
+    """What is stored on disk under the identity of a function."""
 
     program: str
-    """Name of the program there."""
+    """The program's name on disk."""
     kernels: dict[str, str]
     """Names of the kernels that it calls, and their names on disk."""
     results: Any
-    """Shapes and dtypes."""
 
 
 def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program:
-    """The program of a function, found on disk without tracing if an earlier process has left it there.
+    """The program of a function, loaded from disk without tracing if an earlier process has stored it.
 
     Args:
         function: see `native`.
@@ -107,13 +105,13 @@ def program_of(function: Callable[..., Any], *args: Any, assured: Sequence[str] 
 
 
 def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Program | None:
-    """The same, but None for a function that decides by the value of an argument; arguments as of `program_of`.
+    """Like `program_of`, but None for a function that branches on the value of an argument.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.native.stored import general
         >>> def stretch(x):
-        ...     return x if x > 0.0 else 0.0 * x  # decides by the value: no one program does for all
+        ...     return x if x > 0.0 else 0.0 * x  # one program for all values is not possible
         >>> print(general(stretch, jnp.array(1.0)))
         None
     """
@@ -127,7 +125,7 @@ def general(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 
 
 def _program(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> Program | None:
-    """The program of a function, from disk or traced; None if an earlier process has found that it has none."""
+    """The program of a function, from disk or traced; None if an earlier process found that there is none."""
     name = _name(function, given, assured)
     found = _recalled(name, given)
     if isinstance(found, str):
@@ -136,14 +134,14 @@ def _program(function: Callable[..., Any], given: Any, assured: Sequence[str]) -
 
 
 BY_VALUE = "decides by the value of an argument"
-"""What is on disk in place of an index, of a function without a program."""
+"""Stored instead of an index for a function without a program."""
 
 
 def _recalled(name: str | None, given: Any) -> Program | str | None:
     data = None if name is None else disk.load(name)
     if name is None or data is None:
         return None
-    try:  # whatever another machine, or version, left there
+    try:  # the file may be of another machine or version
         index = pickle.loads(data)
         if index == BY_VALUE:
             return index
@@ -159,31 +157,30 @@ def _recalled(name: str | None, given: Any) -> Program | str | None:
 
 
 def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:
-    """The program of a function, traced here and now; the next process finds it under a name."""
+    """The program of a function, traced, and stored under a name for the next process."""
     args, options = given
     begun = time.perf_counter()
-    _log.info("compiling what is new to this computer, usually 2 to 20 s: %s", _later())
-    with opened() as files, _afresh(name is not None), _little_to_collect(), jax.disable_jit(False):
-        # Every argument is in the text, used or not: programs that differ only in which one they use are two programs.
+    _log.info("compiling a new program, usually 2 to 20 s; %s", _later())
+    with opened() as files, _afresh(name is not None), _frozen_objects(), jax.disable_jit(False):
+        # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     if others or not _storable(given):
         return Program(lowered.out_info, lowered.compile, bool(others), lanes_of(text))
-    all_said = not files and name is not None and name == _name(function, given, assured)
+    reliable = not files and name is not None and name == _name(function, given, assured)
     spent = time.perf_counter() - begun
-    make = functools.partial(_made, lowered, text, name if all_said else None, spent)
+    make = functools.partial(_made, lowered, text, name if reliable else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
 
 
 def _later() -> str:
-    """What the next process does."""
     where = disk.folder()
-    return "nothing is kept for the next time" if where is None else f"the next time it is found in {where}"
+    return "it is not kept for later" if where is None else f"later runs load it from {where}"
 
 
 def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (), **options: Any) -> Any:
-    """Compiles a function for arguments of given shapes, with `native`, or takes it from disk.
+    """Compiles a function for arguments of given shapes with `native`, or loads it from disk.
 
     Args:
         function: of arrays and pytrees of arrays.
@@ -205,7 +202,7 @@ def compiled(function: Callable[..., Any], *args: Any, assured: Sequence[str] = 
 
 
 def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
-    """The same function, compiled with `native` for every new structure of its arguments, or taken from disk.
+    """The same function, compiled with `native` for every new structure of its arguments, or loaded from disk.
 
     Args:
         function: see `native`; leaves of its arguments that are not arrays must be hashable.
@@ -227,7 +224,7 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         program = program_of(whole, arrays, assured=assured)
         if not program.calls_python:
             return program.compile()
-        plain = eqx.filter_jit(ours)  # equinox puts the errors that it may raise in words
+        plain = eqx.filter_jit(ours)  # equinox words its errors
         return lambda arrays: plain(*eqx.combine(arrays, rest))
 
     @functools.wraps(function)
@@ -238,7 +235,7 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
         leaves, structure = jax.tree.flatten(rest)
         given = [_kind(x) for x in jax.tree.leaves(arrays)]
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-        key = (structure, jax.tree.structure(arrays), *map(_told_apart, leaves), *given, *where)
+        key = (structure, jax.tree.structure(arrays), *map(_distinct, leaves), *given, *where)
         with lock:
             if key not in made:
                 made[key] = make(arrays, rest)
@@ -248,12 +245,12 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
 
 
 def _kind(x: Any) -> tuple[Any, ...]:
-    """What a compiled program depends on of an array: also where it lies."""
+    """What a compiled program depends on of an array, its placement included."""
     return x.shape, x.dtype, getattr(x, "weak_type", False), getattr(x, "sharding", None)
 
 
-def _told_apart(x: Any) -> tuple[Any, ...]:
-    """A constant that equals no other: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0."""
+def _distinct(x: Any) -> tuple[Any, ...]:
+    """A key that equals no other: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0."""
     return type(x), repr(x) if isinstance(x, float | complex) else x
 
 
@@ -263,7 +260,7 @@ _numbers = itertools.count(1)
 
 @contextlib.contextmanager
 def _afresh(wanted: bool) -> Iterator[None]:
-    """Traces that know of no earlier ones: JAX remembers what a function was when it first saw it."""
+    """Traces without JAX's cache of earlier traces, which may be outdated."""
     if not wanted or _trace is None:
         yield
         return
@@ -272,9 +269,9 @@ def _afresh(wanted: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _little_to_collect() -> Iterator[None]:
-    """Python looks for garbage only in what is new: traces make so many objects that it looks for it all the time."""
-    if gc.get_freeze_count():  # somebody has set objects apart already, and means them to stay so
+def _frozen_objects() -> Iterator[None]:
+    """Excludes existing objects from garbage collection, which the many objects of a trace would keep busy."""
+    if gc.get_freeze_count():  # the caller wants them to stay frozen
         yield
         return
     gc.freeze()
@@ -285,14 +282,14 @@ def _little_to_collect() -> Iterator[None]:
 
 
 def _storable(given: Any) -> bool:
-    """Whether a program for these arguments may be on disk: one for CPUs, with all arguments where programs run."""
+    """Whether a program for these arguments may be stored: for a CPU, with all arguments on the default device."""
     arrays = [x for x in jax.tree.leaves(given) if isinstance(x, jax.Array)]
     at_home = all(x.devices() == {jax.local_devices()[0]} for x in arrays)
     return disk.folder() is not None and jax.default_backend() == "cpu" and at_home
 
 
 def _name(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> str | None:
-    """What a program is called on disk before it is traced; None if it cannot be there."""
+    """The name of a program on disk before it is traced; None if it cannot be stored."""
     if _trace is None or not _storable(given):
         return None
     known = identity(function, tuple(assured), jax.tree.map(_shape, given))
@@ -300,7 +297,6 @@ def _name(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> s
 
 
 def _shape(x: Any) -> Any:
-    """What a program depends on of an argument."""
     return jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) if isinstance(x, jax.Array) else x
 
 
@@ -309,12 +305,12 @@ def _shapes(results: Any) -> Any:
 
 
 def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float) -> Callable[..., Any]:
-    """A traced program from disk, or compiled and stored; `spent` is the time in s that tracing took."""
+    """A traced program loaded from disk, or compiled and stored; `spent` is the time in s that tracing took."""
     begun = time.perf_counter()
     key = disk.key("program", f"all arguments\n{text}")
     data, program = disk.load(key), None
     if data is not None:
-        try:  # whatever another machine, or version, left there
+        try:  # the file may be of another machine or version
             program = _loaded(data, lowered.in_tree, lowered.out_tree)
         except Exception as error:
             disk.warn(key, repr(error))
@@ -325,7 +321,7 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
             return program
         try:
             disk.store(key, serialize(program)[0])
-        except Exception:  # not every program can be written down
+        except Exception:  # not every program can be serialised
             return program
     if name is not None:
         kernels = {kernel: calls.stored_as(kernel) for kernel in set(re.findall(rf"@({calls.PREFIX}\w+)", text))}
@@ -335,7 +331,6 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
 
 
 def _loaded(data: bytes, given: Any, results: Any) -> Callable[..., Any]:
-    """A program, from its serialised form and the structures of its arguments and results."""
     if b"lapack_" in data:
         _lapack_ready()
     return deserialize_and_load(data, given, results, execution_devices=jax.local_devices()[:1])
@@ -343,7 +338,7 @@ def _loaded(data: bytes, given: Any, results: Any) -> Callable[..., Any]:
 
 @functools.cache
 def _lapack_ready() -> None:
-    """Loads LAPACK, as JAX does when it lowers a call of it; a program from disk would call a null pointer.
+    """Loads LAPACK, as JAX does when it lowers a call of it; programs from disk would call a null pointer.
 
     See `prepare_lapack_call` in https://github.com/jax-ml/jax/blob/main/jaxlib/lapack.py.
     """
@@ -351,7 +346,7 @@ def _lapack_ready() -> None:
 
 
 def _compiled(lowered: jax.stages.Lowered) -> tuple[Any, bool]:
-    """A program compiled here and now, and whether it is: one from JAX's own cache lacks its code when written down."""
+    """A compiled program, and whether it can be serialised: those from JAX's own cache lack their code."""
     named: tuple[dict[str, str | bool], ...] = ({}, {"xla_embed_ir_in_executable": False})
     for options in named:  # the default, by another name in that cache
         before = _hits.count
@@ -362,7 +357,7 @@ def _compiled(lowered: jax.stages.Lowered) -> tuple[Any, bool]:
 
 
 class _Hits(threading.local):
-    """How many programs this thread has found in JAX's own cache on disk."""
+    """Number of programs that this thread found in JAX's own cache on disk."""
 
     count = 0
 

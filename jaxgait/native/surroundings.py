@@ -1,7 +1,4 @@
-"""The surroundings of a function for its identity: settings, libraries, files of this package, the owners of code.
-
-See `jaxgait.native.identity`.
-"""
+"""What affects a function from outside, for its identity: settings, libraries, this package's files, owners of code."""
 
 from __future__ import annotations
 
@@ -21,47 +18,33 @@ import jax
 
 from jaxgait.native import disk
 
-__all__ = [
-    "LIBRARIES",
-    "OUTSIDE",
-    "PURE",
-    "Unidentified",
-    "defined_there",
-    "file_of",
-    "foreign",
-    "opened",
-    "owner",
-    "scanned",
-    "settings",
-]
-
 PURE = frozenset(
     ["abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum"]
 )
 PURE |= {"fractions", "functools", "heapq", "itertools", "math", "numbers", "operator", "re", "statistics", "string"}
 PURE |= {"textwrap", "types", "typing", "warnings", "__future__"}
-"""Modules of Python whose functions do the same at all times."""
+"""Modules of Python whose functions always do the same."""
 LIBRARIES = frozenset(["diffrax", "equinox", "jax", "jaxlib", "jaxtyping", "lineax", "numpy", "optax", "optimistix"])
 LIBRARIES |= {"scipy", "typing_extensions"}
-"""Libraries that do the same at all times, but for random numbers of NumPy and SciPy."""
+"""Libraries whose functions always do the same, except random numbers of NumPy and SciPy."""
 OUTSIDE = ("open", "os.listdir", "os.scandir", "socket.connect", "subprocess.Popen")
-"""Events of Python by which a function may learn what is not covered here."""
+"""Audit events of Python by which a function may depend on something not covered here."""
 
 ROOM = __name__.rpartition(".")[0]
 PACKAGE = __name__.partition(".")[0]
 _ROOT = pathlib.Path(__file__).parents[1]
 _IMPORTED = time.time_ns()
 _NOT_READ = ("cache", "log", "dump", "traceback", "explain", "pgle")
-"""Parts of the names of settings that change no program."""
+"""Parts of the names of settings that affect no program."""
 
 
 class Unidentified(Exception):
-    """Something whose contents cannot be found out."""
+    """Something without an identity."""
 
 
 @contextlib.contextmanager
 def opened() -> Iterator[list[str]]:
-    """Files that this thread opens meanwhile, but for those of libraries and of this package: they decide, too."""
+    """Files that this thread opens meanwhile, except those of libraries and of this package."""
     _listen()
     before, _watch.files = getattr(_watch, "files", None), []
     try:
@@ -75,11 +58,11 @@ _watch = threading.local()
 
 @functools.cache
 def _listen() -> None:
-    """Has Python tell of every file that is opened, once for the process: what listens cannot be taken away."""
+    """Installs an audit hook for opened files, once for the process, because hooks cannot be removed."""
 
     def heard(event: str, arguments: tuple) -> None:
         if event in OUTSIDE and (files := getattr(_watch, "files", None)) is not None:
-            _watch.files = None  # (what looks at it may open files)
+            _watch.files = None  # (looking at it may open files)
             files += _outside(event, arguments[0])
             _watch.files = files
 
@@ -87,8 +70,8 @@ def _listen() -> None:
 
 
 def _outside(event: str, what: Any) -> list[str]:
-    """What an event says that was looked at."""
-    if event == "open" and isinstance(what, int):  # numbered files have been opened before
+    """The file or resource that an event is about, if it matters."""
+    if event == "open" and isinstance(what, int):  # file descriptors were opened before
         return []
     path = os.fsdecode(what) if isinstance(what, str | bytes | os.PathLike) else None
     ours = path is not None and event in ("open", "os.listdir", "os.scandir") and not _counts(path)
@@ -96,7 +79,7 @@ def _outside(event: str, what: Any) -> list[str]:
 
 
 def _counts(path: str) -> bool:
-    """Whether an opened file may decide what a program is."""
+    """Whether an opened file may affect a program."""
     if path.endswith((".py", ".pyc", ".so")) or path.startswith(str(_ROOT)) or _installed(path):
         return False
     caches = (disk.folder(), jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]
@@ -105,7 +88,7 @@ def _counts(path: str) -> bool:
 
 @no_type_check
 def owner(file: str, module: str) -> str:
-    """Whose code it is: of this "package", of a "library", or a user's "own"."""
+    """Whose code it is: of this "package", of a "library", or the user's "own"."""
     if module.partition(".")[0] == PACKAGE and file.startswith(str(_ROOT)):
         return "package"
     if file.startswith("<frozen") or module.partition(".")[0] in sys.stdlib_module_names:
@@ -115,7 +98,7 @@ def owner(file: str, module: str) -> str:
 
 @no_type_check
 def file_of(module: str) -> str:
-    """Where a module is; those of compiled libraries may be known to their package only."""
+    """File of a module; for parts of compiled libraries, of their package."""
     while module:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file:
@@ -128,8 +111,8 @@ def file_of(module: str) -> str:
 def defined_there(x: type) -> bool:
     """Whether a class is what its module holds under its name.
 
-    One made while a program runs (`type(name, bases, parts)`) counts as the module that made it, which may be a
-    library's with a metaclass, and holds nothing of it.
+    A class made at run time (`type(name, bases, parts)`) has the module that made it, possibly a library's with a
+    metaclass, and is not part of it.
     """
     found = sys.modules.get(x.__module__)
     for name in x.__qualname__.split("."):
@@ -145,7 +128,7 @@ def _installed(file: str) -> bool:
 
 
 def settings() -> list[str]:
-    """What else decides how a program is traced."""
+    """Settings that affect how a program is traced."""
     names = sorted(n for n in jax.config.values if not any(part in n for part in _NOT_READ))
     chosen = [f"{n}={getattr(jax.config, n)}" for n in names if hasattr(jax.config, n)]
     variables = [f"{n}={x}" for n, x in sorted(os.environ.items()) if n.startswith(("EQX_", "JAXTYPING_"))]
@@ -169,12 +152,12 @@ def _package() -> str:
 
 
 _theirs: dict[int, types.FunctionType] = {}
-"""Functions in libraries that are their own, by address; held, so that no other function gets the address."""
+"""Functions of libraries that are their own, by address; kept alive, so that no other function gets the address."""
 
 
 @no_type_check
 def foreign() -> Iterator[tuple[str, types.FunctionType]]:
-    """Functions of others in modules and classes of libraries: somebody has put them there."""
+    """Functions that were patched into modules and classes of libraries, with their places."""
     for name in sorted(n for n in sys.modules if n.partition(".")[0] in LIBRARIES):
         for key, value in list(vars(sys.modules[name]).items()):
             if type(value) is types.FunctionType:
@@ -192,7 +175,7 @@ def foreign() -> Iterator[tuple[str, types.FunctionType]]:
 @no_type_check
 def _is_foreign(x: types.FunctionType) -> bool:
     file, top = x.__code__.co_filename, (x.__module__ or "").partition(".")[0]
-    if file.startswith("<"):  # written by libraries
+    if file.startswith("<"):  # generated by libraries
         foreign = top == "__main__"
     else:
         foreign = (top not in LIBRARIES and top not in sys.stdlib_module_names) or not _installed(file)
@@ -203,7 +186,6 @@ def _is_foreign(x: types.FunctionType) -> bool:
 
 @functools.cache
 def _environment(path: tuple[str, ...]) -> str:
-    """What is installed, by name, version and time."""
     folders = [p for p in path if pathlib.PurePath(p).name in ("site-packages", "dist-packages") and os.path.isdir(p)]
     entries = [entry for folder in folders for entry in os.scandir(folder) if entry.name.endswith("-info")]
     return "\n".join(sorted(f"{e.name} {e.stat().st_mtime_ns}" for e in entries))
@@ -211,7 +193,7 @@ def _environment(path: tuple[str, ...]) -> str:
 
 @functools.cache
 def scanned(library: str) -> str:
-    """Sizes and times of change of a library's files."""
+    """Sizes and modification times of a library's files."""
     file = getattr(sys.modules.get(library), "__file__", None)
     if file is None:
         return ""

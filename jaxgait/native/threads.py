@@ -1,7 +1,7 @@
-"""Structured code as a kernel of a GPU, in LLVM's assembly language: one thread goes through all of it for one member.
+"""Structured code as a GPU kernel in LLVM's assembly language: one thread per member.
 
-The same code as on CPUs, of width one: small arrays are registers, large ones stay where JAX has them, one member after
-the other. What CPUs call in their C library is defined beside the kernel (`jaxgait.native.functions.library`).
+The code is that of CPUs with width one: small arrays are registers, large ones stay where JAX has them, member by
+member. Functions of the C library are defined beside the kernel (`jaxgait.native.functions.library`).
 
 User guide of the target: https://llvm.org/docs/NVPTXUsage.html
 """
@@ -15,35 +15,35 @@ from collections.abc import Sequence
 
 import jax
 
-from jaxgait.native.code import Code
+from jaxgait.native.code import Code, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter
-from jaxgait.native.reading import Reader, Unsupported
+from jaxgait.native.reading import Reader
 
 BLOCK = 64
-"""Threads of a block: two groups of 32, so that small ensembles spread over many processors."""
+"""Threads per block: two warps, so that small ensembles spread over many processors."""
 LARGEST = 500
-"""Arrays of a kernel: their addresses must fit into 4 KB of arguments."""
+"""Largest number of arrays of a kernel: their addresses must fit into 4 KB of arguments."""
 REGISTERS = ("ctaid.x", "ntid.x", "tid.x")
-"""Of a thread: its block, threads of a block, its number there."""
+"""Of a thread: its block, threads per block, its number there."""
 
 
 def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
-    """A kernel by the name of KERNEL, for as many threads as there are members, or more.
+    """A kernel named KERNEL, for at least as many threads as there are members.
 
     Args:
-        code: what each member does.
+        code: of one member.
         members: how many there are.
         shared: which operands are the same for all of them.
-        sizes: numbers of each operand, of one member.
+        sizes: numbers per member of each operand.
 
     Raises:
-        Unsupported: for code that needs more of a C library than there is, or too many arrays.
+        Unsupported: for code that needs functions missing from our C library, or too many arrays.
     """
     arrays = len(code.operands) + len(code.results)
     if arrays > LARGEST:
-        raise Unsupported(f"{arrays} arrays, more than the {LARGEST} that a kernel of a GPU can have")
+        raise Unsupported(f"{arrays} arrays, more than the {LARGEST} of a GPU kernel")
     given = ", ".join(f"ptr %{name}" for name in _names(code))
     read = [f"%r{i} = call i32 @llvm.nvvm.read.ptx.sreg.{name}()" for i, name in enumerate(REGISTERS)]
     lines = [
@@ -78,7 +78,7 @@ def _member(code: Code, shared: Sequence[bool], sizes: Sequence[int]) -> str:
 
 
 def _parameters(code: Code) -> str:
-    """Addresses of operands, which are only read, and of results, which are apart from them."""
+    """Addresses of operands, which are read only, and of results, which do not overlap them."""
     return ", ".join(f"ptr noalias {'readonly ' if name[0] == 'i' else ''}%{name}" for name in _names(code))
 
 
@@ -87,20 +87,20 @@ def _names(code: Code) -> list[str]:
 
 
 def _with_library(text: str, declared: set[str]) -> str:
-    """A module with what it declares, and definitions of what it calls of the C library."""
+    """A module with its declarations, and definitions of the functions of the C library that it calls."""
     called = {line: found[1] for line in declared if (found := re.match(r"declare double @(\w+)\(", line))}
     definitions = [_definition(name) for name in sorted(called.values())]
     rest = (declared - called.keys()).union(*(more for _, more in definitions))
     whole = "\n".join([text, *(definition for definition, _ in definitions), *sorted(rest), ""])
-    # (under names of their own: LLVM takes liberties with those of the C library)
+    # (under other names: LLVM treats those of the C library specially)
     return re.sub(r"@(\w+)\(", lambda m: f"@own.{m[1]}(" if m[1] in called.values() else m[0], whole)
 
 
 @functools.cache
 def _definition(name: str) -> tuple[str, frozenset[str]]:
-    """A function of the C library, which is code like all other, and what it declares."""
+    """A function of the C library as code, and its declarations."""
     if name not in FUNCTIONS:
-        raise Unsupported(f"{name}, of which there is no arithmetic for processors without a C library")
+        raise Unsupported(f"{name}, which has no implementation without a C library")
     function, reader, w = FUNCTIONS[name], Reader(), Writer()
     numbers = [jax.ShapeDtypeStruct((), "float64") for _ in inspect.signature(function).parameters]
     with jax.enable_x64(True):

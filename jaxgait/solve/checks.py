@@ -12,8 +12,6 @@ from jaxgait.model import Model, System
 from jaxgait.parameters import check, is_real
 from jaxgait.run import state_variables
 
-__all__ = ["check_kind", "check_model", "check_state"]
-
 
 def check_kind(model: Any, kind: type, what: str) -> None:
     """Checks that a model has the class, or implements the protocol, that a solver needs.
@@ -28,10 +26,10 @@ def check_kind(model: Any, kind: type, what: str) -> None:
     """
     if isinstance(model, type):
         raise TypeError(f"give an instance, not the class: {model.__name__}()")
-    moves = model._model if isinstance(model, System) else model  # what it passes on, Python 3.12 does not see in it
+    moves = model._model if isinstance(model, System) else model  # Python 3.12 does not see what a System delegates
     if not isinstance(moves, kind):
-        hint = ": run it with jaxgait.simulate" if isinstance(model, Model) else ""
-        raise TypeError(f"a mechanism with {what} is needed, got {type(model).__name__}{hint}")
+        hint = ": use jaxgait.simulate" if isinstance(model, Model) else ""
+        raise TypeError(f"expected a model with {what}, got {type(model).__name__}{hint}")
 
 
 def check_model(model: Any) -> None:

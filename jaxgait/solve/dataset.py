@@ -68,7 +68,6 @@ def trajectory_dataset(
 
 
 def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
-    """Times, names and states of the events of one trajectory."""
     if events is None:
         return {}
     happened = np.flatnonzero(np.asarray(events.kind) >= 0)

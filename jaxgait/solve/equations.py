@@ -1,4 +1,4 @@
-"""Checks of a model's own functions, each traced once: faults in them are said in the model's terms."""
+"""Checks of a model's functions, each traced once, with errors in the model's own terms."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.run import state_variables
 
-__all__ = ["check_equations", "check_transitions"]
-
 T = TypeVar("T")
 
 RESULTS = ("time", "event_time", "event_name", "event_kind")
-"""Names in every result, which no output may have."""
+"""Names in every result, which outputs must not use."""
 
 
 def check_equations(model: Any) -> None:
-    """Traces a model's own functions once per structure, so that faults in them are said in the model's terms.
+    """Traces a model's functions once per structure and reports errors in the model's own terms.
 
     Args:
         model: with leaves of the precision in force; their values do not matter.
 
     Raises:
-        TypeError: for a state of another structure than the vector field's, of a phase's or of what a reset returns,
-            outputs that are not a dict of numbers, guards that are not numbers, functions that take state and time
-            the other way round, and those that branch on values that are only known when the program runs.
-        ValueError: for outputs named as a component of the state, and transitions between phases that are not there.
+        TypeError: if a vector field, phase or reset does not return the structure of the state, outputs are not a dict
+            of numbers, a guard is not a number, or a function takes (y, t) instead of (t, y) or branches on a value
+            that is known only at run time.
+        ValueError: for outputs named as a component of the state, and transitions between phases that do not exist.
     """
     dynamic, static = eqx.partition(model, eqx.is_array_like)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), jnp.result_type(x)), dynamic)
@@ -74,7 +72,7 @@ def _check_equations(given: _Structure) -> None:
         raise TypeError(f"{name}.initial_state must return the state at the start, got {shown(y)}")
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
-        """What a function of time and state returns, which a model gives."""
+        """Shapes that a function of time and state returns."""
         return _traced(f"{name}.{what}", lambda m, t, y: function(whole(m))(t, y), shapes, _NUMBER, y)
 
     if hasattr(given.kind, "vector_field"):
@@ -97,10 +95,7 @@ _NUMBER = jax.ShapeDtypeStruct((), float)
 
 
 def _known(function: Callable[[Any], T], shapes: Any) -> T:
-    """What a function of a model returns that is known before anything runs: names, numbers of phases.
-
-    It must hold no numbers of the model: outside of this trace they are nothing.
-    """
+    """What a model's function returns that is known while it is traced, such as names: none of the model's numbers."""
     found = []
     jax.eval_shape(lambda m: found.append(function(m)), shapes)
     return found[0]
@@ -111,18 +106,14 @@ def _entry(kind: str, name: str) -> Callable[[Any], Any]:
 
 
 def _check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
-    """Checks that outputs have names of their own."""
     for taken, by in ((state_variables(y), "a component of the state"), (RESULTS, "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
 
 
 class _Plan(NamedTuple):
-    """What an event-driven model is made of."""
-
     phases: int
     transitions: dict[str, list[str]]
-    """Of each transition, by its name, the functions that it has."""
 
 
 def _plan(model: Any) -> _Plan:
@@ -132,7 +123,6 @@ def _plan(model: Any) -> _Plan:
 
 
 def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> None:
-    """Checks what moves a model through phases: the rates of each, guards and resets."""
     for i in range(plan.phases):
         _check_rates(f"{name}.phases()[{i}]", at(f"phases()[{i}]", lambda m, i=i: m.phases()[i]), y)
     for key, parts in plan.transitions.items():
@@ -146,10 +136,10 @@ def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any
 
 
 def check_transitions(model: Any) -> None:
-    """Checks that a model's transitions are such, between phases that it has.
+    """Checks that all transitions are `Transition`s between phases of the model.
 
     Raises:
-        TypeError: for something else.
+        TypeError: for any other type.
         ValueError: naming the transition and the phase.
     """
     phases = len(model.phases())
@@ -166,18 +156,17 @@ def check_transitions(model: Any) -> None:
 
 
 def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The shapes that a function of a model returns."""
     try:
         return jax.eval_shape(function, *arguments)
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
         raise TypeError(
-            f"{name} looks at a value that is only known when the compiled program runs ({_place(error)}): write "
+            f"{name} needs a value that is known only when the compiled program runs ({_place(error)}): write "
             "jnp.where(condition, a, b) instead of `if`, and jnp functions instead of float(), math and numpy ones"
         ) from error
     except (AttributeError, TypeError, IndexError, ValueError) as error:
         if _swapped(function, *arguments):
             raise TypeError(
-                f"{name} takes its arguments the other way round ({_place(error)}): it is called with the time first, "
+                f"{name} takes its arguments in the wrong order ({_place(error)}): it is called with the time first, "
                 "then the state, (t, y)"
             ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -187,25 +176,24 @@ def _traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
-    """Whether a function of time and state would do with the two exchanged."""
+    """Whether a function of time and state works with the two exchanged."""
     if len(when) != 2:
         return False
     try:
         jax.eval_shape(function, model, *when[::-1])
-    except Exception:  # whatever it says: it is wrong either way
+    except Exception:  # wrong in either order
         return False
     return True
 
 
 def _place(error: Exception) -> str:
-    """Where in the user's own code an error came up."""
+    """The line of the user's code that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
     at = next((f for f in frames[::-1] if "site-packages" not in f.filename), frames[-1])
     return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
 
 
 def _check_number(name: str, found: Any, *, flag: bool) -> None:
-    """Checks whether a guard is one number, or a condition one flag."""
     single = isinstance(found, jax.ShapeDtypeStruct) and found.shape == ()
     if single and (found.dtype == bool) == flag:
         return
@@ -219,7 +207,7 @@ def _shape_of(found: Any) -> str:
 
 
 def _check_like(name: str, what: str, found: Any, y: Any) -> None:
-    """Checks whether something has the structure of the state and the shapes of its components."""
+    """Checks that a result has the structure of the state and the shapes of its components."""
     if jax.tree.structure(found) != jax.tree.structure(y):
         raise TypeError(f"{name} must return {what} as a {_kind(y)}, like the state, got {_what(found, y)}")
     for (path, one), own in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(y), strict=True):
@@ -228,7 +216,7 @@ def _check_like(name: str, what: str, found: Any, y: Any) -> None:
 
 
 def _check_rates(name: str, rates: Any, y: Any) -> None:
-    """Checks whether a vector field returns what the state is made of."""
+    """Checks that rates are real and shaped like the state."""
     _check_like(name, "the rates", rates, y)
     for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
         if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):
@@ -245,7 +233,6 @@ def _kind(y: Any) -> str:
 
 
 def _what(rates: Any, y: Any) -> str:
-    """What was returned instead of something like the state, in words."""
     if type(rates) is type(y) and hasattr(y, "_fields"):
         wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
         return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"

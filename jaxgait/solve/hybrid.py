@@ -1,29 +1,26 @@
-"""Event-driven solves of hybrid mechanisms: phases, guards, resets; many events, in one compiled call.
+"""Event-driven integration of hybrid mechanisms: phases, guards and resets, with many events in one compiled call.
 
-Each segment is integrated by any diffrax solver and step-size controller until a guard changes sign within a step. The
-event is then located to rounding by repeating the step with other lengths (no interpolation error), the state is reset
-and the next segment begins. The number of events is bounded, so that everything can be jitted, vmapped and
-differentiated (in reverse mode with checkpoints, see `EventDriven.mode`).
+Any diffrax solver and step-size controller integrates a segment until a guard changes sign within a step. The event is
+located to rounding by repeating that step with other lengths (no interpolation error); then the state is reset and the
+next segment begins. The number of events is bounded, so that everything can be jitted, vmapped and differentiated (in
+reverse mode with checkpoints, see `EventDriven.mode`).
 
 Derivatives of states and event times are exact (saltation): after location, one Newton step in time
 
     dt = -g(t, y) / (dg/dt + dg/dy f),      t <- t + dt,      y <- y + f dt
 
-changes the values only by rounding errors, but its derivative is that of the event time as an implicit function. The
-end time is an event like any other. First derivatives only; a guard that is touched but not crossed has none.
-A phase's vector field must be smooth across the guards of that phase. A law that switches at the guard, such as
-``max(depth, 0)``, has an arbitrary derivative between those of its two sides at the event, and gradients are wrong in
-the third digit. Within a phase no switch is needed: use a law without one (`jaxgait.mechanics.contact.LinearSpring`).
+changes values only by rounding errors, but its derivative is that of the event time as an implicit function. The end
+time is an event like any other. Only first derivatives are exact, and a guard that touches zero without crossing it has
+none. The vector field must be smooth across the guards of its phase: a law that switches at the guard, such as
+``max(depth, 0)``, makes gradients wrong in the third digit. Use one without a switch
+(`jaxgait.mechanics.contact.LinearSpring`): within a phase none is needed.
 
-If an event leaves a guard at zero and rising, and the guard falls again within the next step (a ball about to come to
-rest), this is found: the step is halved until it shows. Bounces whose intervals shrink without end are given up when
-they can no longer be told apart (`Outcome.EVENTS_CROWDED`). Otherwise two zeros of one guard within a single step
-cancel and are missed: the longest step must resolve the mechanism's events.
+A guard fires when it falls from above zero. One that is zero (to rounding) just after an event fires again only after
+it has been positive in between. Guards that fall through zero together fire one after the other at the same instant.
 
-A guard fires when it falls from above zero. One that is zero (to rounding) just after an event is not above zero: a
-transition without a reset, or whose reset leaves the state on the guard, fires once, and again only after its guard has
-been positive in between. Guards that fall through zero together with the one that fired remain due, and fire next at
-the same instant.
+A guard that rises from zero at an event and falls again within the next step (a ball about to come to rest) is found by
+halving the step. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`).
+Otherwise two zeros of one guard within a single step cancel and are missed: the longest step must resolve the events.
 """
 
 from __future__ import annotations
@@ -109,9 +106,9 @@ class EventDriven(Scheme):
     ) -> EventDriven:
         """See `Scheme.of`; by default constant steps, as long as the model's `numerics` allow.
 
-        A stiff model gets a linearly implicit solver and adaptive steps: explicit ones of constant length would have to
-        be as short as its fastest motion, and their derivatives overflow long before their values do. With `dt` they
-        have that constant length.
+        A stiff model gets a linearly implicit solver and adaptive steps: explicit steps of constant length would have
+        to resolve its fastest motion, and their derivatives overflow long before their values do. With `dt` the steps
+        are constant.
         """
         hints = getattr(model, "numerics", None) or Numerics(stiff=False)
         if hints.stiff:
@@ -153,7 +150,7 @@ class EventDriven(Scheme):
 
 
 def _with_checkpoints(solver: Any) -> Any:
-    """An explicit solver of diffrax with the loop that reverse mode needs; any other solver unchanged."""
+    """An explicit solver of diffrax with the loop that reverse mode needs; other solvers unchanged."""
     return type(solver)(scan_kind="checkpointed") if getattr(solver, "scan_kind", None) == "lax" else solver
 
 
@@ -165,13 +162,10 @@ class HybridSolution(NamedTuple):
     transitions: Int[Array, " events"]
     """Numbers of the transitions, in the order of the model; -1: none."""
     before: Any
-    """States just before the events."""
     after: Any
-    """States just after them."""
     samples_t: Float[Array, "events samples"]
     """Times in s of equally spaced samples of each segment, from after the last event to before the next."""
     samples: Any
-    """States at these times."""
     t_end: Float[Array, ""]
     y_end: Any
     phase: Int[Array, ""]
@@ -244,7 +238,7 @@ def hybrid(
 
 
 def _checked(model: Any, events: Any, t_end: Any, y0: Any, phase: Any, t0: Any, samples: Any) -> State:
-    """The state at the start, after checks of all arguments that are not traced; see `hybrid`."""
+    """The initial state, after checks of all arguments of `hybrid` that are not traced."""
     check_kind(model, HybridModel, "phases and transitions, such as RollingWalker()")
     check_model(model)
     checks.count("events", events)

@@ -21,6 +21,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
+from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import DT, division, ending, joined, time_after, watched, widened
 
 __all__ = ["Marching"]
@@ -58,11 +59,10 @@ class Marching(Scheme):
     ) -> Marching:
         """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
-        given = {name: value for name, value in options.items() if value is not None}
-        return cls(**{"dt": model.numerics.dt or DT, **given})
+        return cls(**{"dt": model.numerics.dt or DT, **given_options(options)})
 
-    def settled(self, model: Any, sampling: Sampling) -> Sampling:
-        """See `Scheme.settled`; adds the number of steps between samples."""
+    def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
+        """See `Scheme.complete_sampling`; adds the number of steps between samples."""
         del model
         return dataclasses.replace(sampling, steps=division(sampling, self.dt))
 
@@ -109,17 +109,13 @@ class _State(NamedTuple):
 
 
 class _Stepper(NamedTuple):
-    """A model and the length of its steps."""
-
     model: Any
     dt: Scalar
     t0: Scalar
     watch: tuple[str, ...]
     counted: bool
-    """Whether there are totals."""
 
     def start(self, y: State) -> _State:
-        """The start of a run."""
         zero, added = jnp.int32(0), jax.eval_shape(lambda: self._amounts(self.t0, y))
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
         seen = {n: Extremes(x, x) for n, x in watched(self.model, self.t0, y, self.watch).items()}

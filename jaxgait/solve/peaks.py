@@ -1,9 +1,9 @@
 """Extremes of outputs between the ends of a solver's steps.
 
-Values and rates at both ends of a step give a cubic. Where an output turns within the step, its extreme is that of the
-cubic, in error by the fourth order of the step; a largest value over ends alone is in error by the second order, its
-derivative by the first, and both jump as another step becomes the largest one. Ends alone count where the rates at
-both have one sign, and where the cubic is far from a parabola.
+Values and rates at both ends of a step define a cubic. Where an output turns within the step, its extreme is that of
+the cubic, with an error of fourth order in the step. Values at the ends alone give the extreme to second order and its
+derivative to first order, and both jump when another step becomes the extreme one. Only the ends count where both rates
+have the same sign, or the cubic is far from a parabola.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from jaxgait.run import Extremes
 from jaxgait.scheme import Mode
 from jaxgait.solve.steps import watched
 
-__all__ = ["Look", "at_first", "look", "widened"]
-
 
 class Look(NamedTuple):
     """Outputs at one instant."""
@@ -36,17 +34,17 @@ class Look(NamedTuple):
 def look(
     model: Any, field: Callable[[Scalar, State], State], t: Array, y: State, names: tuple[str, ...], mode: Mode
 ) -> Look:
-    """Outputs or components of the state at time `t` in s, and how fast they change.
+    """Outputs or components of the state at time `t` in s, and their rates.
 
     Args:
         model: whose outputs they are.
-        field: the vector field that moves the state; not called if nothing is looked at.
+        field: the vector field; not called if nothing is watched.
         t: time in s, a scalar.
         y: state.
         names: what to look at.
-        mode: which derivatives go through. In reverse mode none go through the rates: a second derivative that is
-            infinite (x^1.5 at 0) would make NaN of the zero that comes back at instants that are no extremes. The
-            derivative of an extreme within a step is then in error by the first order of the step.
+        mode: of differentiation. In reverse mode the rates carry no derivative: an infinite second derivative (x^1.5 at
+            0) would turn zero cotangents into NaN. The derivative of an extreme within a step then has an error of
+            first order in the step.
     """
     if not names:
         return Look(t, {}, {})
@@ -57,12 +55,12 @@ def look(
 
 
 def at_first(first: Look) -> dict[str, Extremes]:
-    """Extremes of what was seen once."""
+    """The extremes after one observation."""
     return {name: Extremes(x, x) for name, x in first.values.items()}
 
 
 def widened(seen: dict[str, Extremes], start: Look, end: Look) -> dict[str, Extremes]:
-    """Extremes with those of one more step, its end and the turning points within it."""
+    """The extremes including one more step: its end and the turning points within it."""
     found = {}
     for name, old in seen.items():
         low = high = end.values[name]
@@ -76,9 +74,9 @@ def widened(seen: dict[str, Extremes], start: Look, end: Look) -> dict[str, Extr
 
 
 def _turning(a: Array, b: Array, p: Array, q: Array) -> tuple[Array, Array, Array]:
-    """Extreme of the cubic from a to b with the slopes p and q per step, and whether it is a largest or a least value.
+    """Extreme of the cubic from a to b with slopes p and q per step, and whether it is a maximum or a minimum.
 
-    It is neither where the cubic is far from a parabola: there the output jumps, or the step is too long for it. A jump
+    It is neither where the cubic is far from a parabola: the output jumps, or the step is too long for it. A jump
     between two levels has a cubic term of -2/3 of the quadratic one.
     """
     rise = b - a

@@ -1,19 +1,18 @@
 """Periodic gaits as fixed points: return maps, and Newton's method on them.
 
-A gait that repeats every stride is a fixed point ``z = P(model, z)`` of a return map; solving for it needs no
-transient. Two return maps are provided, both differentiable with respect to the model and the point:
+A gait that repeats every stride is a fixed point ``z = P(model, z)`` of a return map, and is found without a transient.
+Two return maps are provided, both differentiable with respect to the model and the point:
 
 - `PoincareMap`: from event to event of a hybrid mechanism (the walker: from heel strike to heel strike);
 - `StroboscopicMap`: over one period of a periodically driven model (the knee: one stride of the measured thigh).
 
-`fixed_point` finds the point, its Jacobian (whose eigenvalues are the Floquet multipliers) and a status, for one
-model or, under `jax.vmap`, for some; for thousands see `jaxgait.analysis.families.fixed_points`. It is differentiable:
-by the implicit function theorem (see `jaxgait.roots`)
+`fixed_point` finds the point, its Jacobian (whose eigenvalues are the Floquet multipliers) and a status, also under
+`jax.vmap`; for thousands see `jaxgait.analysis.families.fixed_points`. It is differentiable by the implicit function
+theorem (see `jaxgait.roots`)
 
     dz = (I - P_z)^-1 P_model dmodel.
 
-An observable of the gait computed from this point therefore has exact first derivatives with respect to any parameter,
-and no transient is differentiated.
+Observables of the gait computed from this point have exact first derivatives; no transient is differentiated.
 """
 
 from __future__ import annotations
@@ -257,9 +256,8 @@ class FixedPoint(NamedTuple):
             >>> from jaxgait.roots import CONVERGED, Root
             >>> from jaxgait.solve.periodic import FixedPoint
             >>> found = Root(np.array([2.0]), np.array([[-0.5]]), np.array(0.0), np.array(3), np.array(CONVERGED))
-            >>> gait = FixedPoint.of(found)  # where P(z) - z vanishes with a slope of -1/2
-            >>> print(gait.z, gait.jacobian)  # half of a disturbance is left after a stride
-            [2.] [[0.5]]
+            >>> print(FixedPoint.of(found).jacobian)  # half of a disturbance is left after a stride
+            [[0.5]]
         """
         xp = found.x.__array_namespace__()
         jacobian = found.jacobian + xp.eye(found.x.shape[-1], dtype=found.x.dtype)
@@ -285,9 +283,9 @@ def iterated(return_map: ReturnMap, order: int) -> ReturnMap:
 def linearised(
     function: Callable[[Any, Point], Float[Array, " m"]], model: Any, z: Point
 ) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
-    """Value and exact Jacobian of a return map (or any function of a model and a point) in one pass, forward mode.
+    """Value and exact Jacobian of a function of a model and a point, such as a return map, in one forward-mode pass.
 
-    Each component is in the unit of its coordinate of the section.
+    Components are in the units of the section's coordinates.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -309,7 +307,7 @@ def linearised(
 def orbit(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Float[Array, "strides n"]:
     """The points after 1, 2, ..., `strides` applications of the return map; NaN from where it does not return.
 
-    Each component is in the unit of its coordinate of the section.
+    Components are in the units of the section's coordinates.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -389,7 +387,7 @@ def fixed_point(
 
 @float64_default
 def checked_search(model: Any, z0: Any, order: int, tolerance: float, max_iterations: int) -> Point:
-    """The first guess as an array in its own units, after checks of all arguments; see `fixed_point`.
+    """The first guess as an array in its own units, after checks of the arguments of `fixed_point`.
 
     Raises:
         ValueError: for an impossible guess, count or tolerance.

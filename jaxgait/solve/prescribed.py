@@ -1,4 +1,4 @@
-"""Prescribed motion: nothing is integrated, the model defines its state at every time."""
+"""Prescribed motion: the model defines its state at every time, and nothing is integrated."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
+from jaxgait.solve.solvers import given_options
 from jaxgait.solve.steps import endings, extremes, watched
 
 __all__ = ["Prescribed"]
@@ -41,7 +42,7 @@ class Prescribed(Scheme):
     ) -> Prescribed:
         """See `Scheme.of`; there are no options."""
         del model, differentiated, precision
-        return cls(**{name: value for name, value in options.items() if value is not None})
+        return cls(**given_options(options))
 
     def run(
         self,

@@ -1,4 +1,4 @@
-"""Step-size control that takes the floating-point resolution of time into account."""
+"""Step-size control limited by the floating-point resolution of time."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Resolving", "resolution"]
 
 
 def resolution(t: Float[Array, ""]) -> Float[Array, ""]:
-    """Shortest step in s that moves time on at `t`: two units in the last place of t."""
+    """Shortest step in s that advances time `t`: two units in the last place of t."""
     return jax.lax.stop_gradient(2.0 * jnp.finfo(t.dtype).eps * jnp.abs(t))
 
 
 class Resolving(diffrax.PIDController):
-    """Proportional-integral-derivative control whose smallest step follows time and its precision.
+    """A PID step-size controller whose smallest step is the resolution of time.
 
-    Time loses no accuracy, however many steps are summed: a step is the difference of two representable times, and the
-    solver advances the state by exactly that difference. But contacts may need steps below the resolution of float32
-    (at 10 s: 1e-6 s). Then a step of one or two units is accepted unless it is not finite, with an error comparable to
-    the rounding of time itself. In float64 no model needs such steps: they end a run.
+    A step is the difference of two representable times, by exactly which the solver advances the state, so that time
+    loses no accuracy. But contacts may need steps below the resolution of float32 (at 10 s: 1e-6 s): a step of one or
+    two units is then accepted if it is finite, with an error comparable to the rounding of time. In float64 no model
+    needs such steps: they end a run.
     """
 
     def adapt_step_size(
@@ -43,12 +43,12 @@ class Resolving(diffrax.PIDController):
 def _within_resolution(
     t0: Any, t1: Any, y_error: Any, keep: Any, start: Any, end: Any, jump: Any, state: Any, result: Any
 ) -> Any:
-    """Accepts a rejected step of so few units that the next shorter one would round to the same step."""
+    """Accepts a rejected step of so few units that the next shorter one would round to it."""
     step, unit = t1 - t0, 0.5 * resolution(t1)
     least = ~keep & (step <= 1.5 * unit)
     end = jnp.where(~keep & (step <= 8.0 * unit), t0 + 0.5 * step, end)
-    result = diffrax.RESULTS.where(least & ~_finite(y_error), diffrax.RESULTS.dt_min_reached, result)
-    taken = least & _finite(y_error)
+    result = diffrax.RESULTS.where(least & ~all_finite(y_error), diffrax.RESULTS.dt_min_reached, result)
+    taken = least & all_finite(y_error)
     return (
         keep | taken,
         jnp.where(taken, t1, start),
@@ -59,5 +59,6 @@ def _within_resolution(
     )
 
 
-def _finite(tree: Any) -> Bool[Array, ""]:
+def all_finite(tree: Any) -> Bool[Array, ""]:
+    """Whether all numbers of a pytree, in any units, are finite: a scalar."""
     return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

@@ -1,7 +1,6 @@
 """Rosenbrock methods as diffrax solvers: stiff problems by linear solves alone, without Newton iterations.
 
-Every step costs one Jacobian, one factorisation and as many back-substitutions as there are stages: the same work for
-every member of an ensemble, whatever its state, which suits batches.
+A step costs one Jacobian, one factorisation and one back-substitution per stage: the same for every member of a batch.
 
 - The state may be any pytree of scalars and arrays. Up to `UNROLLED` real numbers it is split into scalars: stages,
   Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
@@ -54,13 +53,13 @@ def _combine(weights: Sequence[float], stages: Sequence[Components], start: Comp
 
 
 def _real(like: State, y: State) -> list[Array]:
-    """The leaves of a state as real arrays: of those that are complex in `like` the real and the imaginary part."""
+    """The leaves of a state as real arrays, those that are complex in `like` as real and imaginary parts."""
     pairs = zip(jax.tree.leaves(like), jax.tree.leaves(y), strict=True)
     return [part for a, x in pairs for part in ((jnp.real(x), jnp.imag(x)) if jnp.iscomplexobj(a) else (x,))]
 
 
 def _given(like: State, parts: Sequence[Array]) -> State:
-    """The state with such real arrays: inverse of `_real`."""
+    """The state from such real arrays: inverse of `_real`."""
     leaves, structure = jax.tree.flatten(like)
     rest = iter(parts)
     return structure.unflatten(
@@ -96,8 +95,8 @@ class _Unrolled:
     def jacobian(self, f: Field, t: Time, y: Components) -> tuple[Components, Components, Any]:
         """Value, time derivative and Jacobian (rows of scalars) of the vector field.
 
-        Each column is the derivative of the linearised field along one variable, so that terms that do not depend on it
-        vanish before XLA sees them.
+        Each column is the derivative of the linearised field along one variable: terms that do not depend on it vanish
+        before XLA sees them.
         """
         value, push = jax.linearize(lambda t, *y: f(t, list(y)), t, *y)
         push = derivatives_once(push)  # its leaves are the partial derivatives that all columns share
@@ -208,12 +207,12 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
     """
 
     pivoting: bool = True
-    """Whether to pivot partially in the unrolled elimination. It is not needed, and slower, if ``I / (gamma h) - J`` is
+    """Whether the unrolled elimination pivots partially. Pivoting is slower, and not needed if ``I / (gamma h) - J`` is
     diagonally dominant or J is that of a mechanism in coordinates and rates."""
 
     unrolled: bool = True
-    """Whether a small state is split into scalars, which suits ensembles. If XLA alone compiles (where `jaxgait.native`
-    does not apply), derivatives of a large vector field compile several times faster without it."""
+    """Whether a small state is split into scalars, which suits ensembles. Without it, derivatives of a large vector
+    field compile several times faster where only XLA compiles (where `jaxgait.native` does not apply)."""
 
     tableau: ClassVar[RosenbrockTableau]
     term_structure: ClassVar = diffrax.AbstractTerm
@@ -224,8 +223,7 @@ class AbstractRosenbrock(diffrax.AbstractAdaptiveSolver):
         return self.tableau.order
 
     def init(self, terms: Any, t0: Time, t1: Time, y0: State, args: Any) -> None:
-        """No state is carried from step to step."""
-        return None
+        """Nothing is carried from step to step."""
 
     def func(self, terms: Any, t0: Time, y0: State, args: Any) -> State:
         """The vector field."""
@@ -309,7 +307,6 @@ class Rodas4(AbstractRosenbrock):
     Examples:
         >>> import diffrax
         >>> import jax.numpy as jnp
-        >>> from jaxgait.solve.rosenbrock import Rodas4
         >>> cooling = diffrax.ODETerm(lambda t, y, args: -1e6 * (y - 1.0))  # explicit steps: 2 us at most
         >>> y, *_ = Rodas4().step(cooling, 0.0, 1.0, jnp.array(0.0), None, None, False)
         >>> print(f"{y:.4f}")  # one step of 1 s

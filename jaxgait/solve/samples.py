@@ -1,4 +1,4 @@
-"""What is looked at while an event-driven trajectory moves on: samples at given times, extremes of outputs."""
+"""What is recorded of an event-driven run: samples at given times, and extremes of outputs."""
 
 from __future__ import annotations
 
@@ -15,48 +15,45 @@ from jaxgait.run import Extremes, blank
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Look, at_first, look, widened
 
-__all__ = ["Samples"]
-
 Field = Callable[[Scalar, State], State]
 
 
 class _Seen(NamedTuple):
-    """What was seen so far."""
+    """What has been recorded so far."""
 
     next: Int[Array, ""]
-    """Number of the next sample."""
     ys: Any
     """Samples, NaN where there is none yet."""
     extremes: dict[str, Extremes]
     last: Look
-    """The outputs that are watched, at the end of the last step."""
+    """The watched outputs at the end of the last step."""
 
 
 @float64_default
 class Samples:
-    """When a trajectory is looked at, and for the extremes of what: steps end on the sampling times."""
+    """Sampling times, on which steps end, and outputs whose extremes are recorded."""
 
     def __init__(self, model: Any, ts: Float[Array, " times"], watch: tuple[str, ...], mode: Mode) -> None:
         self.model, self.ts, self.watch = model, ts, watch
         self.mode: Mode = mode
 
     def start(self, y: State, field: Field) -> _Seen:
-        """What is known at the first sample, from the state there in its own units, and the phase's vector field."""
+        """The record at the first sample, from the state there in its own units, and the phase's vector field."""
         n = self.ts.shape[0]
         ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
         first = self._look(self.ts[0], y, field)
         return _Seen(jnp.asarray(1), ys, at_first(first), first)
 
     def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
-        """Length and end in s (scalars) of the next step, which goes no further than the next sample."""
+        """Length and end in s (scalars) of the next step, shortened to end on the next sample."""
         sample = self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)]
         lands = (t + dt >= sample) & (t < sample)
         return jnp.where(lands, sample - t, dt), jnp.where(lands, sample, t + dt)
 
     def step(self, seen: _Seen, t: Array, y: State, moved: Array, field: Field) -> _Seen:
-        """After a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
+        """Records a step to time `t` in s (a scalar), if it was accepted (`moved`) and is without an event.
 
-        Samples are chosen one by one: a choice between all of them would copy them at every step.
+        Samples are set one by one: a choice between whole arrays would copy them at every step.
         """
         due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
         here = self._look(t, y, field)
@@ -65,7 +62,7 @@ class Samples:
         return self._noted(seen, due, y)._replace(extremes=extremes, last=last)
 
     def event(self, seen: _Seen, t: Array, states: tuple[State, State], fields: tuple[Field, Field]) -> _Seen:
-        """At an event, at time `t` in s (a scalar), from the states and vector fields before and after it.
+        """Records an event at time `t` in s (a scalar), with the states and vector fields before and after it.
 
         A sample at the same instant is the state before it.
         """

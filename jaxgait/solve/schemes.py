@@ -1,4 +1,4 @@
-"""The choice of a model's scheme: by the methods that the model defines, unless the user chooses one."""
+"""The choice of a model's scheme: by the methods that it defines, unless the user chooses one."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def scheme_for(
 
 
 def _chosen(model: Model, scheme: Any) -> type[Scheme]:
-    """The class of the requested scheme."""
     if scheme is None:
         suitable = schemes(model)
         if not suitable:
-            raise ValueError(f"nothing moves {type(model).__name__}: it needs {_listed([s.needs for s in SCHEMES])}")
+            needs = _listed([s.needs for s in SCHEMES])
+            raise ValueError(f"no scheme can integrate {type(model).__name__}: it needs {needs}")
         return suitable[0]
     if isinstance(scheme, str):
         named = {s.__name__: s for s in SCHEMES}
@@ -93,7 +93,7 @@ def _chosen(model: Model, scheme: Any) -> type[Scheme]:
 def _check_suits(model: Model, kind: type[Scheme]) -> None:
     if not kind.suits(model):
         able = _listed([s.__name__ for s in schemes(model)]) or "nothing"
-        raise ValueError(f"{kind.__name__} needs {kind.needs}: {type(model).__name__} moves by {able}")
+        raise ValueError(f"{kind.__name__} needs {kind.needs}: {type(model).__name__} is integrated by {able}")
 
 
 def _check_options(model: Model, kind: type[Scheme], options: dict[str, Any]) -> None:
@@ -101,7 +101,8 @@ def _check_options(model: Model, kind: type[Scheme], options: dict[str, Any]) ->
     for name in options:
         if name not in known:
             takes = _listed(known, "and") or "no options"
-            raise ValueError(f"{type(model).__name__} moves by {kind.__name__}, which takes {takes}, not {name}")
+            name_of = type(model).__name__
+            raise ValueError(f"{name_of} is integrated by {kind.__name__}, with {takes}: there is no option {name!r}")
 
 
 def _listed(items: Sequence[str], last: str = "or") -> str:

@@ -18,33 +18,31 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import Bracket
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
+from jaxgait.solve.resolving import all_finite
 from jaxgait.solve.samples import Samples
-
-__all__ = ["Engine"]
+from jaxgait.solve.steps import select
 
 POLISHING = 2
-"""Newton iterations in time that follow the secants: quadratic, and on one guard where the secants saw several."""
+"""Newton iterations in time after the secants: quadratic, and on one guard where the secants saw several."""
 
 
 class Point(NamedTuple):
-    """Where a trajectory is between two segments."""
+    """State of a run between two segments."""
 
     t: Array
     y: Any
     guards: Float[Array, " guards"]
-    """Guard values there, those at zero settled to either side (see `Engine._settled`)."""
+    """Guard values there, with those at zero assigned to a side (see `Engine._guards_after`)."""
     phase: Int[Array, ""]
     status: Int[Array, ""]
     """-1 while it runs."""
     steps: Int[Array, ""]
     rejected: Int[Array, ""]
     seen: Any
-    """What was looked at so far; None if only events are wanted."""
+    """What has been recorded; None if only events are wanted."""
 
 
 class _Event(NamedTuple):
-    """A located event, before the jump."""
-
     t: Array
     y: Any
     fired: Int[Array, ""]
@@ -69,7 +67,7 @@ class Engine:
         self._order = scheme.solver.order(None) or 1
 
     def start(self, t: Array, y: State, phase: Array) -> Point:
-        """The point from which a trajectory sets out, at time `t` in s (a scalar)."""
+        """The point from which a run starts, at time `t` in s (a scalar)."""
         seen = None if self.looked_at is None else self.looked_at.start(y, self._field(phase))
         zero = jnp.asarray(0)
         return Point(t, y, self.guards(t, y), phase, jnp.asarray(-1, jnp.int32), zero, zero, seen)
@@ -111,23 +109,24 @@ class Engine:
         )
 
     def segment(self, point: Point) -> tuple[Point, tuple]:
-        """From one event to the next; a trajectory that has ended stays where it is."""
+        """Integrates to the next event; a run that has ended stays where it is."""
         running = point.status < 0
         bracket = self._search(point)
         event = self._locate(bracket, point.phase)
-        t, y, fired = event.t, event.y, event.fired
+        happens = bracket.found & ~bracket.failed & event.located
+        t, y, fired = event.t, event.y, jnp.where(happens, event.fired, -1)
         y_after, phase, status = self._jump(t, y, point.phase, fired)
-        status = jnp.where(_finite(y_after), status, Outcome.NONFINITE)
+        status = jnp.where(all_finite(y_after), status, Outcome.NONFINITE)
         lost = jnp.where(bracket.halved, Outcome.EVENTS_CROWDED, Outcome.EVENT_NOT_LOCATED)
         status = jnp.where(event.located, status, lost)
         status = jnp.where(bracket.failed, bracket.why, status).astype(jnp.int32)
-        failed = bracket.failed | ~event.located | ~_finite(y_after)
-        guards = self._settled(bracket, event, self.guards(t, y_after))
+        failed = bracket.failed | ~event.located | ~all_finite(y_after)
+        guards = self._guards_after(bracket, event, self.guards(t, y_after))
         fields = self._field(point.phase), self._field(phase)
         seen = None if self.looked_at is None else self.looked_at.event(bracket.seen, t, (y, y_after), fields)
         after = Point(t, y_after, guards, phase, status, bracket.steps + point.steps, bracket.rejected, seen)
         after = after._replace(rejected=bracket.rejected + point.rejected)
-        end = _select(running, after._replace(seen=None), point._replace(seen=None))
+        end = select(running, after._replace(seen=None), point._replace(seen=None))
         end = end._replace(seen=seen)  # where there are samples, only the loop of what still runs comes here
         happened = running & ~failed & (fired < len(self.transitions))
         events = _blank((t, y, y_after), happened)
@@ -135,11 +134,11 @@ class Engine:
         kind = jnp.where(happened, fired, -1).astype(jnp.int32)
         return end, (events[0], kind, *events[1:], *samples)
 
-    def _settled(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
-        """Guard values just after an event, without those that differ from zero by rounding only.
+    def _guards_after(self, bracket: _Bracket, event: _Event, guards: Array) -> Array:
+        """Guard values just after an event, without differences from zero that are rounding errors.
 
-        Of these, one that was to fire in the same step is still due: just above zero. The others are at zero, whatever
-        their rounded value: the one that fired, and those that the jump has put there.
+        A guard that fell in the same step but has not fired yet is still due: just above zero. The others are exactly
+        zero: the one that fired, and those that the reset has put there.
         """
         rounding = jnp.abs(event.rates) * _instant(bracket, event.t)
         near = jnp.abs(guards) <= rounding
@@ -153,7 +152,7 @@ class Engine:
         return lambda t, y: jax.lax.switch(phase, self.fields, t, y)
 
     def guards(self, t: Scalar, y: State) -> Array:
-        """All guard values at time `t` in s, shape (guards,), each in its own unit; the last one is the time left."""
+        """All guard values at time `t` in s, shape (guards,), in their own units; the last is the time left."""
         return jnp.stack([*(jnp.asarray(tr.guard(t, y)) for tr in self.transitions), jnp.asarray(self.t_end - t)])
 
     def _armed(self, t: Scalar, y: State, phase: Array) -> Bool[Array, " guards"]:
@@ -168,7 +167,6 @@ class Engine:
         return solver.step(term, t, t + dt, y, None, state, made_jump=False)[:2]
 
     def _search(self, point: Point) -> _Bracket:
-        """Steps on until some guard falls through zero within a step."""
 
         def unfinished(b: _Bracket) -> Bool[Array, ""]:
             return ~b.found & ~b.failed
@@ -179,7 +177,6 @@ class Engine:
         return _loop(self.scheme.mode, self.scheme.max_steps)(unfinished, advance, self._outset(point))
 
     def _outset(self, point: Point) -> _Bracket:
-        """The bracket before the first step of a segment."""
         first, zero, guards = jnp.asarray(self.scheme.dt, dtype=point.t.dtype), jnp.asarray(0), point.guards
         _, control = self.scheme.controller.init(
             None, point.t, point.t + first, point.y, first, None, lambda *_: None, self._order
@@ -203,7 +200,7 @@ class Engine:
         )
 
     def _advance(self, b: _Bracket, phase: Array) -> _Bracket:
-        """One step of the search: taken, found to hold an event, or to be tried again with another length."""
+        """One step of the search: accepted, found to hold an event, or to be repeated with another length."""
         scheme = self.scheme
         dt, t = (b.dt, b.t + b.dt) if self.looked_at is None else self.looked_at.landing(b.seen, b.t, b.dt)
         y, error = self._try(b.t, dt, b.y, phase)
@@ -211,12 +208,12 @@ class Engine:
             b.t, t, b.y, y, None, error, self._order, b.control
         )
         guards, armed = self.guards(t, y), self._armed(t, y, phase)
-        # Above zero and below it again within the step; or too little above it for its digits.
+        # Above zero and below it again within the step; or too little above it to be resolved.
         back = jnp.any(b.leaving & ((guards < 0.0) | ((guards == 0.0) & b.halved)) & armed)
         keep = jnp.asarray(keep) & ~back
         fell = (b.guards > 0.0) & (guards <= 0.0) & armed & keep
         found = jnp.any(fell)
-        lost, spent = keep & ~_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
+        lost, spent = keep & ~all_finite(y), b.steps + b.rejected + 1 >= scheme.max_steps
         crowded = back & (0.5 * dt <= _rounding(b.t))
         why = jnp.where(crowded, Outcome.EVENTS_CROWDED, Outcome.MAX_STEPS)
         why = jnp.where(lost, Outcome.NONFINITE, why).astype(jnp.int32)
@@ -235,7 +232,7 @@ class Engine:
             failed=lost | spent | crowded,
             why=why,
             steps=b.steps + 1,
-            control=_select(back, b.control, control),
+            control=select(back, b.control, control),
             seen=None,
         )
         before = after._replace(
@@ -248,7 +245,7 @@ class Engine:
             steps=b.steps + found.astype(int),
             rejected=b.rejected + (~keep).astype(int),
         )
-        return _select(moved, after, before)._replace(seen=seen)
+        return select(moved, after, before)._replace(seen=seen)
 
     def _leaving(self, point: Point) -> Bool[Array, " guards"]:
         """Which guards are at zero (or a rounding error below it) and about to be positive."""
@@ -262,7 +259,7 @@ class Engine:
         started = jnp.where(b.fell, b.guards, 1.0)
 
         def lowest(guards: Array) -> Array:
-            """Of all that fall, each relative to its value at the start: guards have units of their own."""
+            """The smallest falling guard, relative to its value at the start, as guards have different units."""
             return jax.lax.stop_gradient(jnp.min(jnp.where(b.fell, guards / started, jnp.inf)))
 
         def after(dt: Array) -> Array:
@@ -282,7 +279,7 @@ class Engine:
         return _Event(t + shift, y, fired, rates, located)
 
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
-        """The guard that is the next to fall (or fell last), when, the velocity, all guards and their rates."""
+        """The guard that falls next (or fell last), when, the velocity, all guards and their rates."""
         velocity = self._field(phase)(t, y)
         value, rate = jax.jvp(self.guards, (t, y), (jnp.ones_like(t), velocity))
         falling = jnp.where(rate < 0.0, -value / rate, b.dt)
@@ -291,12 +288,12 @@ class Engine:
         return fired, jnp.where(b.found, -value[fired] / slope, 0.0), velocity, value, rate
 
     def _jump(self, t: Array, y: State, phase: Array, fired: Array) -> tuple[State, Array, Array]:
-        """State, phase and status after the event."""
+        """State, phase and status after an event; unchanged for none (`fired` = -1)."""
         status = jnp.where(fired == len(self.transitions), Outcome.COMPLETED, -1)
         after, new_phase, endings = y, phase, 0
         for i, tr in enumerate(self.transitions):
             if tr.reset is not None:
-                after = _select(fired == i, tr.reset(t, y), after)
+                after = select(fired == i, tr.reset(t, y), after)
             new_phase = jnp.where(fired == i, tr.target, new_phase)
             if tr.ends:
                 status = jnp.where(fired == i, FIRST_TERMINATION + endings, status)
@@ -304,7 +301,6 @@ class Engine:
         return after, new_phase.astype(jnp.int32), status.astype(jnp.int32)
 
     def _sample(self, point: Point, t_end: Array) -> tuple[Array, State]:
-        """Equally spaced samples of a segment."""
         if self.samples == 0:
             none = jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), (point.t, point.y))
             return none
@@ -318,7 +314,7 @@ class Engine:
 
 
 class _Bracket(NamedTuple):
-    """Start of a step, and after the search: the step within which some guard falls through zero."""
+    """Start of a step; after the search, of the step within which a guard falls through zero."""
 
     t: Array
     y: Any
@@ -326,13 +322,11 @@ class _Bracket(NamedTuple):
     guards: Array
     """Guard values at its start."""
     guards_after: Array
-    """Guard values at its end."""
     leaving: Bool[Array, " guards"]
-    """Which guards are positive just after its start, having been zero there: nothing is known yet of their fall."""
+    """Which guards were zero at its start and rise from there: it is not known yet whether they fall again."""
     halved: Bool[Array, ""]
     """Whether a step was too long for one of these."""
     fell: Bool[Array, " guards"]
-    """Which guards fall within it."""
     found: Bool[Array, ""]
     failed: Bool[Array, ""]
     why: Int[Array, ""]
@@ -346,40 +340,39 @@ class _Bracket(NamedTuple):
 
 
 def _following(b: _Bracket, dt: Array, wanted: Array, keep: Array, back: Array) -> Array:
-    """Length in s of the step after one of `dt` from the bracket's start: what the controller wants, if it may be."""
+    """Length in s of the step after one of `dt`: what the controller wants, within the limits of the bracket."""
     following = jax.lax.stop_gradient(jnp.where(back, 0.5 * dt, wanted))
-    # A step that was cut short at a sample says nothing against the length that was wanted.
+    # A step that was cut short at a sample does not reduce the next one.
     following = jnp.where(keep & (dt < b.dt), jnp.maximum(following, jax.lax.stop_gradient(b.dt)), following)
     return jnp.where(b.halved, jnp.minimum(following, jax.lax.stop_gradient(b.dt)), following)
 
 
 def _no_events(y: State, most: int) -> tuple[Array, Array, State, State]:
-    """Room for events: times, kinds, states before and after."""
     states = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), y)
     return jnp.full(most, jnp.nan), jnp.full(most, -1, jnp.int32), states, states
 
 
 def _loop(mode: Mode, most: int) -> Callable[..., Any]:
-    """A loop through which derivatives go in one direction; reverse mode remembers `most` iterations at most."""
+    """A loop that can be differentiated in the given mode; reverse mode stores at most `most` iterations."""
     if mode == "forward":
         return jax.lax.while_loop
     return lambda going, body, start: eqxi.while_loop(going, body, start, max_steps=most, kind="checkpointed")
 
 
 def _located(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: Array, iterations: int) -> Array:
-    """Root of `f` between 0 (where it is `f_left` > 0) and `right` (where it is not positive), by so many secants."""
+    """Root of `f` between 0 (where it is `f_left` > 0) and `right` (where it is not positive), by secants."""
     bracket = Bracket(jnp.zeros_like(right), f_left, right, f_right)
     return jax.lax.fori_loop(0, iterations, lambda _, b: b.narrowed(b.secant, f(b.secant)), bracket).right
 
 
 def _instant(bracket: _Bracket, t: Array) -> Array:
-    """Time in s below which two events near time t are one: what is left of a step's digits, and rounding of t."""
+    """Time in s below which two events near time t coincide: by the precision of a step and the rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
     return jax.lax.stop_gradient(eps**0.5 * jnp.abs(bracket.dt)) + _rounding(t)
 
 
 def _rounding(t: Array) -> Array:
-    """Time in s that rounding leaves undecided near time t."""
+    """Rounding error in s of times near t."""
     return jax.lax.stop_gradient(8.0 * float(jnp.finfo(t.dtype).eps) * jnp.maximum(jnp.abs(t), 1e-3))
 
 
@@ -394,14 +387,6 @@ def _hashable(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, Stat
         return phase(t, y)
 
     return move
-
-
-def _select(condition: Array, yes: Any, no: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
-
-
-def _finite(y: State) -> Bool[Array, ""]:
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(y)]))
 
 
 def _blank(tree: Any, keep: Array) -> Any:

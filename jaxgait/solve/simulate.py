@@ -55,25 +55,24 @@ def simulate(
         model: the mechanism.
         strides: number of strides (periods) to run, for models that have a period.
         duration: length of the run in s, instead of `strides`. If both are None, it is the model's own duration,
-            counted in strides if it is a whole number of them.
-        samples: samples per stride (100 by default) of a run counted in strides, or in total (1000 by default).
+        samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000).
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
-        solver: any diffrax solver, or the name of one of ours (`jaxgait.solve.solvers`); the default suits the model.
+        solver: any diffrax solver, or the name of one in `jaxgait.solve.solvers`; the default suits the model.
         rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s.
-        max_steps: number of steps after which the run is given up.
+        max_steps: number of steps after which the run is stopped.
         dt: length in s of the steps, for schemes with fixed steps.
-        max_events: number of events after which an event-driven run is given up; of a smooth run, the largest number
+        max_events: number of events after which an event-driven run is stopped; of a smooth run, the largest number
             of recorded events (1000 by default).
         progress: whether to show a progress bar.
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
-        attributes `status` and `status_text` tell how the run ended; samples after an early end are NaN. For models
+            attributes `status` and `status_text` say how the run ended; samples after an early end are NaN. For models
         with events (`Model.events`, `jaxgait.kinds.Transition`) it also has `event_time` (s), `event_name` and the
         states just before and after (`NAME_before`, `NAME_after`) over `event`.
 
@@ -128,8 +127,8 @@ def _recording(model: Model, scheme: Scheme) -> Scheme:
 def _run(
     model: Model, sampling: Sampling, scheme: Scheme, y0: State | None, progress: bool
 ) -> tuple[Trajectory, dict[str, Array]]:
-    """Runs one program for all tolerances and times, unless the code of the model or a solver branches on them."""
-    sampling = scheme.settled(model, sampling)
+    """Runs one program for all tolerances and times, unless the model or a solver branches on their values."""
+    sampling = scheme.complete_sampling(model, sampling)
     settings = Settings.of(scheme, sampling)
     kind = (type(model), settings.scheme, settings.sampling)
     if kind not in _by_value:

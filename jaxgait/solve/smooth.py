@@ -1,8 +1,8 @@
 """Smooth motion: one trajectory along a vector field, as a pure function.
 
-`integrate` may be jitted, vmapped over models or initial states, and differentiated with respect to the model: by
-`jax.jacfwd` in forward mode, the default, by `jax.grad` with `Smooth.of(model, mode="reverse")`.
-A failed trajectory never raises an error: its status is a code (see `jaxgait.outcome`).
+`integrate` may be jitted, vmapped over models or initial states, and differentiated with respect to the model, with
+`jax.jacfwd` in forward mode (the default) or `jax.grad` with `Smooth.of(model, mode="reverse")`. A failed
+trajectory raises no error: its status is a code (see `jaxgait.outcome`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ FLOAT64_RETRY = "float64"
 T = TypeVar("T")
 
 _DEFAULT_RTOL, _DEFAULT_ATOL, _LEAST_RTOL = 1000, 10, 30
-"""Lower limits of the default tolerances, and the smallest relative tolerance that can be met, in units of the
-precision's rounding error (2.2e-16 or 1.2e-7)."""
+"""Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
+(2.2e-16 or 1.2e-7)."""
 
 _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
 """Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
 
 ASSURED = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
-"""Messages of diffrax's checks that `integrate` makes superfluous: impossible times lead to a status, not an error."""
+"""Messages of checks of diffrax that `integrate` makes superfluous: impossible times end the run with a status."""
 
 
 @float64_default
@@ -66,7 +66,6 @@ class Smooth(Scheme):
 
     solver: diffrax.AbstractSolver
     rtol: float
-    """Relative tolerance."""
     atol: float
     """Absolute tolerance, in the units of the state."""
     first_step: float
@@ -104,7 +103,7 @@ class Smooth(Scheme):
     def of(
         cls, model: Model, *, differentiated: bool = False, precision: Precision | None = None, **options: Any
     ) -> Smooth:
-        """Suitable options for a model: a linearly implicit solver if it is stiff, an explicit one otherwise.
+        """Options that suit a model: a linearly implicit solver if it is stiff, otherwise an explicit one.
 
         Args:
             model: the mechanism, whose `numerics` define stiffness, tolerances and steps.
@@ -163,7 +162,7 @@ class Smooth(Scheme):
 
     @property
     def copies(self) -> int:
-        """Copies for the stages and for the dense output."""
+        """For the stages and the dense output."""
         return 40
 
     def describe(self) -> dict[str, Any]:
@@ -172,7 +171,7 @@ class Smooth(Scheme):
 
 
 def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:
-    """A model's relative tolerance and its absolute one, in units of the state, at a distance from rounding errors.
+    """Default relative and absolute tolerance of a model, the latter in units of the state, well above rounding errors.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -197,7 +196,7 @@ def integrate(
 
     Args:
         model: the mechanism; its leaves may be traced.
-        ts: increasing times in s; with any others the trajectory ends at once, as not finite.
+        ts: increasing times in s; with any others the trajectory ends at once, with the status of a non-finite state.
         scheme: solver, tolerances and steps, see `Smooth.of`.
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: whether to draw a progress bar (from compiled code; single runs only).
@@ -258,7 +257,7 @@ def integrate(
 
 
 def _differentiable(results: T, mode: Mode) -> T:
-    """The results, with an error message that explains what to do if `jax.grad` reaches them in forward mode."""
+    """The results, with a helpful error message if `jax.grad` reaches them in forward mode."""
     if mode == "reverse":
         return results
     # JAX's own message is about while loops.
@@ -270,7 +269,7 @@ def _differentiable(results: T, mode: Mode) -> T:
 
 
 def _condition(condition: Any) -> Any:
-    """A model's termination with the signature of a diffrax event; jitted, because diffrax traces it four times."""
+    """A model's termination as a diffrax event; jitted, because diffrax traces it four times."""
 
     @jax.jit
     def once(t: Any, y: State) -> Any:  # (the method of a model that is traced cannot be hashed)

@@ -40,7 +40,7 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are not None, with a solver's name replaced by the solver.
+    """The options that are not None, with solvers given by name replaced by the solver.
 
     Raises:
         ValueError: for an unknown solver.

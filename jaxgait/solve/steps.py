@@ -1,4 +1,4 @@
-"""Functions that schemes with steps of fixed length share: the number of steps, and the results of each step."""
+"""What schemes with steps of fixed length share: the number of steps, and the results of each step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from jaxgait.mechanics.scalars import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Extremes, Sampling, state_variables
-
-__all__ = ["division", "ending", "endings", "extremes", "joined", "time_after", "watched", "widened"]
 
 T = TypeVar("T")
 
@@ -43,13 +41,18 @@ def division(sampling: Sampling, dt: float, longest: int | None = None) -> tuple
 
 
 def time_after(t0: Scalar, dt: Scalar, index: Array) -> Array:
-    """Time in s (a scalar) after a number of steps; a product, not a sum, so that rounding does not accumulate."""
+    """Time in s (a scalar) after a number of steps; a product, so that rounding does not accumulate."""
     return t0 + jnp.asarray(index, dtype=float) * dt
 
 
 def joined(first: T, rest: T) -> T:
-    """Values at the start and at all later samples as one axis."""
+    """Values at the start and at all later samples along one axis."""
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+
+
+def select(condition: Bool[Array, ""], yes: T, no: T) -> T:
+    """One of two pytrees of the same units, leaf by leaf; `condition` is a scalar."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 
 def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:

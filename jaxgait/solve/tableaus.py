@@ -59,12 +59,12 @@ def _lower(rows: tuple[tuple[float, ...], ...]) -> Matrix:
 def _cubic_extension(
     gamma: float, a: tuple[tuple[float, ...], ...], c: tuple[tuple[float, ...], ...], m: tuple[float, ...]
 ) -> tuple[tuple[float, ...], ...]:
-    """A dense output of order 2 with a small error, of cubics in theta that end at the step.
+    """Dense output of order 2 with a small error, by cubics in theta that end at the step's result.
 
     The conditions (Hairer and Wanner II, table IV.7.1) are those of order 1 to 3 with the right-hand sides theta,
-    theta^2 / 2, theta^3 / 3 and theta^3 / 6. The weights of the step solve them at theta = 1, and so does every
-    embedded method of order 3: they are singular, and cannot all be met inside the step. Order 2 is met there, the
-    rest in the sense of least squares; a correction within the null space, in proportion to theta^3, does the rest.
+    theta^2 / 2, theta^3 / 3 and theta^3 / 6. They are singular (every embedded method of order 3 solves them at theta =
+    1) and cannot all be met inside the step: those of order 2 are, the others in the sense of least squares. A
+    correction within the null space, in proportion to theta^3, makes the cubics end at the result.
     """
     alpha, big_gamma = textbook(gamma, _lower(a), _lower(c))
     beta = alpha + big_gamma

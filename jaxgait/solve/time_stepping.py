@@ -6,20 +6,18 @@ One step of length dt from (q, u), everything evaluated at the midpoint q + dt/2
     q' = q + dt/2 (u + u')
 
 with the contact rows W = [W_N; W_T], their time derivatives What, Newton's restitution e and impulses P from
-`jaxgait.mechanics.complementarity`. Events are not located: any number of impacts is resolved inside a step, at first
-order in dt. A mechanism must define its inertia, forces and contacts (`jaxgait.kinds.NonsmoothModel`).
+`jaxgait.mechanics.complementarity`. Events are not located: any number of impacts is resolved inside a step, to first
+order in dt. The model defines inertia, forces and contacts (`jaxgait.kinds.NonsmoothModel`).
 
 `TimeStepping` is the scheme that `simulate` and `ensemble` use; `march` gives access to every step.
 
 Touch-down and lift-off (`jaxgait.kinds.ObservedContacts`) are recorded with the accuracy of a step and without bounces:
-a foot that touches again sooner than the model's `separation` has not left. Both are known only after that time, so
-that a foot that leaves just before the end of a run has no event. Contacts that close within that time from the start
-count as closed from the start.
+a foot has lifted off only if it stays open for the model's `separation`. Lift-offs later than that before the end of a
+run are therefore not recorded, and contacts that close within that time from the start count as closed from the start.
 
-Derivatives (forward and reverse) of a march are those of the discrete steps with the contact modes they took. They are
-exact as long as no mode changes. Where a contact opens, closes or changes between stick and slip, the time of that
-change is quantised to dt, and its shift is not part of the derivative. Use `jaxgait.solve.hybrid` for derivatives
-across events.
+Derivatives (forward and reverse) are those of the discrete steps with the contact modes they took, and exact as long as
+no mode changes. The time at which a contact opens, closes or changes between stick and slip is quantised to dt, and its
+shift is not part of the derivative: use `jaxgait.solve.hybrid` for derivatives across events.
 
 Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765, section 2 (with its misprints corrected).
 """
@@ -46,7 +44,8 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Events, Extremes, Sampling, Trajectory, blank
 from jaxgait.scheme import Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state
-from jaxgait.solve.steps import DT, division, ending, joined, time_after, watched, widened
+from jaxgait.solve.solvers import given_options
+from jaxgait.solve.steps import DT, division, ending, joined, select, time_after, watched, widened
 
 __all__ = ["TimeStepping", "march", "step"]
 
@@ -96,8 +95,7 @@ class TimeStepping(Scheme):
     ) -> TimeStepping:
         """See `Scheme.of`; the default step is the model's (`Numerics.dt`), if it has one."""
         del differentiated, precision
-        given = {name: value for name, value in options.items() if value is not None}
-        return cls(**{"dt": model.numerics.dt or DT, **given})
+        return cls(**{"dt": model.numerics.dt or DT, **given_options(options)})
 
     def event_names(self, model: Any) -> tuple[str, ...]:
         """Two names per contact, for models that define them (see `jaxgait.kinds.ObservedContacts`)."""
@@ -105,11 +103,11 @@ class TimeStepping(Scheme):
 
     @property
     def copies(self) -> int:
-        """Copies for the events, and a few more."""
+        """For the events, and a few more."""
         return 4 * self.max_events + 8
 
-    def settled(self, model: Any, sampling: Sampling) -> Sampling:
-        """See `Scheme.settled`; adds the number of steps between samples."""
+    def complete_sampling(self, model: Any, sampling: Sampling) -> Sampling:
+        """See `Scheme.complete_sampling`; adds the number of steps between samples."""
         return dataclasses.replace(sampling, steps=self._division(model, sampling))
 
     def run(
@@ -153,12 +151,10 @@ class TimeStepping(Scheme):
 
 
 class _Touch(NamedTuple):
-    """The history of one contact."""
-
     last: Events
     """The last step in contact: the lift-off, if the contact stays open."""
     closed: Bool[Array, ""]
-    """Whether it has not left since then."""
+    """Whether it has not lifted off since then."""
 
 
 class _Motion(NamedTuple):
@@ -191,12 +187,9 @@ class _State(NamedTuple):
     touches: tuple[_Touch, ...]
     events: Events
     count: Int[Array, ""]
-    """Number of events."""
 
 
 class _Stepper(NamedTuple):
-    """A model and the length of its steps, which are taken in blocks."""
-
     model: Any
     dt: Scalar
     t0: Scalar
@@ -205,10 +198,8 @@ class _Stepper(NamedTuple):
     watch: tuple[str, ...]
     max_events: int
     observed: bool
-    """Whether there are events and totals."""
 
     def start(self, y: State) -> _State:
-        """The start of a run."""
         zero, contacts = jnp.int32(0), range(len(self.model.event_names()) // 2 if self.observed else 0)
         added = jax.eval_shape(lambda: self._amounts(step(self.model, self.t0, y, self.dt)))
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in added.items()}
@@ -238,7 +229,7 @@ class _Stepper(NamedTuple):
         counts = running & (code != Outcome.NONFINITE)
         amounts = {n: jnp.where(counts, x, 0.0) for n, x in self._amounts(new).items()}
         motion = _Motion(
-            _either(running, new.y, old.y),
+            select(running, new.y, old.y),
             old.steps + running.astype(jnp.int32),
             jnp.where(running, code, old.status),
             {n: old.totals[n] + x for n, x in amounts.items()},
@@ -250,20 +241,17 @@ class _Stepper(NamedTuple):
         found = []
         for i, contact in enumerate(contacts):
             touching = (new.impulses[2 * i] > 0.0) & counts
-            first = _either(touching & ~contact.touched, events[2 * i], contact.first)
-            found.append(
-                _Contact(contact.touched | touching, first, _either(touching, events[2 * i + 1], contact.last))
-            )
+            first = select(touching & ~contact.touched, events[2 * i], contact.first)
+            found.append(_Contact(contact.touched | touching, first, select(touching, events[2 * i + 1], contact.last)))
         return motion, tuple(found)
 
     def trajectory(self, ts: Array, last: _State, samples: tuple[State, dict[str, Array]]) -> Trajectory:
-        """The result."""
         end = last.motion
         t_end = jnp.where(end.status == Outcome.COMPLETED, ts[-1], time_after(self.t0, self.dt, end.steps))
         ys, totals = jax.tree.map(lambda x: blank(x, ts <= t_end), samples)
         events = None
         if self.observed:
-            order = jnp.argsort(last.events.t)  # a lift-off is known only later
+            order = jnp.argsort(last.events.t)  # a lift-off is recorded late
             events = jax.tree.map(lambda x: x[order], last.events)
             events = dataclasses.replace(events, names=tuple(self.model.event_names()))
         rejected = jnp.zeros_like(end.steps)
@@ -275,7 +263,7 @@ class _Stepper(NamedTuple):
     def _events(
         self, state: _State, motion: _Motion, contacts: tuple[_Contact, ...], running: Bool[Array, ""]
     ) -> tuple[tuple[_Touch, ...], Events, Int[Array, ""]]:
-        """The contacts that opened and closed, as events; `motion` is that at the end of the block."""
+        """The contacts that opened and closed, as events; `motion` is at the end of the block."""
         touches, events, count = [], state.events, state.count
         now = time_after(self.t0, self.dt, motion.steps)
         for touch, (touched, first, last) in zip(state.touches, contacts, strict=True):
@@ -288,13 +276,7 @@ class _Stepper(NamedTuple):
         return tuple(touches), events, count
 
 
-def _either(which: Bool[Array, ""], new: T, old: T) -> T:
-    """`new` where `which` is true, otherwise `old`, leaf by leaf."""
-    return jax.tree.map(lambda x, y: jnp.where(which, x, y), new, old)
-
-
 def _noted(events: Events, count: Array, happened: Array, event: Events) -> tuple[Events, Array]:
-    """The list of events with one more, if it happened and the list is not full."""
     room = events.t.shape[0]
     at = jnp.where(happened, count, room)
     events = jax.tree.map(lambda many, one: many.at[at].set(one, mode="drop"), events, event)
@@ -302,14 +284,13 @@ def _noted(events: Events, count: Array, happened: Array, event: Events) -> tupl
 
 
 def _nothing(x: Array) -> Array:
-    """The padding after the last event."""
     return jnp.full_like(x, -1 if jnp.issubdtype(x.dtype, jnp.integer) else jnp.nan)
 
 
 def _advanced(
     model: NonsmoothModel | System, t0: Scalar, dt: Scalar, index: Array, y: State, count: int
 ) -> tuple[Array, State, Step]:
-    """A number of steps on: the number of steps so far, the state, and all steps."""
+    """The step index and state after `count` steps, and the steps."""
 
     def one(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Step]:
         index, y = carry
@@ -376,7 +357,6 @@ def _solve_contacts(
     u: Vector,
     dt: Scalar,
 ) -> ContactSolution:
-    """The complementarity problem of one step."""
     G = [[dot(left, response) for response in responses] for left in drift]
     restitution = [e for c in contacts for e in (c.normal_restitution, c.tangent_restitution)]
     b = [
@@ -397,7 +377,7 @@ def march(
     y0: State | None = None,
     t0: Scalar = 0.0,
 ) -> T:
-    """Marches through `blocks * steps_per_block` steps and returns one summary per block.
+    """Takes `blocks * steps_per_block` steps and returns one summary per block.
 
     Pure: it may be jitted, vmapped over the model's leaves or initial states, and differentiated. Times are `t0` plus a
     number of steps times `dt`, not sums, so that rounding does not accumulate in float32.
@@ -407,8 +387,8 @@ def march(
         dt: step in s.
         blocks: number of blocks, and of summaries.
         steps_per_block: number of steps in each block.
-        summarise: function of the `Step`s of a block (every leaf with a leading axis `steps_per_block`) that returns
-            its summary; by default the last step.
+        summarise: function of the `Step`s of a block (every leaf with a leading axis `steps_per_block`); by default the
+            last step.
         y0: state at `t0`; the model's own initial state if None.
         t0: time in s at the start.
 

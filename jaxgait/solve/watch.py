@@ -1,11 +1,9 @@
 """Extremes of outputs, and events, over the solver's own steps, so that neither depends on the sampling.
 
-Peaks within a step are those of `jaxgait.solve.peaks`.
-
-An event of a smooth model (`jaxgait.model.Model.events`) is where a guard falls through zero. Steps in which one does
-are recorded without changing the solver's steps. The zero is located afterwards, on the cubic through both ends of the
-step with their velocities, whose error is of the fourth order of the step. A guard that falls and rises within one step
-is missed.
+Extremes within a step are those of `jaxgait.solve.peaks`. An event of a smooth model (`jaxgait.model.Model.events`) is
+where a guard falls through zero. Such steps are recorded without changing the solver's steps; afterwards the zero is
+located on the cubic Hermite interpolant of the step, whose error is of fourth order. A guard that falls and rises
+within one step is missed.
 """
 
 from __future__ import annotations
@@ -24,10 +22,8 @@ from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
 from jaxgait.solve.peaks import Look, at_first, look, widened
 
-__all__ = ["Crossings", "Watching", "located"]
-
 HALVINGS = 40
-"""Number of halvings of the step in which a guard falls; Newton's iteration then reaches rounding."""
+"""Bisections of the step in which a guard falls; Newton's iteration then reaches rounding."""
 
 
 class _End(NamedTuple):
@@ -53,12 +49,12 @@ class _State(NamedTuple):
     inner: Any
     extremes: dict[str, Extremes]
     last: Look
-    """The outputs that are watched, at the end of the last accepted step."""
+    """The watched outputs at the end of the last accepted step."""
     crossings: Crossings | None
 
 
 class Watching(diffrax.AbstractAdaptiveStepSizeController):
-    """A step-size controller that leaves all decisions to another one, and records extremes of outputs and events.
+    """A step-size controller that delegates all decisions, and records extremes of outputs and events.
 
     diffrax shows its controller every step, and whether it is accepted; the controller's state is returned with
     `SaveAt(controller_state=True)`. The solve's `args` must be the model.
@@ -74,17 +70,17 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
 
     @property
     def rtol(self) -> Any:
-        """Relative tolerance of the other controller."""
+        """Of the other controller."""
         return self.controller.rtol
 
     @property
     def atol(self) -> Any:
-        """Absolute tolerance of the other controller."""
+        """Of the other controller."""
         return self.controller.atol
 
     @property
     def norm(self) -> Any:
-        """Norm of the other controller."""
+        """Of the other controller."""
         return self.controller.norm
 
     @classmethod
@@ -128,13 +124,12 @@ def _guards(model: Any, t: Any, y: Any) -> Float[Array, " guards"]:
 
 
 def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
-    """Room for events."""
     room = jax.tree.map(lambda z: jnp.full((most, *jnp.shape(z)), jnp.nan, jnp.result_type(z)), _End(t, y))
     return Crossings(_guards(model, t, y), jnp.asarray(0), jnp.full(most, -1, jnp.int32), room, room)
 
 
 def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Crossings:
-    """Adds the guards that fell in an accepted step, as long as there is room."""
+    """Adds the guards that fell in an accepted step, while there is room."""
     guards = _guards(model, *end)
     fell = (c.guards > 0.0) & (guards <= 0.0) & keep
     most, found = c.kind.shape[0], c
@@ -153,7 +148,7 @@ def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Cro
 
 @float64_default
 def located(model: Any, crossings: Crossings) -> Events:
-    """Events in the order of their times in s, each within its step; the states before and after are the same.
+    """Events in the order of their times in s, each within its step; states before and after are the same.
 
     Args:
         model: the mechanism, with its `events`.
@@ -190,7 +185,7 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
 
 
 def _velocities(model: Any, start: _End, end: _End) -> tuple[State, State]:
-    """The step's length times the velocities at both ends, computed in one call: vector fields are long programs."""
+    """The step's length times the velocities at both ends, in one call because vector fields are long programs."""
     both = jax.tree.map(lambda a, b: jnp.stack([a, b]), start, end)
     v = jax.tree.map(lambda leaf: (end.t - start.t) * leaf, jax.vmap(model.vector_field)(*both))
     return jax.tree.map(lambda leaf: leaf[0], v), jax.tree.map(lambda leaf: leaf[1], v)

@@ -166,7 +166,7 @@ BAD: dict[str, Bad] = {
     "an open quotation mark": Bad(cell(7, "time_s", '"0.07'), "line 10: 1 values under 6 column names"),
     "decimal commas between commas": Bad(GOOD.replace("0.", "0,").encode(), "values under 6 column names"),
     "decimal commas and points": Bad(
-        GOOD.replace(",", ";").replace("0.9109", "0,9109").encode(), "write one kind, best the point"
+        GOOD.replace(",", ";").replace("0.9109", "0,9109").encode(), "use one kind, preferably the point"
     ),
     "UTF-16 without a mark": Bad(GOOD.encode("utf-16-le"), "is not a text file; export it as CSV"),
     "broken UTF-16": Bad(GOOD.encode("utf-16")[:-1], "is broken utf-16 text"),

@@ -456,9 +456,9 @@ def test_impossible_options_are_refused(value):
 
 def test_a_low_pass_that_does_nothing_or_too_much_is_said():
     slow, w = walker.walker(rate=15.0, duration=5.0), walker.walker(duration=5.0)
-    assert any("no low-pass: frames at 15 Hz hold nothing above 8 Hz" in n for n in measure([recording(slow)]).notes)
+    assert any("no low-pass: a cut-off of 8 Hz is too high" in n for n in measure([recording(slow)]).notes)
     walk = measure([recording(w)], options=Options(cutoff=1.0))
-    assert any("a low-pass of 1 Hz takes some of the walk itself" in line for line in walk.warnings)
+    assert any("a low-pass of 1 Hz removes part of the gait" in line for line in walk.warnings)
 
 
 def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path):

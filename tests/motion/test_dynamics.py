@@ -21,7 +21,7 @@ from jaxgait.motion.capture.dynamics import (
     JOINTS,
     MOMENTS,
     POWERS,
-    Turning,
+    SegmentMotion,
     Wrench,
     body_of,
     joint_moments,
@@ -122,7 +122,7 @@ def test_moments_are_those_of_lagrange():
     ends, centres, _ = jax.tree.map(np.asarray, _compiled()[2](q[0]))
     _, moving, spin = jax.tree.map(np.asarray, _compiled()[1](*q))
     pairs = {"thigh": ("hip", "knee"), "shank": ("knee", "ankle"), "foot": ("ankle", "ankle")}
-    turning = {k: Turning(ends[a], ends[b], centres[k], moving[k], spin[k]) for k, (a, b) in pairs.items()}
+    turning = {k: SegmentMotion(ends[a], ends[b], centres[k], moving[k], spin[k]) for k, (a, b) in pairs.items()}
     found = joint_moments(BODY, turning, Wrench(_ground(t)[0], _about(t, ends["ankle"])))
     exact = _exact(t)
     assert np.abs(exact).max(axis=0).min() > 30

@@ -233,7 +233,7 @@ def test_forces_of_another_time_are_not_taken(tmp_path):
     late = Recording(
         "late", "late.mot", 100.0, W.time, forces=(forces.forces[0]._replace(time=forces.forces[0].time + 9),)
     )
-    with pytest.raises(MotionFormatError, match=r"late.mot: its forces are of 9\.000 to"):
+    with pytest.raises(MotionFormatError, match=r"late.mot: its forces cover 9\.000 to"):
         with_forces(markers, late)
     with pytest.raises(MotionFormatError, match="holds no ground forces"):
         with_forces(markers, markers)
@@ -471,4 +471,4 @@ def test_unlabelled_markers_behind_the_labelled_ones_are_noted(tmp_path):
     extra = [line + "\t1\t2\t3" * (i % 3) for i, line in enumerate(lines[6:-1])]
     found = _read(tmp_path, "\n".join(lines[:6] + extra))
     _same(found)
-    assert any("40 rows go on behind the last label" in note for note in found.notes)
+    assert any("40 rows continue after the last label" in note for note in found.notes)

@@ -146,7 +146,7 @@ def test_strides_are_one_batched_drive(walk):
     record = walk_record(walk)
     for i, stride in enumerate(record_strides(record)):
         assert float(knee[i]) == pytest.approx(float(stride_drive(stride, check=False).knee_angle(0.3)), abs=1e-9)
-    with pytest.raises(ValueError, match="equally many harmonics"):
+    with pytest.raises(ValueError, match="same number of harmonics"):
         stacked([])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.native import looped, native
-from jaxgait.native.code import Alike, count, everything
+from jaxgait.native.code import PartLoop, count, everything
 from jaxgait.native.members import outermost
 
 MEMBERS = 11
@@ -47,7 +47,7 @@ def kernel(function):
 def operations(function):
     """Operations of a kernel, those in loops over directions as often as they are done."""
     statements = kernel(function)
-    parts = [s for s in everything(statements) if isinstance(s, Alike)]
+    parts = [s for s in everything(statements) if isinstance(s, PartLoop)]
     return count(statements) + sum((s.parts - 1) * count(s.body) for s in parts)
 
 

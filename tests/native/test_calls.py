@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import calls, compiled, machine, native
+from jaxgait.native import calls, compiled, native
 from jaxgait.native.instructions import Kind, Operation, Value
 from jaxgait.native.kernel import Grid, Kernel, assembly
 
@@ -33,7 +33,7 @@ def handler():
     text = assembly(kernel, [*calls.head(), *calls.pointers(len(kernel.inputs), len(kernel.outputs))]).replace(
         "KERNEL", "doubles"
     )
-    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(machine.address("doubles", text))
+    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(calls.address("doubles", text))
 
 
 class Extension(ctypes.Structure):
@@ -110,15 +110,15 @@ def test_an_unknown_interface_leaves_programs_to_xla_with_one_warning(monkeypatc
 def test_all_machine_code_can_be_released():
     script = """
 import gc, jax.numpy as jnp
-from jaxgait.native import calls, compiled, machine
+from jaxgait.native import calls, compiled
 for n in (5, 6, 7):
     x = jnp.linspace(0.1, 0.2, n)
     compiled(lambda x: sum(jnp.sin(x * k) + jnp.tanh(x - k) for k in range(9)), x)(x).block_until_ready()
-assert len(machine._loaded) == 3
-machine._loaded.clear()
+assert len(calls._loaded) == 3
+calls._loaded.clear()
 gc.collect()
-machine._linker.cache_clear()
-machine._machine.cache_clear()
+calls._linker.cache_clear()
+calls._machine.cache_clear()
 gc.collect()
 print("released")
 """

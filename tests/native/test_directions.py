@@ -8,7 +8,7 @@ import pytest
 from jaxgait.native import directions, explain, looped, native, reading
 
 MEMBERS = 11
-LOOPED = "directions one after the other"
+LOOPED = "directions in a loop"
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import compiled, disk, machine
+from jaxgait.native import calls, compiled, disk
 
 X = jnp.linspace(0.1, 2.0, 16)
 
@@ -39,7 +39,7 @@ import jax
 settings = dict(jax.config.values)
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.native import machine, stored
+from jaxgait.native import calls, stored
 
 def told(what, function):
     def tell(*args, **options):
@@ -48,7 +48,7 @@ def told(what, function):
     return tell
 
 jax.stages.Lowered.compile = told("program", jax.stages.Lowered.compile)
-machine._compiled = told("kernel", machine._compiled)
+calls._compiled = told("kernel", calls._compiled)
 stored.opened = told("trace", stored.opened)
 run = jaxgait.simulate(Bungee(), duration=1.0)
 scan = jaxgait.ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=1.0, observe=lambda run: {"lowest": run["x"].max()})
@@ -131,7 +131,7 @@ def test_what_was_there_before_a_trace_is_not_searched_for_garbage(folder):
         gc.unfreeze()
 
 
-@pytest.mark.filterwarnings("ignore:jaxgait compiles again")
+@pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
 def test_a_damaged_file_is_compiled_anew(folder):
     expected = compiled(tower, X)(X)
     (path,) = names(folder, "program")
@@ -139,7 +139,7 @@ def test_a_damaged_file_is_compiled_anew(folder):
         whole = path.read_bytes()
         path.write_bytes(damage(whole))
         disk.warn.cache_clear()
-        with pytest.warns(RuntimeWarning, match="compiles again what lay in its cache as program-.*damaged"):
+        with pytest.warns(RuntimeWarning, match="its cache entry program-.* is unusable: it is damaged"):
             assert disk.load(path.name) is None and not path.exists()
         np.testing.assert_array_equal(compiled(tower, X)(X), expected)
         assert disk.load(path.name) is not None
@@ -239,9 +239,9 @@ def test_constants_are_part_of_a_program(folder):
 
 def test_machine_code_is_found(folder, monkeypatch):
     text = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
-    code = machine._object_code(text)
-    monkeypatch.setattr(machine, "_compiled", lambda *_: pytest.fail("compiled again"))
-    assert machine._object_code(text) == code
+    code = calls._object_code(text)
+    monkeypatch.setattr(calls, "_compiled", lambda *_: pytest.fail("compiled again"))
+    assert calls._object_code(text) == code
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import calls, driver, looped, machine, ptx
+from jaxgait.native import calls, driver, looped, ptx
+from jaxgait.native.code import Unsupported
 from jaxgait.native.members import LOOP
-from jaxgait.native.reading import Unsupported
 from jaxgait.native.threads import BLOCK, kernel
 from tests.native.test_calls import asked, empty, extension
 from tests.native.test_members import PROGRAMS
@@ -112,7 +112,7 @@ class Driver:
 def made(text, name, fake):
     """A handler as machine code that calls our driver."""
     symbols = {f: fake.addresses[f] for f in driver.FUNCTIONS}
-    address = machine.address(name, text.replace("KERNEL", name), symbols=symbols)
+    address = calls.address(name, text.replace("KERNEL", name), symbols=symbols)
     return ctypes.CFUNCTYPE(POINTER, POINTER)(address)
 
 

@@ -393,7 +393,7 @@ DAMAGES = {
 @pytest.mark.parametrize(
     ("kind", "damage"), [("index", "cut"), ("program", "changed"), ("kernel", "empty"), ("program", "gone")]
 )
-@pytest.mark.filterwarnings("ignore:jaxgait compiles again")
+@pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
 def test_a_damaged_file_is_traced_or_compiled_anew(folder, kind, damage, monkeypatch):
     factor = 2.0 + hash((kind, damage)) / 2**70  # a kernel of its own, compiled for this folder
     function = lambda x: tower(factor * x)
@@ -409,7 +409,7 @@ def test_a_damaged_file_is_traced_or_compiled_anew(folder, kind, damage, monkeyp
     assert recalled(function, X) is not None
 
 
-@pytest.mark.filterwarnings("ignore:jaxgait compiles again")
+@pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
 def test_something_else_that_is_whole_is_traced_anew(folder):
     expected = np.asarray(compiled(tower, X)(X))
     for kind in ("index", "program"):

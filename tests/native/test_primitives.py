@@ -59,7 +59,7 @@ def test_scans_are_read_in_the_forms_of_all_versions():
 @pytest.mark.parametrize("names", [{"jaxpr": 1}, {"num_consts": 1, "num_carry": 0}, {"jaxpr": 1, "length": 3}])
 def test_unknown_forms_are_none_with_one_warning(names):
     primitives.warn.cache_clear()
-    with pytest.warns(RuntimeWarning, match="another form of 'scan'") as told:
+    with pytest.warns(RuntimeWarning, match="a form of 'scan' that jaxgait does not know") as told:
         assert read("scan", names, 3) is None
         assert read("scan", names, 3) is None
     assert len(told) == 1
@@ -79,7 +79,7 @@ def test_what_is_unknown_is_left_to_xla(monkeypatch, lost):
     monkeypatch.setenv("JAXGAIT_CACHE", "off")  # a program on disk is that of the files of this package
     monkeypatch.setitem(primitives.READERS, lost, lambda name, params: None)
     primitives.warn.cache_clear()
-    with pytest.warns(RuntimeWarning, match=f"another form of '{lost}'"):
+    with pytest.warns(RuntimeWarning, match=f"a form of '{lost}'"):
         found = compiled(loops, X)(X)
     np.testing.assert_allclose(found, jax.jit(loops)(X), rtol=1e-12)
 

@@ -62,7 +62,7 @@ def test_nothing_is_left_to_be_joined(name):
 
 @needs_assembler
 def test_the_assembler_finds_faults():
-    with pytest.raises(ValueError, match=r"ptxas does not take the kernel for sm_90: .*sense"):
+    with pytest.raises(ValueError, match=r"ptxas rejects the kernel for sm_90: .*sense"):
         ptx.resources(".version 6.3\n.target sm_75\n.address_size 64\nsense\n", "sm_90")
 
 
@@ -116,12 +116,12 @@ def test_every_kernel_is_written_once(monkeypatch):
 @needs_assembler
 def test_explain_says_what_a_kernel_takes():
     text = explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")
-    assert re.search(r"1 arrays in memory; on sm_90 \d+ registers, 0 bytes stored and 0 loaded for want of more$", text)
+    assert re.search(r"1 arrays in memory; on sm_90 \d+ registers, 0 bytes of spill stores and 0 of spill loads$", text)
     erf = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
     assert "on sm_90 left to XLA: erf" in explain(erf, 0.5, gpu="sm_90")
 
 
 def test_without_an_assembler_explain_says_what_is_missing(monkeypatch):
     monkeypatch.setattr("jaxgait.native.ptx.assembler", lambda: None)
-    with pytest.raises(FileNotFoundError, match="there is no ptxas: install nvidia-cuda-nvcc"):
+    with pytest.raises(FileNotFoundError, match="ptxas was not found: install nvidia-cuda-nvcc"):
         explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")

@@ -129,7 +129,7 @@ def test_what_kernels_cannot_do_is_left_to_xla():
     huge = lambda x: jax.lax.scan(
         lambda c, a: (jax.lax.scan(lambda d, b: (d + b, d), c, a + jnp.arange(2100.0))[1][7], c), x, jnp.arange(9.0)
     )
-    reasons = ("a loop of no rounds", "an array", "a constant array", "arrays of 16800 bytes that are made in a loop")
+    reasons = ("a loop without iterations", "an array", "a constant array", "temporary arrays of 16800 bytes in a loop")
     for function, reason in zip((none, large, huge), reasons, strict=False):
         assert explain(function, 1.0).startswith("left to XLA: "), reason
         agree = zip(*(jax.tree.leaves(f(jnp.asarray(X))) for f in (kernel(function), jax.vmap(function))), strict=True)

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from jax.extend.core import Literal
 
-from jaxgait.native import looped, machine
-from jaxgait.native.code import Code, Loop
+from jaxgait.native import calls, looped
+from jaxgait.native.code import Code, Loop, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
-from jaxgait.native.fusing import fused
 from jaxgait.native.instructions import Operation
 from jaxgait.native.members import LOOP
 from jaxgait.native.primitives import bind
-from jaxgait.native.reading import Unsupported
+from jaxgait.native.pruning import fused
 from jaxgait.native.threads import BLOCK, REGISTERS, kernel
 from tests.native.test_members import PROGRAMS
 
@@ -40,7 +39,7 @@ def on_this_processor(text, where):
         text = text.replace(f"declare {function}\n", "")
         text = text.replace(f"call {function}", f"load i32, ptr inttoptr (i64 {where.ctypes.data + 4 * i} to ptr)")
     name = f"threads_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    return machine.address(name, text.replace("KERNEL", name), optimised=True)
+    return calls.address(name, text.replace("KERNEL", name), optimised=True)
 
 
 def as_threads(inputs, **params):
@@ -168,5 +167,5 @@ def test_what_has_no_arithmetic_is_left_to_xla():
     function = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
     program = jax.make_jaxpr(jax.vmap(looped(function)))(jnp.ones(3))
     (loop,) = (e for e in program.jaxpr.eqns if e.primitive is LOOP)
-    with pytest.raises(Unsupported, match="erf, of which there is no arithmetic"):
+    with pytest.raises(Unsupported, match="erf, which has no implementation"):
         kernel(loop.params["code"].it.threads, 3, loop.params["shared"], [1])

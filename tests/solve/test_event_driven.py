@@ -93,6 +93,16 @@ def test_too_many_events_are_a_status():
     assert run.attrs["status"] == Outcome.EVENT_LIMIT and run.sizes["event"] == 2
 
 
+@pytest.mark.parametrize("steps", [3, 46], ids=["in_flight", "at_a_bounce"])
+def test_a_run_that_fails_ends_where_it_failed(steps):
+    """Its last state used to be one that the first transition's reset had changed."""
+    model = Bouncing()
+    run = scheme_for(model, max_steps=steps).run(model, Sampling.of(model, None, 2.0, 2))
+    assert run.status == Outcome.MAX_STEPS
+    np.testing.assert_allclose(run.y_end.v, -9.8 * run.t_end, rtol=EXACT)
+    np.testing.assert_allclose(run.y_end.h, 1.0 - 4.9 * run.t_end**2, atol=EXACT)
+
+
 HIGHEST = Measure("lowest", lambda run: run.extremes("h").least, "m", "lowest point", watch=("h",))
 
 

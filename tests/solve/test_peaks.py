@@ -1,6 +1,6 @@
 """Extremes between the ends of steps: their values, their derivatives, and outputs that jump."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -11,25 +11,20 @@ from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, pa
 from jaxgait.model import Scalar
 from jaxgait.solve.peaks import Look, at_first, widened
 from jaxgait.solve.smooth import Smooth, integrate
+from tests.solve.swing import Harmonic, Swing
 
 CUBIC = 2e-6  # of the amplitude; steps of a tenth of a radian: (h w)^4 / 384, and what is left of the solver
 SLOPE = 1e-4  # its derivative: one order lower
 
 
-class Swing(NamedTuple):
-    x: Scalar
-    v: Scalar
-
-
-class Swinging(Model):
+class Swinging(Harmonic):
     """Set out at `speed` from the middle: it turns at speed / rate, between the ends of steps."""
 
     rate: Scalar = parameter(10.0, unit="rad/s", doc="angular frequency")
     speed: Scalar = parameter(3.0, unit="m/s", doc="speed at the start")
 
     variables: ClassVar = {
-        "x": Variable("m", "position"),
-        "v": Variable("m/s", "velocity"),
+        **Harmonic.variables,
         "force": Variable("N", "force"),
         "right": Variable("1", "right of the middle"),
     }
@@ -38,9 +33,6 @@ class Swinging(Model):
 
     def initial_state(self):
         return Swing(jnp.asarray(0.0), self.speed)
-
-    def vector_field(self, t, y):
-        return Swing(y.v, -(self.rate**2) * y.x)
 
     def outputs(self, t, y):
         return {"force": self.rate**2 * y.x, "right": y.x > 0.0}

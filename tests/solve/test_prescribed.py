@@ -65,7 +65,7 @@ def test_an_early_end_is_known_to_the_sample():
     [
         (lambda: simulate(Circle(), initial_state=Place(1.0, 0.0)), "its start is that of the motion"),
         (lambda: ensemble(Circle(), {"initial.x": [1.0]}), r"leave out initial\.x"),
-        (lambda: simulate(Circle(), rtol=1e-6), "which takes no options, not rtol"),
+        (lambda: simulate(Circle(), rtol=1e-6), "with no options: there is no option 'rtol'"),
     ],
 )
 def test_what_a_given_motion_does_not_take_is_named(call, message):

@@ -20,7 +20,7 @@ def test_a_smooth_model_moves_smoothly():
     ("options", "error", "message"),
     [
         ({"scheme": "smooth"}, ValueError, "no scheme 'smooth': did you mean 'Smooth'?"),
-        ({"dt": 1e-4}, ValueError, "Bungee moves by Smooth, which takes .*, not dt"),
+        ({"dt": 1e-4}, ValueError, "Bungee is integrated by Smooth, with .*: there is no option 'dt'"),
     ],
     ids=str,
 )

@@ -1,6 +1,6 @@
 """Events of smooth models: times against a closed form, derivatives, and nothing changed by looking."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -9,34 +9,20 @@ import pytest
 
 from jaxgait import ensemble, simulate
 from jaxgait.measure import Measure
-from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
+from jaxgait.model import Numerics
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Sampling
 from jaxgait.solve.schemes import scheme_for
+from tests.solve.swing import Harmonic
 
 CUBIC = 2e-8  # s; steps of 0.02 s of a swing of 1 s: the cubic's error is (h w)^4 / 384 of the amplitude
 
 
-class Swing(NamedTuple):
-    x: Scalar
-    v: Scalar
-
-
-class Oscillator(Model):
+class Oscillator(Harmonic):
     """Turns and passes through the middle at known times."""
 
-    rate: Scalar = parameter(6.0, unit="rad/s", doc="angular frequency")
-
-    variables: ClassVar = {"x": Variable("m", "position"), "v": Variable("m/s", "velocity")}
     numerics: ClassVar = Numerics(stiff=False, rtol=1e-9, atol=1e-9, max_step=0.02)
-    duration: ClassVar = 2.0
-
-    def initial_state(self):
-        return Swing(jnp.asarray(1.0), jnp.asarray(0.0))
-
-    def vector_field(self, t, y):
-        return Swing(y.v, -(self.rate**2) * y.x)
 
     def events(self):
         return {"forward": lambda t, y: -y.x, "back": lambda t, y: y.x}

@@ -105,9 +105,9 @@ def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
-    """The direction in which the foot moves most against the pelvis, with the sense in which it points.
+    """The direction in which the foot moves most relative to the pelvis, pointing as the foot does.
 
-    Of displacements in 0.1 s: how far the foot is beside the pelvis changes its side where the walker turns round.
+    From displacements in 0.1 s: the foot's position beside the pelvis changes sides where the walker turns round.
     """
     lag = min(max(1, round(0.1 * rate)), max(1, reach.shape[0] // 2))
     moves = reach[lag:] - reach[:-lag]

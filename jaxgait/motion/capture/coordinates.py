@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import LONGEST_GAP, dull, fill, lowpass, runs, said_of
+from jaxgait.motion.capture.smoothing import LONGEST_GAP, cutoff_warnings, describe_lowpass, fill, lowpass, runs
 from jaxgait.motion.recording import Recording
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
@@ -20,7 +20,7 @@ NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle
 
 
 def has_angles(recording: Recording, side: str) -> bool:
-    """Whether the coordinates of a leg are there.
+    """Whether a recording has the joint angles of a leg.
 
     Examples:
         >>> import numpy as np
@@ -37,7 +37,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, longest_g
     """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`.
 
     Args:
-        recording: with these in rad and m, for the side as `NAMES` says.
+        recording: with these in rad and m, under `NAMES`.
         side: right or left.
         cutoff: of the low-pass in Hz; None leaves the angles unfiltered.
         longest_gap: that is filled, in s.
@@ -61,7 +61,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, longest_g
         "below the origin of the pelvis, as in the unscaled gait2392",
         f"gaps of up to {longest_gap:g} s are filled: {filled.filled} frames"
         + (f"; longer ones remain: {filled.left} frames" if filled.left else ""),
-        said_of(recording.rate, cutoff),
+        describe_lowpass(recording.rate, cutoff),
     ]
     if np.nanmean(knee) < 0:
         knee = -knee
@@ -90,7 +90,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, longest_g
         segments=segments,
         gaps={},
         notes=tuple(notes),
-        warnings=tuple(dull(recording.rate, cutoff)),
+        warnings=tuple(cutoff_warnings(recording.rate, cutoff)),
     )
 
 

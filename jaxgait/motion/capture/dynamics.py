@@ -4,10 +4,10 @@
     walk.dynamics.mean["knee_moment_Nm_kg"]
     labelled(walk.dynamics).moment.sel(joint="knee").plot()
 
-Moments are those of muscles and ligaments on the limb, per kg of the person. Signs are those of the angles: positive
-flexes the hip (thigh forward), flexes the knee and lifts the foot (dorsiflexion); books plot extension and plantar
-flexion upward. Power is moment times angular velocity of the joint, positive where the joint gives energy; that of the
-hip is of the thigh against the vertical, because the trunk is not measured.
+Moments are those of muscles and ligaments on the limb, per kg of body mass. Signs are those of the angles: positive
+moments flex the hip and the knee and dorsiflex the foot; books plot extension and plantar flexion upward. Power is
+moment times angular velocity of the joint, positive where the joint generates energy; at the hip it is that of the
+thigh against the vertical, because the trunk is not measured.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Points = Float[np.ndarray, "samples 2"]
 Numbers = Float[np.ndarray, " samples"]
 
 
-class Turning(NamedTuple):
-    """A segment in motion at some instants."""
+class SegmentMotion(NamedTuple):
+    """Motion of a segment at some instants."""
 
     proximal: Points
     """Position in m of the joint above."""
     distal: Points
-    """Position in m of the joint below; of the foot the ankle, about which the ground reaction is given."""
+    """Position in m of the joint below; for the foot the ankle, about which the ground reaction is given."""
     centre: Points
     """Position in m of the centre of mass."""
     acceleration: Points
@@ -105,22 +105,22 @@ def body_of(mass: float, thigh: float, shank: float) -> dict[str, Segment]:
     return {"thigh": segment("thigh", mass, thigh), "shank": segment("shank", mass, shank), "foot": foot}
 
 
-def passed_on(body: Segment, moving: Turning, below: Wrench) -> Wrench:
-    """What is above a segment exerts on it at its proximal joint (Newton and Euler).
+def proximal_wrench(body: Segment, moving: SegmentMotion, below: Wrench) -> Wrench:
+    """Force and moment on a segment at its proximal joint (Newton and Euler).
 
     Args:
         body: mass and moment of inertia.
         moving: the segment's motion.
-        below: what is below exerts on it at its distal joint.
+        below: force and moment at its distal joint.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.mechanics.anthropometry import segment
-        >>> from jaxgait.motion.capture.dynamics import Turning, Wrench, passed_on
+        >>> from jaxgait.motion.capture.dynamics import SegmentMotion, Wrench, proximal_wrench
         >>> shank = segment("shank", 70.0, 0.43)
         >>> above, below, still = np.array([[0.0, 0.5]]), np.array([[0.0, 0.1]]), np.zeros((1, 2))
-        >>> hanging = Turning(above, below, 0.5 * (above + below), still, np.zeros(1))
-        >>> knee = passed_on(shank, hanging, Wrench(still, np.zeros(1)))
+        >>> hanging = SegmentMotion(above, below, 0.5 * (above + below), still, np.zeros(1))
+        >>> knee = proximal_wrench(shank, hanging, Wrench(still, np.zeros(1)))
         >>> print(bool(np.isclose(knee.force[0, 1], 9.81 * float(shank.mass))), knee.moment)  # it bears the weight
         True [0.]
     """
@@ -132,18 +132,18 @@ def passed_on(body: Segment, moving: Turning, below: Wrench) -> Wrench:
 
 
 def joint_moments(
-    body: Mapping[str, Segment], moving: Mapping[str, Turning], ground: Wrench
+    body: Mapping[str, Segment], moving: Mapping[str, SegmentMotion], ground: Wrench
 ) -> dict[str, Float[np.ndarray, " samples"]]:
     """Moments in Nm at hip, knee and ankle, positive where they flex hip and knee and lift the foot.
 
     Args:
         body: thigh, shank and foot.
         moving: their motions.
-        ground: ground reaction on the foot in N and its moment about the ankle in Nm.
+        ground: ground reaction in N on the foot, and its moment about the ankle in Nm.
     """
-    on_foot = passed_on(body["foot"], moving["foot"], ground)
-    on_shank = passed_on(body["shank"], moving["shank"], _back(on_foot))
-    on_thigh = passed_on(body["thigh"], moving["thigh"], _back(on_shank))
+    on_foot = proximal_wrench(body["foot"], moving["foot"], ground)
+    on_shank = proximal_wrench(body["shank"], moving["shank"], _back(on_foot))
+    on_thigh = proximal_wrench(body["thigh"], moving["thigh"], _back(on_shank))
     return {"hip": on_thigh.moment, "knee": -on_shank.moment, "ankle": on_foot.moment}
 
 
@@ -158,10 +158,10 @@ def _cross(arm: np.ndarray, force: np.ndarray) -> np.ndarray:
 def stride_dynamics(
     leg: Leg, load: Load, stride: StrideCurve, body: Mapping[str, Segment], mass: float
 ) -> dict[str, Float[np.ndarray, " samples"]] | None:
-    """Moments in Nm/kg and powers in W/kg of one stride; None where forces or markers of it are not known.
+    """Moments in Nm/kg and powers in W/kg of one stride; None where forces or markers are missing.
 
     Accelerations are those of quintic splines through the smoothed positions and angles; forces are averaged over a
-    frame and not smoothed further, as inverse dynamics of OpenSim has them.
+    frame and not smoothed further, as in OpenSim's inverse dynamics.
 
     Args:
         leg: the leg, smoothed.
@@ -176,7 +176,7 @@ def stride_dynamics(
     angles = _angles(leg)
     rate, spin = (dict(zip(angles, at(np.column_stack([*angles.values()]), order).T, strict=True)) for order in (1, 2))
     moving = {
-        name: Turning(at(tracks.proximal), at(tracks.distal), at(tracks.centre), at(tracks.centre, 2), spin[name])
+        name: SegmentMotion(at(tracks.proximal), at(tracks.distal), at(tracks.centre), at(tracks.centre, 2), spin[name])
         for name, tracks in _tracks(leg, body).items()
     }
     moments = joint_moments(body, moving, Wrench(ground[:, :2], ground[:, 2]))
@@ -226,12 +226,12 @@ def has_foot(leg: Leg) -> bool:
 def dynamics_of(
     legs: Sequence[Leg], loads: Sequence[Load | None], strides: Sequence[StrideCurve], mass: float | None
 ) -> tuple[Dynamics | None, str]:
-    """The inverse dynamics of a walk, and a line that says how it was done, or why it was not.
+    """The inverse dynamics of a walk, and a note on how it was done, or why not.
 
     Args:
-        legs: one for every trial.
+        legs: one per trial.
         loads: ground reactions on their feet.
-        strides: those to be taken, of any of the trials.
+        strides: of any of the trials.
         mass: of the person in kg.
     """
     there = {leg.recording.name: (leg, load) for leg, load in zip(legs, loads, strict=True) if load is not None}

@@ -17,12 +17,12 @@ SHORTEST = 0.5
 
 
 class Events(NamedTuple):
-    """Times of one leg's events in s, and where they are from."""
+    """Times of one leg's events in s, and their sources."""
 
     strikes: Float[np.ndarray, " strikes"]
     offs: Float[np.ndarray, " offs"]
     sources: tuple[str, ...]
-    """Source of every heel strike: force, mark or motion."""
+    """Of every heel strike: force, mark or motion."""
     notes: tuple[str, ...]
 
 
@@ -58,10 +58,10 @@ def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
 
 
 def events_of(leg: Leg, load: Load | None) -> Events:
-    """The events of the leg, each from the best source that it has.
+    """The events of the leg, each from the best source.
 
-    Where some heel strikes have a force (or a mark) and others do not, the others, by motion, are shifted by the median
-    difference of those that have both.
+    If only some heel strikes have a force (or a mark), the others, by motion, are shifted by the median difference of
+    those that have both.
     """
     strikes, offs = by_motion(leg)
     exact, left, name = _exact(leg, load)

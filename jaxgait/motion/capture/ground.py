@@ -16,7 +16,7 @@ LOADED = 30.0
 SHORTEST = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
-"""Largest distance in m of the centre of pressure from the middle of the foot that is on it."""
+"""Largest distance in m of the centre of pressure from the middle of the foot on it."""
 TOGETHER = 0.15
 """Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
@@ -95,10 +95,10 @@ def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, "
 
 
 def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int | None, int | None]) -> tuple[int, int]:
-    """The samples of a contact with those before and after it in which the force has not yet faded.
+    """The samples of a contact, extended at both ends until the force has faded.
 
     On a plate that is not zeroed no force fades: then half-way to the end of the contact before it and to the start of
-    the one after it, `others`, or to the ends of the record.
+    the one after it (`others`), or to the ends of the record.
     """
     faded = np.flatnonzero(~(vertical > FAINT))
     left, right = others[0] or 0, vertical.size if others[1] is None else others[1]
@@ -116,7 +116,7 @@ def _contact(plate: Force, number: int, start: int, end: int) -> Contact:
 
 
 def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> bool:
-    """Whether a contact is of the leg's own foot: by the centre of pressure, else by name, else by its time."""
+    """Whether a contact is of the leg's own foot: by centre of pressure, else by the plate's name, else by time."""
     own, other = distances(leg, plate, start, end)
     if np.isfinite(own):
         return own < NEAR and not own >= other
@@ -128,9 +128,7 @@ def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> 
 
 
 def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, float]:
-    """Median horizontal distances in m of the own and the other foot from the centre of pressure of a contact.
-
-    NaN where nothing is known.
+    """Median horizontal distances in m of the own and the other foot from the centre of pressure; NaN if unknown.
 
     Args:
         leg: the leg.
@@ -164,7 +162,6 @@ def _spanned(point: np.ndarray, start: int, end: int) -> np.ndarray:
 
 
 def _distance(point: np.ndarray, foot: np.ndarray) -> float:
-    """Median horizontal distance in m; NaN if nothing is known."""
     apart = np.hypot(point[:, 0] - foot[:, 0], point[:, 2] - foot[:, 2])
     return float(np.nanmedian(apart)) if np.isfinite(apart).any() else np.nan
 
@@ -182,7 +179,7 @@ def _about_ankle(leg: Leg, plate: Force, force: np.ndarray) -> np.ndarray:
 
 
 def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> np.ndarray:
-    """What pressed in one contact, averaged over every frame: the difference of its impulse, over the frame's time."""
+    """Signals of one contact averaged over every frame: differences of impulse over the frame's time."""
     step = 1.0 / leg.recording.rate
     edges = np.append(leg.recording.time - 0.5 * step, leg.recording.time[-1] + 0.5 * step)
     touched = (edges[1:] > time[0]) & (edges[:-1] < time[-1])

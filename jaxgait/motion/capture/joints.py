@@ -16,7 +16,6 @@ Track = Float[np.ndarray, "frames 3"]
 
 HARRINGTON, BELL = "harrington", "bell"
 REGRESSIONS = (HARRINGTON, BELL)
-"""Regressions of the hip joint centre from the pelvis."""
 STRAIGHT = math.radians(12)
 """Largest knee angle of a standing trial that is taken for an offset of the knee's markers."""
 

@@ -13,7 +13,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
-from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, dull, fill, lowpass, said_of
+from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
 from jaxgait.motion.recording import Recording
 
 Plane = Float[np.ndarray, "frames 2"]
@@ -22,11 +22,11 @@ Signal = Float[np.ndarray, " frames"]
 FLOOR = (-0.03, 0.12)
 """Heights in m above the laboratory's zero that the lowest marker of a standing foot may have."""
 FASTEST = 20.0
-"""Speed in m/s that no marker has, not even on the foot of a sprinter."""
+"""Speed in m/s that no marker reaches, not even on a sprinter's foot."""
 STILL = 0.03
 """Standard deviation in m of a marker's position above which nobody stands still."""
 SAME = 0.015
-"""Change in m of the distance of two markers on a shank that skin does not make."""
+"""Change in m of the distance of two markers on a shank that skin movement does not explain."""
 SOLE = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
 
@@ -113,7 +113,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
     axes, warnings = _handed(axes, smooth, found)
-    warnings += [*axes.doubts, *dull(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
+    warnings += [*axes.doubts, *cutoff_warnings(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
     warnings += [] if options.static is None else _standing_doubts(options.static, recording, found)
@@ -146,13 +146,11 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
 
 
 def _wanted(found: Found) -> set[str]:
-    """The markers that a leg is computed from."""
     pelvis = [*found.asis.values(), *found.psis.values()]
     return {*found.roles.values(), *pelvis, *found.clusters["shank_cluster"]}
 
 
 def _smooth(recording: Recording, names: list[str], options: Options, notes: list[str]) -> dict[str, np.ndarray]:
-    """The markers without short gaps and noise."""
     filled = {name: fill(recording.markers[name], recording.rate, options.longest_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}
@@ -161,7 +159,7 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
         listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
         notes.append(f"longer gaps remain: {listed}")
     cutoff = options.cutoff
-    notes.append(said_of(recording.rate, cutoff))
+    notes.append(describe_lowpass(recording.rate, cutoff))
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
 
 
@@ -197,7 +195,7 @@ def _axes(recording: Recording, markers: Mapping[str, np.ndarray], found: Found)
 
 
 def _standing(found: Found, side: str, options: Options, recording: Recording) -> Standing | None:
-    """The calibration of the standing trial, if there is one.
+    """The calibration by the standing trial, if there is one.
 
     Raises:
         MotionFormatError: if it lacks what it is needed for.
@@ -224,7 +222,7 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
 
 
 def _standing_doubts(static: Recording, recording: Recording, found: Found) -> list[str]:
-    """Warnings of a standing trial that moves, or in which the shank is not that of the walk."""
+    """Warnings about a standing trial that moves, or in which the shank is not that of the walk."""
     both = [name for name in sorted(_wanted(found)) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)
@@ -246,18 +244,18 @@ def _standing_doubts(static: Recording, recording: Recording, found: Found) -> l
 
 
 def _handed(axes: Axes, markers: Mapping[str, np.ndarray], found: Found) -> tuple[Axes, list[str]]:
-    """The axes with z to the side of the right ASIS: some laboratories write left-handed ones."""
+    """The axes with z towards the right ASIS: some laboratories write left-handed ones."""
     if len(found.asis) < 2:
         return axes, []
     apart = markers[found.asis["right"]] - markers[found.asis["left"]]
     if not float(np.nanmean(apart @ axes.rotation[2])) < 0:
         return axes, []
-    said = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is reversed"
-    return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [said]
+    warning = "the right ASIS is left of the left one: swapped sides or left-handed axes; z is reversed"
+    return axes._replace(rotation=axes.rotation * np.array([[1.0], [1.0], [-1.0]])), [warning]
 
 
 def _floor(markers: Mapping[str, np.ndarray], found: Found) -> float:
-    """What has to be added to heights in m, so that the floor is at zero; 0 where it is."""
+    """Offset in m that puts the floor at zero height; 0 if it is there."""
     low = [np.nanpercentile(markers[found.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in found.roles]
     lowest = float(min(low))
     return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] else SOLE - lowest

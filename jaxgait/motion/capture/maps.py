@@ -117,16 +117,16 @@ def spellings(names: Iterable[str]) -> dict[str, str]:
 
 
 def find(names: Iterable[str], side: str, carried: bool = False, own: Mapping[str, Any] | None = None) -> Found:
-    """The marker set whose names are there.
+    """The marker set that matches the names.
 
     Args:
         names: the markers of the recording.
         side: right or left.
-        carried: whether a static trial is there, from which clusters carry joint centres.
+        carried: whether there is a static trial, from which clusters carry joint centres.
         own: a custom map (see `read_map`).
 
     Returns:
-        The set with the most roles among those that make a leg; names of several sets together if none alone does.
+        The set with the most roles among those that make a leg; otherwise the names of all sets together.
 
     Examples:
         >>> from jaxgait.motion.capture.maps import find
@@ -153,7 +153,6 @@ def _count(found: Found) -> int:
 
 
 def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side: str) -> Found:
-    """A map applied to the names that are there."""
 
     def names(role: str, of: str) -> list[str]:
         options = table.get(of, table) if isinstance(table.get(of), dict) else table

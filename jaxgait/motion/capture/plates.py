@@ -1,4 +1,4 @@
-"""What looks wrong with ground forces: plates that are not zeroed, turned, elsewhere or under both feet."""
+"""Warnings about ground forces: plates that are not zeroed, rotated, misplaced or under both feet."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OUTSIDE = 50.0
 ZERO = 10.0
 """Vertical force in N that a zeroed plate does not show while nobody is on it."""
 QUIET = 0.1
-"""Time in s without a contact, from which nobody is on a plate: shorter ones are a foot that comes or goes."""
+"""Time in s without a contact after which a plate is unloaded: shorter gaps are a foot that comes or goes."""
 LONG = 0.85
-"""Share of the stride that no single foot of a walker stands."""
+"""Share of the stride longer than the stance of any walker."""
 PUSH = 0.02
-"""Horizontal force over the vertical one, each on average, from which braking and pushing can be told apart."""
+"""Ratio of mean horizontal to vertical force above which braking and propulsion can be distinguished."""
 EARLY = (0.038, 0.002)
 """Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
 CLOCKS = 0.03
@@ -30,17 +30,17 @@ CLOCKS = 0.03
 PACE = 1.12
 """Ratio of a contact's time by the motion to that by the force, or its inverse, that is said."""
 PATH = 0.02
-"""Way in m that the centre of pressure goes forward of the ankle at least, in the middle half of a contact."""
+"""Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
 
 def doubts(
     leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"]
 ) -> list[str]:
-    """What looks wrong with the plates of a trial; empty if there is nothing to say.
+    """Warnings about the plates of a trial; empty if there are none.
 
     Args:
         leg: the leg.
-        load: what is taken of the forces for its foot.
+        load: ground reaction on its foot.
         strikes: heel strikes in s by the motion.
         offs: toe-offs in s by the motion.
     """
@@ -88,10 +88,10 @@ def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> l
 
 
 def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
-    """The doubts of several trials, those that differ only in their figures in one line.
+    """The warnings of several trials, with those that differ only in their figures in one line.
 
     Args:
-        trials: the leg of each trial, and the doubts of its plates.
+        trials: the leg of each trial, and the warnings about its plates.
     """
     kinds: dict[str, list[str]] = {}
     for leg, lines in trials:
@@ -104,7 +104,7 @@ def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
 
 
 def _scale(leg: Leg, load: Load | None) -> list[str]:
-    """Why forces are there and none is taken, where a unit is the reason."""
+    """Why no forces are used, if a unit is the reason."""
     plates = leg.recording.forces
     if load is not None or not plates:
         return []
@@ -124,7 +124,6 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
 
 
 def _zero(leg: Leg, plate: Force) -> Iterator[str]:
-    """A plate that shows a force all the time."""
     shown = plate.force @ leg.axes.rotation[1]
     vertical = shown[np.isfinite(shown)]
     if not vertical.size:
@@ -139,7 +138,6 @@ def _zero(leg: Leg, plate: Force) -> Iterator[str]:
 
 
 def _elsewhere(leg: Leg, plate: Force) -> Iterator[str]:
-    """Contacts that are on neither foot."""
     if leg.own_foot is None or leg.other_foot is None:
         return
     vertical = plate.force @ leg.axes.rotation[1]
@@ -167,16 +165,16 @@ def _contact_curves(leg: Leg, plate: Force, start: float, end: float) -> tuple[n
 
 
 def _turned(forces: list[np.ndarray]) -> list[str]:
-    """Horizontal forces whose directions are those of no walker: feet brake first, then push, both along the way."""
+    """Horizontal forces unlike walking, in which a foot first brakes, then pushes, along the path."""
     if not forces:
         return []
     share = lambda f, a, b: float(np.mean(f[int(a * len(f)) : int(b * len(f)), 0]) / np.mean(f[:, 1]))
     early, late = (float(np.median([share(f, *part) for f in forces])) for part in ((0.1, 0.45), (0.55, 0.9)))
     along, beside = (float(np.median([np.sqrt(np.mean(f[:, i] ** 2)) for f in forces])) for i in (0, 2))
     if beside > along:
-        return [f"forces are larger beside the way ({beside:.0f} N rms) than along it ({along:.0f} N): plates turned?"]
+        return [f"forces are larger across the path ({beside:.0f} N rms) than along it ({along:.0f} N): plates turned?"]
     if early > PUSH and late < -PUSH:
-        return ["the foot pushes forward first and brakes then: plates turned by 180 deg, or walking backwards?"]
+        return ["propulsion comes before braking: plates rotated by 180 deg, or walking backwards?"]
     return []
 
 
@@ -186,5 +184,5 @@ def _path(ahead: list[np.ndarray]) -> list[str]:
     ways = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
     if not ways or np.median(ways) > PATH:
         return []
-    what = f"the centre of pressure goes {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance"
+    what = f"the centre of pressure moves {1e3 * np.median(ways):+.0f} mm forward of the ankle in stance"
     return [f"{what}, where 50 to 150 mm are usual: corners of the plates, or unit of their moments?"]

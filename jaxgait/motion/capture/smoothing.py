@@ -1,7 +1,6 @@
-"""Gaps and noise: short gaps filled by cubic splines, then a zero-lag low-pass.
+"""Gaps and noise: short gaps filled by cubic splines, then a zero-lag low-pass filter.
 
-SciPy is imported where it is used: it takes half as long as everything else that ensembles import, and only recordings
-need it.
+SciPy is imported where it is used: it is slow to import, and only recordings need it.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 CUTOFF = 8.0
-"""Cut-off in Hz of the low-pass, usual for walking (Winter 2009, chapter 3)."""
+"""Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""
 LOWEST = 4.0
-"""Cut-off in Hz below which a low-pass takes some of the walk itself."""
+"""Cut-off frequency in Hz below which a low-pass filter removes part of the gait."""
 LONGEST_GAP = 0.2
 """Longest gap in s that is filled."""
 
@@ -74,7 +73,7 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float =
 
 
 def filters(rate: float, cutoff: float | None) -> bool:
-    """Whether there is a low-pass at all: a rate and a cut-off in Hz may leave nothing to filter.
+    """Whether a low-pass filter is possible at a rate and a cut-off in Hz (None: no filter).
 
     Examples:
         >>> from jaxgait.motion.capture.smoothing import filters
@@ -84,40 +83,40 @@ def filters(rate: float, cutoff: float | None) -> bool:
     return cutoff is not None and cutoff / 0.802 < 0.5 * rate
 
 
-def said_of(rate: float, cutoff: float | None) -> str:
-    """The low-pass in words.
+def describe_lowpass(rate: float, cutoff: float | None) -> str:
+    """The low-pass filter in words.
 
     Args:
-        rate: of the frames in Hz.
-        cutoff: in Hz; None for none.
+        rate: frame rate in Hz.
+        cutoff: in Hz; None: no filter.
 
     Examples:
-        >>> from jaxgait.motion.capture.smoothing import said_of
-        >>> said_of(15.0, 8.0)
-        'no low-pass: frames at 15 Hz hold nothing above 8 Hz that could be told from the motion'
+        >>> from jaxgait.motion.capture.smoothing import describe_lowpass
+        >>> describe_lowpass(15.0, 8.0)
+        'no low-pass: a cut-off of 8 Hz is too high for 15 frames per second'
     """
     if cutoff is None:
         return "no low-pass"
     if not filters(rate, cutoff):
-        return f"no low-pass: frames at {rate:g} Hz hold nothing above {cutoff:g} Hz that could be told from the motion"
+        return f"no low-pass: a cut-off of {cutoff:g} Hz is too high for {rate:g} frames per second"
     return f"zero-lag Butterworth low-pass of fourth order, {cutoff:g} Hz"
 
 
-def dull(rate: float, cutoff: float | None) -> list[str]:
-    """A warning of a low-pass that takes some of the walk itself; empty for others.
+def cutoff_warnings(rate: float, cutoff: float | None) -> list[str]:
+    """A warning if a low-pass filter removes part of the gait, otherwise empty.
 
     Args:
-        rate: of the frames in Hz.
-        cutoff: in Hz; None for none.
+        rate: frame rate in Hz.
+        cutoff: in Hz; None: no filter.
 
     Examples:
-        >>> from jaxgait.motion.capture.smoothing import dull
-        >>> print(dull(100.0, 0.5), dull(100.0, 8.0))
-        ['a low-pass of 0.5 Hz takes some of the walk itself: 6 to 10 Hz are usual'] []
+        >>> from jaxgait.motion.capture.smoothing import cutoff_warnings
+        >>> print(cutoff_warnings(100.0, 0.5), cutoff_warnings(100.0, 8.0))
+        ['a low-pass of 0.5 Hz removes part of the gait: 6 to 10 Hz are usual'] []
     """
     if cutoff is None or not filters(rate, cutoff) or cutoff >= LOWEST:
         return []
-    return [f"a low-pass of {cutoff:g} Hz takes some of the walk itself: 6 to 10 Hz are usual"]
+    return [f"a low-pass of {cutoff:g} Hz removes part of the gait: 6 to 10 Hz are usual"]
 
 
 def lowpass(values: Float[np.ndarray, "frames axes"], rate: float, cutoff: float | None = CUTOFF):

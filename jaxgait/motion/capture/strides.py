@@ -1,4 +1,4 @@
-"""Strides: cut at heel strikes, brought to one length, outliers dropped with a reason, averaged, drift removed."""
+"""Strides: cut at heel strikes, resampled to one length, outliers dropped with a reason, averaged, drift removed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SLOWEST = 0.03
 UNLIKE = {"thigh_rad": math.radians(8), "knee_rad": math.radians(10), "hip_y_m": 0.03}
 """Root mean square deviation from the median stride above which a stride is dropped."""
 REPEAT = 0.03
-"""Time in s by which the end of a single stride may be moved to where the angles repeat best."""
+"""Time in s by which the end of a single stride may move to where the angles repeat best."""
 DURATION = 0.2
 """Relative deviation of a stride time from the median one above which a stride is dropped."""
 
 
 @dataclasses.dataclass(frozen=True)
 class StrideCurve:
-    """One stride: its signals at 101 even times, and why it was dropped, if it was."""
+    """One stride: its signals at 101 even times, and the reason if it was dropped."""
 
     trial: str
     start: float
@@ -75,7 +75,7 @@ def cut(leg: Leg, events: Events, load: Load | None, ends: Float[np.ndarray, " s
 
 
 def _forward(stride: StrideCurve) -> StrideCurve:
-    """The stride, dropped if it does not go forward: the way back of a trial that goes to and fro."""
+    """The stride, dropped if it does not go forward, as on the way back in a trial."""
     if stride.reason or stride.speed > SLOWEST:
         return stride
     return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
@@ -111,7 +111,6 @@ def _stride(leg: Leg, start: float, end: float, events: Events, load: Load | Non
 
 
 def _angles(leg: Leg) -> dict[str, np.ndarray]:
-    """The angles that a leg has, in rad."""
     angles = {"thigh_rad": leg.thigh, "shank_rad": leg.shank}
     if leg.foot is not None:
         return angles | {"foot_rad": leg.foot}
@@ -136,7 +135,7 @@ def unwrapped(angle: np.ndarray) -> np.ndarray:
 def without_turns(angle: np.ndarray) -> np.ndarray:
     """An angle in rad, shape (samples,), less the whole turns that put its mean outside of -90 to 270 degrees.
 
-    A marker that flies off may carry a segment around once; the strides behind it are sound.
+    A marker that flies off may carry a segment around once; later strides are sound.
 
     Examples:
         >>> import numpy as np
@@ -168,9 +167,9 @@ def _broken(signals: dict[str, np.ndarray], period: float) -> str:
 
 
 def best_end(leg: Leg, stride: StrideCurve) -> float:
-    """The time in s, at most `REPEAT` from the end of a stride, at which thigh and shank are nearest to their start.
+    """The time in s, within `REPEAT` of a stride's end, at which thigh and shank are nearest to their start.
 
-    Two heel strikes are found with an error of a frame or two each; one stride alone shows it as a jump.
+    Each heel strike has an error of a frame or two, which a single stride shows as a jump.
     """
     times = stride.start + stride.period + np.arange(-REPEAT, REPEAT + 1e-9, 1e-3)
     angles = np.stack([leg.thigh, leg.shank], axis=1)
@@ -201,10 +200,7 @@ def _level(stride: StrideCurve, flat: float) -> StrideCurve:
 
 
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
-    """The strides with a reason to drop those that are unlike the others, in time or in shape.
-
-    Two strides cannot tell which of them is wrong, so at least three are needed.
-    """
+    """The strides, with a reason for those that differ from the others in time or shape; three at least are needed."""
     good = [s for s in strides if not s.reason]
     if len(good) < 3:
         return strides

@@ -33,7 +33,7 @@ THIGH_TO_SHANK = (0.75, 1.3)
 
 @dataclasses.dataclass(frozen=True)
 class Walk:
-    """One leg's walk: strides, their mean and standard deviation, and what was found on the way.
+    """One leg's walk: strides, their mean and standard deviation, notes and warnings.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -56,7 +56,7 @@ class Walk:
     deviation: dict[str, Float[np.ndarray, " samples"]]
     """Standard deviation of the kept strides; empty for one stride."""
     gaps: dict[str, float]
-    """What was removed so that the mean closes."""
+    """Jumps that were removed to close the mean."""
     period: float
     """In s."""
     speed: float
@@ -71,7 +71,7 @@ class Walk:
 
     @property
     def kept(self) -> tuple[StrideCurve, ...]:
-        """The strides that the mean is of."""
+        """The strides that the mean is taken of."""
         return tuple(s for s in self.strides if not s.reason)
 
     @property
@@ -101,18 +101,16 @@ def measure(
         side: right or left.
         options: marker map, standing trial, regression, cut-off and gaps.
         speed: walking speed in m/s; by default that of hip and standing foot.
-        mass: of the person in kg; by default that of the file, or what the ground forces carry.
+        mass: of the person in kg; by default from the file, or from the ground forces.
 
     Raises:
         ValueError: for another side, and a mass that no person has.
         MotionFormatError: if a trial has no such leg, or there is no whole stride.
 
     Examples:
-        >>> import numpy as np
         >>> from jaxgait.motion.capture.walk import measure
         >>> from jaxgait.motion.drive import reference_gait
         >>> from jaxgait.motion.synthetic import recorded
-        >>> time = np.arange(0.0, 4.0, 0.01)  # what inverse kinematics of a trial of 4 s at 100 Hz has
         >>> walk = measure([recorded(reference_gait())])
         >>> print(len(walk.kept), round(walk.period, 2), round(walk.speed, 2))  # strides, s, m/s
         2 1.13 1.26
@@ -120,7 +118,7 @@ def measure(
     if side not in ("right", "left"):
         raise ValueError(f"the leg is right or left, got {side!r}")
     check_mass(mass)
-    recordings, twice = _told_apart(recordings)
+    recordings, twice = _with_own_names(recordings)
     legs = tuple(leg_of(recording, side, options) for recording in recordings)
     moved = [by_motion(leg) for leg in legs]
     loads = tuple(load_of(leg, strikes) for leg, (strikes, _) in zip(legs, moved, strict=True))
@@ -171,8 +169,8 @@ def _found(leg: Leg, options: Options) -> maps.Found:
     return maps.find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
 
 
-def _told_apart(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
-    """The trials with names of their own, by which strides know theirs, and a warning of one that is there twice."""
+def _with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
+    """The trials under different names, which their strides refer to, and a warning if one is given twice."""
     apart: list[Recording] = []
     twice: list[str] = []
     for trial in recordings:
@@ -197,7 +195,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _odd_peaks(dynamics: Dynamics | None) -> list[str]:
-    """Joint moments and powers outside their usual ranges."""
     found, peaks = [], {} if dynamics is None else dynamics.peaks
     for name, ends in peaks.items():
         for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
@@ -237,7 +234,6 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
 def _collected(
     legs: Sequence[Leg], events: Sequence[Events], loads: Sequence[Load | None], what: str
 ) -> tuple[str, ...]:
-    """Notes or warnings of all trials, each line once."""
     lines: list[str] = []
     for i, leg in enumerate(legs):
         more = [x for group in (events, loads) if i < len(group) for x in getattr(group[i], what, ())]
@@ -247,7 +243,7 @@ def _collected(
 
 
 def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Mean ground reaction, one value for both ends; none, with a warning, if it cannot be that of a walking foot."""
+    """Mean ground reaction, equal at both ends; none, with a warning, if it cannot be that of a walking foot."""
     loads = [s.load for s in kept if s.load is not None and np.isfinite(s.load).all()]
     if not loads:
         return {}, []
@@ -281,7 +277,7 @@ def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, flo
 
 
 def _odd_segments(lengths: Mapping[str, float]) -> list[str]:
-    """Doubts about segments that no leg has: markers that are swapped or named wrongly."""
+    """Warnings about segments that no leg has: markers that are swapped or named wrongly."""
     found = []
     thigh, shank = lengths["thigh_m"], lengths["shank_m"]
     if not inside(thigh / shank, THIGH_TO_SHANK):
@@ -298,7 +294,6 @@ def _odd_segments(lengths: Mapping[str, float]) -> list[str]:
 
 
 def _doubts(kept: Sequence[StrideCurve], given: float | None) -> list[str]:
-    """Doubts about the strides."""
     found = []
     speed = float(np.mean([s.speed for s in kept]))
     if given is not None and abs(given - speed) > 0.1 * given:

@@ -1,4 +1,4 @@
-"""The person's mass: as given, as the file says, or as the plates carry it; and whether these agree."""
+"""The person's mass: given, from the file, or from the force plates; and whether these agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEADY = 0.05
 
 
 class Carried(NamedTuple):
-    """What the plates carry."""
+    """An estimate of the mass from the plates."""
 
     mass: float
     """In kg."""
@@ -29,10 +29,10 @@ class Carried(NamedTuple):
 
 
 def check_mass(mass: float | None) -> None:
-    """Finds out whether a mass in kg may be that of a person.
+    """Checks that a mass in kg may be that of a person.
 
     Raises:
-        ValueError: for one that nobody has.
+        ValueError: for any other.
 
     Examples:
         >>> from jaxgait.motion.capture.weight import check_mass
@@ -51,7 +51,7 @@ def person(
     mass: float | None,
     kept: Sequence[StrideCurve],
 ) -> tuple[dict[str, Any], list[str]]:
-    """What is known of the person, with `mass_kg` and `mass_from`, and a warning if the plates carry something else.
+    """The person's data with `mass_kg` and `mass_from`, and a warning if the plates contradict the mass.
 
     Args:
         recordings: trials of the person.
@@ -74,13 +74,13 @@ def person(
     ratio = carried.mass / body["mass_kg"]
     if abs(np.log(ratio)) <= np.log1p(carried.within):
         return body, []
-    source = {"given": "given", "the file": "what the file says"}[body["mass_from"]]
-    said = f"the plates carry {carried.mass:.3g} kg ({carried.how}), where {body['mass_kg']:.3g} kg is {source}"
-    return body, [f"{said}: moments and powers per kg are {ratio:.2g} times what they would be with the plates' mass"]
+    source = {"given": "given", "the file": "stated in the file"}[body["mass_from"]]
+    what = f"the plates carry {carried.mass:.3g} kg ({carried.how}), but {body['mass_kg']:.3g} kg is {source}"
+    return body, [f"{what}: moments and powers per kg are {ratio:.2g} times those with the plates' mass"]
 
 
 def _carried(legs: Sequence[Leg], static: Recording | None, kept: Sequence[StrideCurve]) -> Iterator[Carried]:
-    """What the plates carry, from the best to the worst source."""
+    """Estimates of the mass from the plates, the best one first."""
     for stride in kept:
         leg = next(leg for leg in legs if leg.recording.name == stride.trial)
         time = np.linspace(stride.start, stride.start + stride.period, 400)

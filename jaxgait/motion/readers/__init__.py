@@ -1,7 +1,4 @@
-"""Readers of what motion laboratories write: C3D, TRC, MOT, STO, CSV and TXT, each into a `Recording`.
-
-`read_recording` tells the format by the content where it can, otherwise by the ending.
-"""
+"""Readers of what motion laboratories write: C3D, TRC, MOT, STO, CSV and TXT, each into a `Recording`."""
 
 from jaxgait.motion.readers.reading import ENDINGS, read_recording
 

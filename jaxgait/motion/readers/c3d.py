@@ -1,6 +1,6 @@
-"""C3D through ezc3d, whose compiled code runs in a process of its own, with limits of time and memory.
+"""C3D through ezc3d, whose compiled code runs in a process with limits of time and memory.
 
-A broken file may crash or hang that process; what comes back then is a `MotionFormatError`.
+If a broken file crashes or hangs that process, this raises a `MotionFormatError`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST = 512 * 2**20
 SECONDS = 20
 """Time in s allowed for reading, plus a second for every 10 MB."""
 SPARE = 2 * 2**30
-"""Address space in bytes that the reading process has besides 24 times the file: that of Python, NumPy and ezc3d."""
+"""Address space in bytes that the reading process has besides 24 times the file's size."""
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
 
 
@@ -43,7 +43,7 @@ def read_c3d(path: pathlib.Path) -> Recording:
 
 
 def _check(path: pathlib.Path) -> int:
-    """Size in bytes of what begins as a C3D file does."""
+    """Size in bytes of a file that begins as C3D does."""
     size = path.stat().st_size
     if size > LARGEST:
         raise MotionFormatError(f"is larger than {LARGEST // 2**20} MB", "cut out some strides", str(path))
@@ -56,7 +56,6 @@ def _check(path: pathlib.Path) -> int:
 
 
 def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
-    """Lets the other process read the file into the folder."""
     limit = SPARE + 24 * size
     command = [sys.executable, "-I", str(_CHILD), str(path.resolve()), str(folder), str(limit)]
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -73,8 +72,9 @@ def _extract(path: pathlib.Path, folder: pathlib.Path, size: int) -> None:
     except subprocess.TimeoutExpired:
         raise MotionFormatError(f"could not be read in {seconds} s", "export it as C3D again", str(path)) from None
     if done.returncode:
-        said = done.stdout.decode("utf-8", "replace").strip().splitlines()
-        reason = said[-1][:200] if said and done.returncode == 3 else f"the reader stopped with code {done.returncode}"
+        lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
+        stopped = f"the reader stopped with code {done.returncode}"
+        reason = lines[-1][:200] if lines and done.returncode == 3 else stopped
         raise MotionFormatError(f"is broken: {reason}", "export it as C3D again", str(path))
 
 

@@ -1,8 +1,8 @@
-"""Reads a C3D file with ezc3d into arrays: run as a script by `motion.readers.c3d`, in a process with limits.
+"""Reads a C3D file with ezc3d into arrays: a script that `motion.readers.c3d` runs in a process with limits.
 
     python -I c3d_process.py FILE FOLDER BYTES
 
-Imports nothing of this package, so that it starts at once.
+It imports nothing of this package, in order to start quickly.
 """
 
 import json
@@ -20,8 +20,8 @@ COMPUTED = re.compile(
     r"(?:^|[a-z0-9_. ])(?:Angle|Moment|Force|Power|Torque)s?$|(?:^|[_. ])(?:angle|moment|force|power|torque)s?$"
     r"|(?:^|[_. ])(?:ANGLE|MOMENT|FORCE|POWER|TORQUE)S?$"
 )
-"""Last words of the names of points that are results of a model, where no group of the file says so (LKneeAngles, but
-not LTriangle)."""
+"""Last words of the names of points that are results of a model, where the file does not say so (LKneeAngles, but not
+LTriangle)."""
 UNREADABLE = 3
 """Exit code with a reason in the last line of the output."""
 
@@ -42,7 +42,7 @@ def value(parameters, group: str, name: str, default=None):
 
 
 def text(parameters, group: str, name: str) -> list[str]:
-    """A parameter of texts, in parts for long lists (LABELS, LABELS2, ...)."""
+    """A parameter of texts, which long lists continue in others (LABELS, LABELS2, ...)."""
     parts, more = list(value(parameters, group, name, [])), 2
     while value(parameters, group, f"{name}{more}") is not None:
         parts += list(value(parameters, group, f"{name}{more}"))
@@ -51,7 +51,7 @@ def text(parameters, group: str, name: str) -> list[str]:
 
 
 def first(parameters, group: str, *names: str):
-    """The first entry of the first of some parameters that has one."""
+    """The first entry of the first parameter that has one."""
     for name in names:
         found = value(parameters, group, name)
         if found is not None and len(found):
@@ -60,7 +60,7 @@ def first(parameters, group: str, *names: str):
 
 
 def subject(parameters) -> dict:
-    """Name, mass in kg and height in m, from wherever vendors put them."""
+    """Name, mass in kg and height in m, which vendors store in several places."""
     found = {}
     for group in ("SUBJECTS", "SUBJECT", "PROCESSING"):
         for key, names in (("mass_kg", ("BODYMASS", "Bodymass", "WEIGHT", "MASS")), ("height_m", ("HEIGHT", "Height"))):
@@ -89,14 +89,14 @@ def events(parameters) -> list:
 
 
 def computed(parameters, labels: list[str]) -> list[bool]:
-    """Which points are angles, moments and the like that a model has computed: no positions."""
+    """Which points are angles, moments and the like, computed by a model."""
     kinds = {"ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS"} & set(parameters.get("POINT", {}))
     listed = {name.strip() for kind in kinds for name in text(parameters, "POINT", kind)} - {""}
     return [label.strip() in listed or bool(COMPUTED.search(label.strip())) for label in labels]
 
 
 def promised(file: str) -> int | None:
-    """Frames that the header counts; None where it cannot count as many."""
+    """Number of frames in the header; None where it is too large for it."""
     with open(file, "rb") as stream:
         header = stream.read(512)
         stream.seek(512 * (header[0] - 1) + 3)
@@ -106,7 +106,7 @@ def promised(file: str) -> int | None:
 
 
 def read(file: str):
-    """The file with its force plates; with a warning without them, or against the standard, if need be."""
+    """The file with its force plates; if need be without them, or against the standard, with a warning."""
     try:
         return ezc3d.c3d(file, extract_forceplat_data=True), []
     except Exception as error:
@@ -114,11 +114,11 @@ def read(file: str):
     try:
         return ezc3d.c3d(file), [f"force plates cannot be used: {reason}"]
     except Exception:
-        return ezc3d.c3d(file, ignore_bad_formatting=True), [f"the file is not as the standard wants it: {reason}"]
+        return ezc3d.c3d(file, ignore_bad_formatting=True), [f"the file violates the C3D standard: {reason}"]
 
 
 def doubts(file: str, frames: int, rate: float, stated: float) -> list[str]:
-    """What the header says otherwise than the data and the parameters."""
+    """Contradictions between the header, the data and the parameters; rates in Hz."""
     count, found = promised(file), []
     if count is not None and frames < count:
         found.append(f"the file ends early: {frames} of {count} frames are there")

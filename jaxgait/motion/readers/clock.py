@@ -1,4 +1,4 @@
-"""Even times of frames: rounded columns straightened, missing frames made gaps, uneven times resampled, or an error."""
+"""Even times of frames: rounded times corrected, missing frames as gaps, uneven times resampled, or an error."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Clock(NamedTuple):
     time: Float[np.ndarray, " frames"]
     """In s."""
     frame: Int[np.ndarray, " rows"] | None
-    """Frame of every row, where frames are missing; None if rows are frames or columns are interpolated."""
+    """Frame of every row, if frames are missing; None if rows are frames, or are interpolated."""
     recorded: Float[np.ndarray, " rows"] | None
     """The uneven times in s to interpolate from; None if they are even."""
     notes: tuple[str, ...] = ()
 
     def on(self, column: np.ndarray) -> np.ndarray:
-        """A column (rows, ...) at the even times (frames, ...), in its own unit; NaN at frames that are missing."""
+        """A column (rows, ...) at the even times (frames, ...), in its own unit; NaN at missing frames."""
         if self.frame is not None:
             placed = np.full((self.time.size, *column.shape[1:]), np.nan)
             placed[self.frame] = column
@@ -61,11 +61,11 @@ def clock(
     Args:
         file: its name, for errors.
         time: times in s as they are written, perhaps rounded.
-        lines: line of the file of every row, counted from 0.
+        lines: line of every row in the file, counted from 0.
         stated: the rate in Hz that the header states.
 
     Raises:
-        MotionFormatError: for times that are missing, go back, or are too uneven to be resampled.
+        MotionFormatError: for times that are missing, decrease, or are too uneven to be resampled.
 
     Examples:
         >>> import numpy as np
@@ -96,16 +96,16 @@ def clock(
 
 
 def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, list[str]]:
-    """The rate in Hz: the stated one if the times agree, a whole number where rounding (relative) may hide it."""
+    """The rate in Hz: the stated one if the times agree, an integer where (relative) rounding may hide it."""
     rate = usual if abs(usual - mean) > AGREE * mean and stated is None else mean
     if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= AGREE * stated:
         return stated, []
     rate = float(round(rate) if abs(rate - round(rate)) <= rounding * rate and round(rate) else rate)
-    return rate, [] if stated is None else [f"the header states {stated:g} Hz, the times make {rate:.6g} Hz: used"]
+    return rate, [] if stated is None else [f"the header states {stated:g} Hz, the times give {rate:.6g} Hz: used"]
 
 
 def _quantum(time: np.ndarray) -> float:
-    """The power of ten in s that all times are multiples of; 0 below 1 microsecond."""
+    """The power of ten in s of which all times are multiples; 0 below 1 microsecond."""
     for digits in range(7):
         scaled = time * 10.0**digits
         if np.max(np.abs(scaled - np.round(scaled))) < 1e-6 * max(1.0, float(np.max(np.abs(scaled)))) ** 0.5:
@@ -114,7 +114,7 @@ def _quantum(time: np.ndarray) -> float:
 
 
 def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, notes: list[str]) -> Clock:
-    """Missing frames become gaps; what is uneven in other ways is interpolated, if it is not too uneven."""
+    """Missing frames become gaps; other uneven times are interpolated, unless they are too uneven."""
     position = (time - time[0]) * rate
     frame = np.round(position).astype(np.int64)
     count, steps = int(frame[-1]) + 1, np.diff(position)

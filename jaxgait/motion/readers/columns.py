@@ -1,7 +1,7 @@
-"""CSV, TSV and TXT: markers, forces and angles under labels, as Vicon, Qualisys, OptiTrack, HBM and people export them.
+"""CSV, TSV and TXT: labelled markers, forces and angles, as Vicon, Qualisys, OptiTrack and HBM export them.
 
-One line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`; or names over every third column and a
-line of axes below; units in a line of their own, behind the labels, or found by the size of the body.
+Either one line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`, or names over every third column
+and a line of axes below. Units are in a line of their own, behind the labels, or found by the size of the body.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
-from jaxgait.motion.readers.recorded import recording
-from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, read_sheet, trimmed
+from jaxgait.motion.readers.sheet import (
+    Sheet,
+    Source,
+    cells,
+    delimiter_of,
+    first_data,
+    read_sheet,
+    recording,
+    trimmed,
+)
 from jaxgait.motion.recording import Recording
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b[^\d\n]{0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
@@ -25,7 +33,7 @@ _SECTION = re.compile(r'^[\s"]*trajectories', re.IGNORECASE)
 
 
 class Header(NamedTuple):
-    """What stands above the numbers."""
+    """The lines above the numbers."""
 
     names: list[str]
     rate: float | None
@@ -37,7 +45,7 @@ def read_columns(source: Source, name: str) -> Recording:
     """The recording of a text file with labelled columns.
 
     Raises:
-        MotionFormatError: naming file, line, what is wrong and what would be right.
+        MotionFormatError: naming file, line, what is wrong and how to correct it.
 
     Examples:
         >>> from jaxgait.motion.readers.columns import read_columns
@@ -56,9 +64,9 @@ def read_columns(source: Source, name: str) -> Recording:
     columns = labels.sort(names)
     ticks = _clock(source, sheet, columns, header.rate, notes)
     values = ticks.on(sheet.values)
-    markers = {k: labels.three(values, i) for k, i in columns.markers.items()}
+    markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     if any(-1 in three for three in columns.markers.values()):
-        notes.append("markers have no z: they are taken as of the sagittal plane")
+        notes.append("markers have no z: they are taken to lie in the sagittal plane")
     stated = header.unit or next(iter(columns.units.values()), None)
     angles = _angles(values, columns.others, header.degrees, notes)
     plates = _in_metres(labels.forces(values, ticks.time, columns.forces), notes)
@@ -77,7 +85,6 @@ def _start(source: Source, section: int) -> int:
 
 
 def _header(source: Source, section: int, start: int) -> Header:
-    """Labels, rate and units of the lines above the numbers."""
     delimiter = delimiter_of(source.lines[start])
     width = len(trimmed(cells(source.lines[start], delimiter)))
     above = [line for line in source.lines[section:start] if line.strip(' \t,;"')]
@@ -99,7 +106,7 @@ def _labels(line: str, delimiter: str) -> list[str]:
 
 
 def _rate(above: list[str]) -> float | None:
-    """The rate in Hz: behind a word for it, or a number alone in its line (Vicon)."""
+    """The rate in Hz, after a word for it, or as a number alone in its line (Vicon)."""
     for line in above:
         match = _RATE.search(line)
         alone = re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*$', line)
@@ -111,7 +118,6 @@ def _rate(above: list[str]) -> float | None:
 
 
 def _names(rows: list[list[str]], width: int) -> list[str] | None:
-    """A label for every column, None if there are none."""
     axes = next((i for i in range(len(rows) - 1, -1, -1) if sum(bool(_AXIS.match(c)) for c in rows[i]) >= 3), None)
     if axes is not None and axes > 0:
         return _over_axes(rows[axes - 1], rows[axes], width)
@@ -135,7 +141,6 @@ def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
 
 
 def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | None, notes: list[str]) -> Clock:
-    """The clock of the column of times, else of frames and a rate."""
     if columns.time is not None:
         time = sheet.values[:, columns.time] * columns.time_unit
         return clock(source.file, time, sheet.lines, rate)
@@ -164,10 +169,10 @@ def _angles(
 
 
 def _in_metres(forces: tuple, notes: list[str]) -> tuple:
-    """Forces whose centre of pressure is in m: in mm if it moves by more than 20."""
+    """Forces with the centre of pressure in m: it is in mm if its size exceeds 20."""
     points = [f.point for f in forces if f.point is not None and np.isfinite(f.point).any()]
     spread = max((float(np.nanpercentile(np.abs(p), 90)) for p in points), default=0.0)
     if spread < 20:
         return forces
-    notes.append("the centre of pressure is taken as in mm, by its size")
+    notes.append("the centre of pressure is taken to be in mm, by its size")
     return tuple(f if f.point is None else f._replace(point=1e-3 * f.point) for f in forces)

@@ -1,4 +1,4 @@
-"""What labelled columns are: marker coordinates, ground forces, times, joint angles."""
+"""Kinds of labelled columns: marker coordinates, ground forces, times, joint angles."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
 
 
 class Columns(NamedTuple):
-    """Columns sorted by what they are; positions are column numbers, -1 for an axis that is not there."""
+    """Columns by kind; -1 is the number of a missing column."""
 
     time: int | None
     time_unit: float
-    """Of the column of times, in s."""
+    """Unit of the column of times, in s."""
     frame: int | None
     markers: dict[str, tuple[int, int, int]]
     units: dict[str, str]
     """Units of length that labels of markers state."""
     forces: dict[str, dict[str, tuple[int, int, int]]]
-    """For every plate its `force` and, if there is one, its `point`."""
+    """`force` of every plate and, if there is one, its `point`."""
     others: dict[str, int]
 
 
 def unique(names: Sequence[str], notes: list[str]) -> list[str]:
-    """The names with numbers behind repeated ones, and names for empty ones.
+    """The names, with numbers appended to repeated ones, and names for empty ones.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import unique
@@ -63,7 +63,7 @@ def unique(names: Sequence[str], notes: list[str]) -> list[str]:
         result.append(base if seen[base] == 1 else f"{base}_{seen[base]}")
     twice = [name for name, count in seen.items() if count > 1]
     if twice:
-        notes.append(f"names that are there more than once are numbered: {', '.join(twice[:6])}")
+        notes.append(f"repeated names are numbered: {', '.join(twice[:6])}")
     empty = sum(not name for name in names)
     if empty:
         notes.append(f"{empty} columns without a name are called unnamed_...")
@@ -94,7 +94,6 @@ def sort(names: Sequence[str]) -> Columns:
 
 
 def _forces(left: Mapping[int, str]) -> dict[str, dict[str, tuple[int, int, int]]]:
-    """Plates with at least the x and y of a force."""
     for pattern in _FORCES:
         found: dict[str, dict[str, dict[str, int]]] = {}
         for i, name in left.items():
@@ -118,7 +117,7 @@ def _three(axes: Mapping[str, int]) -> tuple[int, int, int]:
 
 
 def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], dict[str, str]]:
-    """Names with an x and a y, and a z where nothing separates the axis from the name."""
+    """Names with an x and a y, and a z if nothing separates the axis from the name."""
     found: dict[tuple[str, bool], dict[str, int]] = {}
     units: dict[str, str] = {}
     for i, label in left.items():
@@ -132,13 +131,13 @@ def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], 
     return {name: _three(axes) for (name, _), axes in whole.items()}, {n: u for n, u in units.items() if u in LENGTHS}
 
 
-def three(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, int]) -> Float[np.ndarray, "rows 3"]:
-    """Three columns beside each other, in their own unit; zero for an axis that is not there.
+def vectors(values: Float[np.ndarray, "rows columns"], columns: tuple[int, int, int]) -> Float[np.ndarray, "rows 3"]:
+    """Three columns in their own unit; zero for a missing one.
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.readers.labels import three
-        >>> three(np.array([[0.01, 5.0, 9.0]]), (1, 2, -1))  # no column for z
+        >>> from jaxgait.motion.readers.labels import vectors
+        >>> vectors(np.array([[0.01, 5.0, 9.0]]), (1, 2, -1))  # no column for z
         array([[5., 9., 0.]])
     """
     return np.stack([values[:, i] if i >= 0 else np.zeros(values.shape[0]) for i in columns], axis=1)
@@ -149,21 +148,21 @@ def forces(
     time: Float[np.ndarray, " rows"],
     plates: Mapping[str, Mapping[str, tuple]],
 ) -> tuple[Force, ...]:
-    """The ground forces of a file in N, times in s; a centre of pressure is a gap where nothing presses.
+    """The ground forces of a file in N, times in s; a centre of pressure is NaN without a force.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.readers.labels import forces
         >>> values = np.array([[0.0, 0.0, 0.3], [10.0, 700.0, 0.3]])  # N, N, m
         >>> (plate,) = forces(values, np.array([0.0, 0.001]), {"1": {"force": (0, 1, -1), "point": (2, -1, -1)}})
-        >>> print(plate.point)  # m; where nothing presses there is no centre of pressure
+        >>> print(plate.point)  # m
         [[nan nan nan]
          [0.3 0.  0. ]]
     """
     found = []
     for name, plate in plates.items():
-        force = np.nan_to_num(three(values, plate["force"]))
-        point = three(values, plate["point"]) if "point" in plate else None
+        force = np.nan_to_num(vectors(values, plate["force"]))
+        point = vectors(values, plate["point"]) if "point" in plate else None
         if point is not None:
             pressed = np.abs(force).max(axis=1) > 1e-6
             point = np.where(pressed[:, None], point, np.nan)
@@ -176,10 +175,10 @@ def length_unit(
 ) -> tuple[float, list[str], list[str]]:
     """The unit of marker coordinates in m, with notes and warnings: the stated one, unless no body has such a size.
 
-    A body is 0.3 to 3 m long in its longest direction at one instant.
+    Bodies are 0.3 to 3 m long in their longest direction.
 
     Raises:
-        MotionFormatError: if no unit makes a body of the markers.
+        MotionFormatError: if no unit gives the size of a body.
 
     Examples:
         >>> import numpy as np
@@ -200,10 +199,10 @@ def length_unit(
         what = f"markers are {size:.4g} apart (in units of the file), which is not the size of a body in m, cm or mm"
         raise MotionFormatError(what, "check the unit of the export", file)
     if known in LENGTHS:
-        what = f"the header states {known}, but a body of {size:.4g} {known} cannot be: taken as {fits[0]}"
+        what = f"the header states {known}, but no body measures {size:.4g} {known}: taken as {fits[0]}"
         return LENGTHS[fits[0]], [], [what]
-    said = f"the unit {known[:20]!r} is not known" if known else "no unit of length is stated"
-    return LENGTHS[fits[0]], [f"{said}; by the size of the body ({size:.4g}) it is {fits[0]}"], []
+    why = f"the unit {known[:20]!r} is not known" if known else "no unit of length is stated"
+    return LENGTHS[fits[0]], [f"{why}; by the size of the body ({size:.4g}) it is {fits[0]}"], []
 
 
 def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | None:
@@ -231,7 +230,7 @@ def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | N
 def gapped(
     markers: dict[str, Float[np.ndarray, "frames 3"]], notes: list[str]
 ) -> dict[str, Float[np.ndarray, "frames 3"]]:
-    """Markers with gaps where all coordinates are exactly 0, as some vendors write them; empty ones are left out.
+    """Markers with gaps where all coordinates are exactly 0, as some vendors write them; empty ones are dropped.
 
     In their own unit.
 

@@ -1,4 +1,4 @@
-"""Chooses the reader of a file."""
+"""Selection of the reader of a file."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import content, decoded
 
 ENDINGS = (".c3d", ".trc", ".mot", ".sto", ".csv", ".tsv", ".txt")
-"""Endings of the files that can be read."""
 LARGEST = 64 * 2**20
-"""Largest text file in bytes: an hour of 50 markers at 100 Hz has more, ten minutes have less."""
+"""Largest text file in bytes: ten minutes of 50 markers at 100 Hz have less."""
 
 
 def read_recording(path: str | pathlib.Path) -> Recording:
-    """Reads a C3D, TRC, MOT, STO, CSV or TXT file; content decides over a wrong ending.
+    """Reads a C3D, TRC, MOT, STO, CSV or TXT file; the content overrides a wrong ending.
 
     Args:
         path: the file.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: one line with file, line, what is wrong and what would be right.
+        MotionFormatError: one line with file, line, what is wrong and how to correct it.
 
     Examples:
         >>> import pandas as pd
@@ -57,7 +56,7 @@ def read_recording(path: str | pathlib.Path) -> Recording:
 
 
 def _begins_as_c3d(path: pathlib.Path) -> bool:
-    """Whether the second byte is that of a C3D file and the first a small number, as no text has it."""
+    """Whether the second byte is that of a C3D file, and there are zeros, as in no text."""
     try:
         with path.open("rb") as stream:
             start = stream.read(512)
@@ -67,7 +66,6 @@ def _begins_as_c3d(path: pathlib.Path) -> bool:
 
 
 def _reader(suffix: str, source: Source):
-    """The reader of what the text says that it is, otherwise of the ending."""
     start = "\n".join(line[:200] for line in source.lines[:40])
     if re.search(r"^\s*endheader", start, re.IGNORECASE | re.MULTILINE):
         return read_storage

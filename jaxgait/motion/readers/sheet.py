@@ -1,7 +1,7 @@
-"""Sheets of numbers under header lines of any kind: the part that TRC, MOT, STO, CSV and TXT have in common.
+"""Sheets of numbers under header lines: what the readers of TRC, MOT, STO, CSV and TXT share.
 
-Tabs, semicolons, commas or blanks between cells; decimal points, or decimal commas where the delimiter leaves no doubt;
-empty cells and words such as NaN are gaps.
+Cells are delimited by tabs, semicolons, commas or blanks; decimal commas are accepted where the delimiter leaves no
+doubt; empty cells and words such as NaN are gaps.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ import array
 import math
 import re
 import reprlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion.errors import MotionFormatError
-from jaxgait.motion.text import GAPS, is_remark
+from jaxgait.motion.readers import labels
+from jaxgait.motion.readers.clock import Clock
+from jaxgait.motion.recording import Force, Recording
+from jaxgait.motion.text import GAPS, decimal_comma, is_remark
 
 WIDEST = 20_000
-"""Cells of a line that are read at most: 6 600 markers."""
+"""Largest number of cells of a line: 6 600 markers."""
 _GAPS = GAPS | {"inf", "-inf"}
 _COMMENT = ("#", "%", "//", "!")
 _EXPONENT = re.compile(r"(?<=\d)[dD](?=[-+\d])")
@@ -38,7 +42,7 @@ class Source(NamedTuple):
     lines: list[str]
 
     def error(self, what: str, advice: str = "", line: int | None = None, column: str | None = None):
-        """An error about this file; lines count from 0 here, and from 1 for people."""
+        """An error about this file; lines count from 0 here, and from 1 in the message."""
         return MotionFormatError(what, advice, self.file, None if line is None else line + 1, column)
 
 
@@ -47,12 +51,12 @@ class Sheet(NamedTuple):
 
     values: Float[np.ndarray, "rows columns"]
     lines: Int[np.ndarray, " rows"]
-    """Line of the file of every row, counted from 0."""
+    """Line of every row in the file, counted from 0."""
     notes: list[str]
 
 
 def delimiter_of(line: str) -> str:
-    """What stands between the cells of a line: a tab, else a semicolon, else a comma, else blanks.
+    """The delimiter of a line: a tab, else a semicolon, else a comma, else a blank.
 
     Between semicolons there are at most as many decimal commas as cells.
 
@@ -70,7 +74,7 @@ def delimiter_of(line: str) -> str:
 
 
 def cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line without blanks and quotation marks around them.
+    """The cells of a line, without blanks and quotation marks.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import cells
@@ -119,7 +123,7 @@ def number(cell: str, comma: bool = False) -> float | None:
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line is a remark.
+    """Whether a line is a comment.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import is_comment
@@ -130,7 +134,7 @@ def is_comment(line: str) -> bool:
 
 
 def is_data(line: str) -> bool:
-    """Whether a line looks like a row: two numbers or more, and nothing but numbers and gaps.
+    """Whether a line is a row: at least two numbers, and nothing but numbers and gaps.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import is_data
@@ -148,7 +152,7 @@ def is_data(line: str) -> bool:
 
 
 def first_data(source: Source, start: int = 0) -> int:
-    """The first line from `start` on that looks like a row.
+    """The first row from line `start` on.
 
     Raises:
         MotionFormatError: if there is none.
@@ -165,13 +169,13 @@ def first_data(source: Source, start: int = 0) -> int:
 
 
 def read_sheet(source: Source, start: int, width: int | None = None, beyond: int = 0) -> Sheet:
-    """The rows from a line on, until the end of the file or of the section.
+    """The rows from a line on, to the end of the file or of the section.
 
     Args:
         source: the file.
         start: line of the first row.
-        width: how many columns the labels name; by default those of the first row.
-        beyond: cells of what may stand behind them without a label and is not read: 3 for markers, 0 for nothing.
+        width: number of columns that the labels name; by default those of the first row.
+        beyond: number of unlabelled cells that may follow, or a multiple of it: 3 for markers, 0 for none.
 
     Raises:
         MotionFormatError: for a row with too many or too few cells, or a cell that is not a number.
@@ -187,7 +191,7 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
     if source.lines[start].count(delimiter) > WIDEST:
         raise source.error(f"more than {WIDEST} cells", "write one row per frame", start)
     rows, notes = _rows(source, start)
-    comma = delimiter != "," and _decimal_comma(source, rows)
+    comma = delimiter != "," and decimal_comma(source.file, source.lines, rows)
     width = width or len(trimmed(cells(source.lines[start], delimiter)))
     values, kept, short, long = array.array("d"), array.array("q"), 0, 0
     for i in rows:
@@ -202,21 +206,21 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
     if short:
         notes.append(f"{short} rows end early; their missing cells are gaps")
     if long:
-        notes.append(f"{long} rows go on behind the last label: what stands there has no name and is not read")
+        notes.append(f"{long} rows continue after the last label: those cells are not read")
     if len(kept) < 2:
         raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
     return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes)
 
 
 def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
-    """The lines with rows: a text after an empty line begins another section."""
+    """The lines with rows: text after an empty line begins another section."""
     rows, blank = [], False
     for i in range(start, len(source.lines)):
         line = source.lines[i]
         if not line.strip(' \t,;"'):
             blank = True
         elif blank and re.match(r'[\s"]*[A-Za-z]{3}', line) and not line.lower().lstrip(' "').startswith("nan"):
-            return rows, [f"what follows from line {i + 1} on is another section and not read"]
+            return rows, [f"line {i + 1} begins another section, which is not read"]
         elif not is_comment(line):
             rows.append(i)
             blank = False
@@ -226,7 +230,7 @@ def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
 def _row(
     source: Source, i: int, delimiter: str, comma: bool, width: int, beyond: int, last: bool
 ) -> tuple[list[float] | None, int]:
-    """The numbers of a line, and how many cells are missing (negative: too many); None for a last one that is cut."""
+    """The numbers of a line, and how many cells are missing (negative: extra); None for a truncated last line."""
     if source.lines[i].count(delimiter) > 2 * WIDEST:
         raise source.error(f"more than {2 * WIDEST} cells", "write one row per frame", i)
     found = cells(source.lines[i], delimiter)
@@ -240,7 +244,7 @@ def _row(
     missing = width - len(found)
     if missing and last:
         return None, missing
-    # Blanks cannot tell which cell is missing, and a line with less than half of them is not a row.
+    # With blanks it is unknown which cell is missing; a line with less than half of the cells is not a row.
     if missing and (delimiter == " " or 2 * len(found) < width):
         raise source.error(f"{len(found)} cells where {width} are expected", "write NaN into gaps", i)
     numbers: list[Any] | None = _plain(found) if not comma and "_" not in source.lines[i] else None
@@ -253,7 +257,7 @@ def _row(
 
 
 def _plain(row: list[str]) -> list[float | None] | None:
-    """The numbers of a row that has nothing else and no gaps, as nearly all have; None for others."""
+    """The numbers of a row without gaps and text, as nearly all are; None for others."""
     try:
         numbers: list[float | None] = [float(cell) for cell in row]
     except ValueError:
@@ -261,11 +265,42 @@ def _plain(row: list[str]) -> list[float | None] | None:
     return numbers if math.isfinite(sum(abs(x) for x in numbers if x is not None)) else None
 
 
-def _decimal_comma(source: Source, rows: list[int]) -> bool:
-    """Whether decimals are written with commas, in a sheet whose cells are not delimited by them."""
-    commas = next((i for i in rows if "," in source.lines[i]), None)
-    points = next((i for i in rows if "." in source.lines[i]), None)
-    if commas is not None and points is not None:
-        what = f"decimal commas (line {commas + 1}) and decimal points (line {points + 1})"
-        raise source.error(what, "write one kind, best the point", max(commas, points))
-    return commas is not None
+def recording(
+    source: Source,
+    name: str,
+    ticks: Clock,
+    markers: dict[str, Float[np.ndarray, "frames 3"]],
+    unit: str | None,
+    notes: list[str],
+    *,
+    angles: Mapping[str, Float[np.ndarray, " frames"]] | None = None,
+    forces: tuple[Force, ...] = (),
+) -> Recording:
+    """The recording of what was read: gaps marked, lengths in m.
+
+    Args:
+        source: the file.
+        name: of the trial.
+        ticks: the clock of the frames.
+        markers: positions in the unit of the file.
+        unit: the unit of length that the file states; None if it states none.
+        notes: assumptions made while reading; extended.
+        angles: angles in rad and translations in m.
+        forces: ground forces in N with points in m.
+
+    Raises:
+        MotionFormatError: if no unit gives the size of a body.
+    """
+    clean = labels.gapped(markers, notes)
+    metre, more, warnings = labels.length_unit(clean, unit, source.file)
+    return Recording(
+        name=name,
+        file=source.file,
+        rate=ticks.rate,
+        time=ticks.time,
+        markers={k: metre * x for k, x in clean.items()},
+        angles=dict(angles or {}),
+        forces=forces,
+        notes=(*notes, *ticks.notes, *more),
+        warnings=tuple(warnings),
+    )

@@ -9,8 +9,7 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import clock
-from jaxgait.motion.readers.recorded import recording
-from jaxgait.motion.readers.sheet import Source, cells, delimiter_of, first_data, read_sheet, trimmed
+from jaxgait.motion.readers.sheet import Source, cells, delimiter_of, first_data, read_sheet, recording, trimmed
 from jaxgait.motion.recording import Recording
 
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
@@ -21,7 +20,7 @@ def read_storage(source: Source, name: str) -> Recording:
     """The recording of a MOT or STO file.
 
     Raises:
-        MotionFormatError: naming file, line, what is wrong and what would be right.
+        MotionFormatError: naming file, line, what is wrong and how to correct it.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source
@@ -48,7 +47,7 @@ def read_storage(source: Source, name: str) -> Recording:
     values = ticks.on(sheet.values)
     degrees = _in_degrees(header, values, columns, notes)
     turn = lambda k: math.pi / 180 if degrees and not _LENGTH.search(k) else 1.0
-    markers = {k: labels.three(values, i) for k, i in columns.markers.items()}
+    markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     angles = {k: turn(k) * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns.forces)
     return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
@@ -56,11 +55,8 @@ def read_storage(source: Source, name: str) -> Recording:
 
 def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
     """Counts of the header that the rows contradict."""
-    notes = []
-    for word, pattern, count in (
-        ("rows", r"(?:nRows|datarows)", shape[0]),
-        ("columns", r"(?:nColumns|datacolumns)", shape[1]),
-    ):
+    notes, patterns = [], (r"(?:nRows|datarows)", r"(?:nColumns|datacolumns)")
+    for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
         stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)
         if stated and int(stated[1]) != count:
             notes.append(f"the header counts {stated[1]} {word}, there are {count}")
@@ -68,7 +64,7 @@ def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
 
 
 def _in_degrees(header: list[str], values: np.ndarray, columns: labels.Columns, notes: list[str]) -> bool:
-    """Whether angles are in degrees: as the header says, otherwise by their size (no joint turns by 6.3 rad)."""
+    """Whether angles are in degrees: as stated, otherwise by their size (no joint turns by 6.3 rad)."""
     angles = [i for k, i in columns.others.items() if not _LENGTH.search(k)]
     if not angles:
         return False
@@ -77,6 +73,6 @@ def _in_degrees(header: list[str], values: np.ndarray, columns: labels.Columns, 
     if stated and not (stated[1].lower() == "no" and largest > 2 * math.pi):
         return stated[1].lower() == "yes"
     degrees = largest > 2 * math.pi
-    said = "the header says radians" if stated else "the header does not say whether angles are in degrees"
-    notes.append(f"{said}; the largest is {largest:.4g}: {'degrees' if degrees else 'radians'}")
+    why = "the header says radians" if stated else "the header does not say whether angles are in degrees"
+    notes.append(f"{why}; the largest is {largest:.4g}: {'degrees' if degrees else 'radians'}")
     return degrees

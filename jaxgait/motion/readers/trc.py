@@ -1,6 +1,6 @@
 """TRC: marker trajectories as Motion Analysis and OpenSim write them.
 
-Vendors differ in keys and counts of the header, in how labels are spaced and numbered, and in empty lines; the rows
+Vendors differ in keys and counts of the header, in the spacing and numbering of labels, and in empty lines; the rows
 decide.
 """
 
@@ -12,8 +12,17 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock
-from jaxgait.motion.readers.recorded import recording
-from jaxgait.motion.readers.sheet import Sheet, Source, cells, delimiter_of, first_data, number, read_sheet, trimmed
+from jaxgait.motion.readers.sheet import (
+    Sheet,
+    Source,
+    cells,
+    delimiter_of,
+    first_data,
+    number,
+    read_sheet,
+    recording,
+    trimmed,
+)
 from jaxgait.motion.recording import Recording
 
 
@@ -21,7 +30,7 @@ def read_trc(source: Source, name: str) -> Recording:
     """The recording of a TRC file.
 
     Raises:
-        MotionFormatError: naming file, line, what is wrong and what would be right.
+        MotionFormatError: naming file, line, what is wrong and how to correct it.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source
@@ -58,7 +67,6 @@ def _header(source: Source, at: int) -> dict[str, float | str]:
 
 
 def _names(source: Source, at: int) -> list[str]:
-    """Names of the markers: by the distance of the labels, or by their order."""
     delimiter = delimiter_of(source.lines[at])
     found = cells(source.lines[at], delimiter)
     whole = trimmed(found)
@@ -83,7 +91,6 @@ def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[
 
 
 def _clock(source: Source, sheet: Sheet, stated: float | str | None, notes: list[str]) -> Clock:
-    """The clock of frames and times; of frames alone where no times are written."""
     frames, time = sheet.values[:, 0], sheet.values[:, 1]
     rate = stated if isinstance(stated, float) and 1 <= stated <= 1e5 else None
     if stated is not None and rate is None:

@@ -223,7 +223,6 @@ def _long_log(x: Array) -> tuple[Array, Array]:
 
 
 def _long_exp(t: Array, rest: Array) -> Array:
-    """The exponential of a number in two parts."""
     f = format_of(t)
     rest = either(jnp.abs(t) > 2.0 * f.largest, 0.0, rest, t)
     t = between(t, f.smallest, f.largest)

@@ -113,4 +113,3 @@ def fmod(x: Array, y: Array) -> Array:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Array]] = {"sin": sin, "cos": cos, "tan": tan, "fmod": fmod}
-"""By their names in the C library."""
