@@ -269,6 +269,6 @@ def test_unknown_fields_are_named_with_units():
 
 def test_choices_are_no_axis():
     with pytest.raises(
-        ParameterError, match=r"'ground.friction' must be real numbers, .*: a choice or a part varies from"
+        ParameterError, match=r"'ground.friction' must be real numbers, .*: to vary a choice or a part, run"
     ):
         ensemble(Prosthesis(), {"ground.friction": ["Coulomb", "Stribeck"]})

@@ -19,7 +19,7 @@ import jax
 from jaxgait.native import calls
 from jaxgait.native.code import Unsupported
 
-TESTED = ((0, 8), (0, 10))
+TESTED = ((0, 8), (0, 12))
 """The first and the last JAX whose XLA was seen to accept PTX, in programs compiled for an H100."""
 SETTING = "JAXGAIT_GPU_LAUNCH"
 LIBRARY = "libcuda.so.1"

@@ -229,7 +229,7 @@ def test_without_a_driver_programs_are_left_to_xla(monkeypatch):
 @pytest.mark.parametrize(
     ("setting", "version", "expected"),
     [
-        *(("", (0, 10, 2), False), ("", (0, 7, 0), True), ("", (1, 0, 0), True)),
+        *(("", (0, 12, 0), False), ("", (0, 7, 0), True), ("", (1, 0, 0), True)),
         *(("driver", (0, 10, 2), True), ("xla", (1, 0, 0), False)),
     ],
 )

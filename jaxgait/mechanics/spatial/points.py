@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,10 +15,12 @@ from jaxgait.precision import float64_default
 
 
 class Points(NamedTuple):
-    """Points fixed to bodies: the body of each and its place in the body's frame."""
+    """Points fixed to bodies."""
 
     body: tuple[int, ...]
-    place: Float[ArrayLike, "m 3"]
+    """The number of each point's body."""
+    position: Float[ArrayLike, "m 3"]
+    """In the body's frame, m."""
 
 
 class Momentum(NamedTuple):
@@ -46,11 +48,10 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
         >>> print(position[0], velocity[0])  # m; m/s: to the back at rate times length
         [ 0.   0.  -0.5] [-1.  0.  0.]
     """
-    place = jnp.asarray(points.place)
+    local = jnp.asarray(points.position)
     R, origin, twist = _gather(motion, points)
     w, v = twist[:, :3], twist[:, 3:]
-    position = origin + _turn(R, place)
-    return position, _turn(R, v + jnp.cross(w, place))
+    return origin + _turn(R, local), _turn(R, v + jnp.cross(w, local))
 
 
 @float64_default
@@ -84,13 +85,12 @@ def point_wrenches(
     return total.at[np.asarray(points.body)].add(wrench)
 
 
-@overload
-def momentum(tree: Tree, motion: Motion) -> Momentum: ...
-@overload
-def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
 @float64_default
-def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
+def momentum(tree: Tree | PlanarTree, motion: Motion) -> Any:
     """Centre of mass, linear momentum and angular momentum about the centre of mass.
+
+    Returns:
+        `Momentum`; in the plane `plane.Momentum`, with an angular momentum of one number.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -105,14 +105,14 @@ def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Moment
         return plane.momentum([tree.mass[i] for i in bodies], tree.coms(), [tree.inertia[i] for i in bodies], motion)
     mass, com, inertia = (jnp.asarray(x) for x in (tree.mass, tree.com, tree.inertia))
     points = Points(tuple(range(len(tree.names))), com)
-    place, velocity = point_motion(motion, points)
+    position, velocity = point_motion(motion, points)
     total = jnp.sum(mass)
-    centre = jnp.sum(mass[:, None] * place, axis=0) / total
+    centre = jnp.sum(mass[:, None] * position, axis=0) / total
     linear = jnp.sum(mass[:, None] * velocity, axis=0)
     angular = jnp.zeros(3, dtype=linear.dtype)
     for i, (world, twist) in enumerate(zip(motion.world, motion.twist, strict=True)):
         spin = world.R @ (inertia[i] @ twist[:3])
-        angular = angular + spin + cross(place[i] - centre, mass[i] * velocity[i])
+        angular = angular + spin + cross(position[i] - centre, mass[i] * velocity[i])
     return Momentum(total, centre, linear, angular)
 
 
@@ -130,7 +130,7 @@ def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""
     """
     dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
     kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
-    whole: Any = momentum(tree, motion)  # whichever form
+    whole = momentum(tree, motion)
     return kinetic, whole.mass * gravity * whole.com[-1]
 
 

@@ -16,7 +16,7 @@ foot at rest to the momentum p = (velocity of the centre of mass, angular moment
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -113,7 +113,7 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
 
 @jax.jit
 def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
-    body: Any = spatial.momentum(model.tree(), model.motion(t, aloft))
+    body = spatial.momentum(model.tree(), model.motion(t, aloft))
     return Flight(t, body.com, body.linear.scaled(1.0 / body.mass), body.angular, jnp.asarray(aloft.pitch))
 
 
@@ -143,9 +143,7 @@ def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3])
     aloft_for = u[2] - flight.t
     angle = jnp.stack([u[0], jnp.asarray(chosen.knee, dtype=float), u[1]])
     touch = _legs(model, u[2], angle, *_falling(model, flight, u[2]))
-    standing: Any = spatial.momentum(
-        model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])
-    ).com
+    standing = spatial.momentum(model.tree(), _over_foot(model, [*_turns(touch), *model.joint_turns(u[2])[3:]])).com
     height = flight.com.z + flight.velocity.z * aloft_for - 0.5 * model.gravity * aloft_for**2
     pitch = _pitch(model, flight, _keyframes(model, jax.tree.map(lambda x: x[None], touch), chosen.reach), u[2])
     return jnp.stack([model.sole.drop + standing.z - height, standing.x - chosen.com, pitch]), touch
@@ -174,7 +172,7 @@ def _legs(
 
     def carried(positions: Array, rates: Array) -> Float[Array, 3]:
         turns = [Turn(q, v, jnp.zeros(())) for q, v in zip(positions, rates, strict=True)]
-        body: Any = spatial.momentum(model.tree(), _over_foot(model, turns))
+        body = spatial.momentum(model.tree(), _over_foot(model, turns))
         return jnp.stack([body.linear.x / body.mass, body.linear.z / body.mass, body.angular])
 
     def of_rates(own: Float[Array, 3]) -> Float[Array, 3]:
@@ -198,7 +196,7 @@ def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) ->
         legs = [Turn(*map(jnp.add, turn, key.turn(t - model.quiet))) for turn, key in zip(turns, keys, strict=False)]
 
         def carried(spin: Scalar) -> Float[Array, ""]:
-            body: Any = spatial.momentum(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin))
+            body = spatial.momentum(model.tree(), _over_foot(model, [*legs, *turns[3:]], spin))
             return body.angular
 
         still, turning = jax.vmap(carried)(jnp.array([0.0, 1.0]))

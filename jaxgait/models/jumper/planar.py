@@ -210,15 +210,15 @@ class PlanarJumper(Model):
 
         Examples:
             >>> from jaxgait.models import Jumper
-            >>> from jaxgait.models.jumper.planar import held
+            >>> from jaxgait.models.jumper.planar import locked
             >>> jumper = Jumper()
-            >>> straight = [held(0.0) for _ in jumper.joints]
+            >>> straight = [locked(0.0) for _ in jumper.joints]
             >>> low, high = (float(jumper.balanced_ankle(straight, ahead)) for ahead in (0.05, 0.10))
             >>> print(low < high)  # rad: the farther ahead, the more the ankle bends
             True
         """
         tree = self.tree()
-        motion = self.posed([held(0.0), *flexions[1:]])
+        motion = self.posed([locked(0.0), *flexions[1:]])
         coms = [motion.world[i].point(com).scaled(tree.mass[i]) for i, com in enumerate(tree.coms())]
         x, z = sum(com.x for com in coms[1:]), sum(com.z for com in coms[1:])
         wanted = com_ahead * jnp.sum(tree.mass) - tree.mass[0] * tree.com[0, 0]
@@ -235,7 +235,7 @@ class PlanarJumper(Model):
 
     def _crouch(self, ankle: Scalar) -> list[Turn]:
         """The joints in the crouch, with the ankle at a given angle."""
-        return [held(ankle), *(held(getattr(self, f"{joint.name}_start")) for joint in self.joints[1:])]
+        return [locked(ankle), *(locked(getattr(self, f"{joint.name}_start")) for joint in self.joints[1:])]
 
     # --- equations of motion -------------------------------------------------------------------------------------
 
@@ -465,12 +465,12 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
 
 
 @float64_default
-def held(angle: Scalar) -> Turn:
+def locked(angle: Scalar) -> Turn:
     """A joint that does not move, at an angle in rad.
 
     Examples:
-        >>> from jaxgait.models.jumper.planar import held
-        >>> print(*map(float, held(0.5)))  # rad, rad/s, rad/s^2
+        >>> from jaxgait.models.jumper.planar import locked
+        >>> print(*map(float, locked(0.5)))  # rad, rad/s, rad/s^2
         0.5 0.0 0.0
     """
     return Turn(jnp.asarray(angle, dtype=float), jnp.zeros(()), jnp.zeros(()))

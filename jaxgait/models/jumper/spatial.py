@@ -27,7 +27,7 @@ from jaxgait.mechanics.anthropometry import (
 )
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
-from jaxgait.models.jumper.planar import held
+from jaxgait.models.jumper.planar import locked
 from jaxgait.models.jumper.sole import StudForces
 from jaxgait.models.jumper.swing import Turn
 
@@ -167,7 +167,7 @@ class SpatialJumper(Model):
         q, v, a = [y.pose, upright, upright], [y.twist, still, still], [jnp.zeros(6), still, still]
         for turns in (left, right):
             for part, joint in _LIMBS.items():
-                turn = held(0.0) if joint is None else Turn(*(_FLEXION[joint] * value for value in turns[joint]))
+                turn = locked(0.0) if joint is None else Turn(*(_FLEXION[joint] * value for value in turns[joint]))
                 if part in _HINGES:
                     for values, value in zip((q, v, a), turn, strict=True):
                         values.append(value[None])

@@ -242,14 +242,14 @@ class TreeModel(Model):
             tuple(tree.index(c.body) for c in contacts), jnp.stack([_vector(c.position) for c in contacts])
         )
         centre, velocity = spatial.point_motion(motion, points)
-        place = centre.at[:, 2].set(0.0)  # straight below the centre, on the ground
+        position = centre.at[:, 2].set(0.0)  # straight below the centre, on the ground
         spin = jnp.stack([motion.world[b].R @ motion.twist[b][:3] for b in points.body])
-        slip = velocity[:, :2] + jnp.cross(spin, place - centre)[:, :2]
+        slip = velocity[:, :2] + jnp.cross(spin, position - centre)[:, :2]
         depth = jnp.stack([jnp.asarray(c.radius, dtype=float) for c in contacts]) - centre[:, 2]
         kept = jnp.zeros_like(slip) if memory is None else memory
         found = [c.forces(depth[i], -velocity[i, 2], slip[i], kept[i]) for i, c in enumerate(contacts)]
         force, change = (jnp.stack(parts) for parts in zip(*found, strict=True))
-        return depth, force, change, spatial.point_wrenches(motion, points, place, force)
+        return depth, force, change, spatial.point_wrenches(motion, points, position, force)
 
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
         """Positions, balances, forces and energies (see `variables`)."""
