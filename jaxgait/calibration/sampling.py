@@ -91,7 +91,7 @@ def _blackjax() -> Any:
         ModuleNotFoundError: if it is missing, with what to install.
     """
     try:
-        import blackjax  (an extra)
+        import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError('sampling needs blackjax: pip install "jaxgait[bayes]"', name="blackjax") from error
     return blackjax
