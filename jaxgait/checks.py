@@ -67,6 +67,19 @@ def is_concrete(tree: Any) -> bool:
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
+def untraced(who: str, *values: Any) -> None:
+    """Checks that a function which returns labelled results is not called while JAX traces.
+
+    Raises:
+        TypeError: with what to use instead.
+    """
+    if not is_concrete(values):
+        raise TypeError(
+            f"{who} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: use ensemble"
+            " (its gradient=[...] for derivatives), or jaxgait.solve's integrate, hybrid and march, which JAX can trace"
+        )
+
+
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """An integer of at least `least`.
 

@@ -88,6 +88,9 @@ def parameter(
             exchanged, this is no longer a parameter.
         standard: name of the default law that uses this number, if a module may replace the number.
 
+    Raises:
+        TypeError: for a default that is no number, and for a unit that is no text.
+
     Examples:
         >>> import equinox as eqx
         >>> from jaxgait.parameters import parameter, parameters
@@ -96,6 +99,10 @@ def parameter(
         >>> parameters(Rod())["mass"].unit
         'kg'
     """
+    if not (isinstance(unit, str) and unit):
+        raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
+    if default is not dataclasses.MISSING and np.asarray(default).dtype.kind not in "fiu":
+        raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
     if isinstance(default, np.ndarray):

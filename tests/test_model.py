@@ -272,3 +272,21 @@ def test_choices_are_no_axis():
         ParameterError, match=r"'ground.friction' must be real numbers, .*: to vary a choice or a part, run"
     ):
         ensemble(Prosthesis(), {"ground.friction": ["Coulomb", "Stribeck"]})
+
+
+def test_parameters_are_declared_by_numbers_with_units():
+    with pytest.raises(TypeError, match="the default of a parameter must be a number in kg, or several, got True"):
+        parameter(True, unit="kg", doc="mass")
+    with pytest.raises(TypeError, match=r'the unit of a parameter must be text, such as "kg".*, got 1'):
+        unchecked: Any = getattr(parameter, "__wrapped__", parameter)  # (the types of arguments are checked in tests)
+        unchecked(70.0, unit=1, doc="mass")
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.grad, lambda f: lambda x: jax.vmap(f)(jnp.array([x]))])
+def test_labelled_results_are_not_for_traces(transform):
+    run = lambda mass: simulate(Bungee(mass=mass), duration=1.0).x.values[-1]
+    with pytest.raises(TypeError, match=r"simulate cannot run within jax\.jit.*: use ensemble"):
+        transform(run)(70.0)
+    scan = lambda mass: ensemble(Bungee(), {"mass": jnp.array([mass, 80.0])}, duration=1.0).status.values[-1]
+    with pytest.raises(TypeError, match=r"ensemble cannot run within jax\.jit"):
+        transform(scan)(70.0)

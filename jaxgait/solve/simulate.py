@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait import xr
-from jaxgait.checks import by_name
+from jaxgait.checks import by_name, untraced
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, sentence
@@ -54,7 +54,7 @@ def simulate(
     Args:
         model: the mechanism.
         strides: number of strides (periods) to run, for models that have a period.
-        duration: length of the run in s, instead of `strides`. If both are None, it is the model's own duration,
+        duration: length of the run in s, instead of `strides`. If both are None, the model's own duration.
         samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000).
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
@@ -72,7 +72,7 @@ def simulate(
 
     Returns:
         A Dataset over `time` (s) with the components of the state and all outputs of the model, with units. Its
-            attributes `status` and `status_text` say how the run ended; samples after an early end are NaN. For models
+        attributes `status` and `status_text` say how the run ended; samples after an early end are NaN. For models
         with events (`Model.events`, `jaxgait.kinds.Transition`) it also has `event_time` (s), `event_name` and the
         states just before and after (`NAME_before`, `NAME_after`) over `event`.
 
@@ -80,7 +80,7 @@ def simulate(
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
 
     Raises:
-        TypeError: for anything but a model.
+        TypeError: for anything but a model, and within `jax.jit`, `jax.vmap` or a derivative.
         jaxgait.parameters.ParameterError: for impossible parameters.
         ValueError: for an impossible time span, sample count, tolerance, precision or initial state, and for options
             that the scheme does not have.
@@ -92,6 +92,7 @@ def simulate(
         completed -10.46 m
     """
     model = as_model(model)
+    untraced("simulate", model, initial_state)
     model.validate()
     check_single(model)
     sampling = Sampling.of(model, strides, duration, samples)
