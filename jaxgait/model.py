@@ -6,21 +6,27 @@ import abc
 import dataclasses
 import difflib
 import functools
+import html
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxgait.checks import is_concrete, shown
 from jaxgait.mechanics.scalars import Scalar
-from jaxgait.parameters import ParameterError, Prepared, check, parameter, with_parameters
+from jaxgait.parameters import ParameterError, Prepared, check, parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
 
 State: TypeAlias = Any
 """A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
 
 __all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_model", "parameter"]
+
+FOLDED = 16
+"""Number of parameters above which the table of a model is folded in notebooks."""
 
 
 class Variable(NamedTuple):
@@ -131,6 +137,16 @@ class Model(eqx.Module):
         except dataclasses.FrozenInstanceError:
             how = f"models are immutable; with_parameters(model, {{{name!r}: value}}) makes another one"
             raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {how}") from None
+
+    def _repr_html_(self) -> str:
+        """The parameters with units and meaning, in notebooks."""
+        head = "".join(f"<th>{title}</th>" for title in ("parameter", "value", "unit", "meaning"))
+        found = parameters(self)
+        rows = [(name, _shown(info.value), info.unit, info.doc) for name, info in found.items()]
+        lines = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
+        is_open = " open" if len(found) <= FOLDED else ""
+        title = f"<summary><b>{type(self).__name__}</b>, {len(found)} parameters</summary>"
+        return f"<details{is_open}>{title}<table><tr>{head}</tr>{lines}</table></details>"
 
     @abc.abstractmethod
     def initial_state(self) -> State:
@@ -380,6 +396,11 @@ class System(Prepared):
     def name(self) -> str:
         """The model's class, for messages."""
         return type(self._model).__name__
+
+
+def _shown(value: Any) -> str:
+    """A parameter's value in six digits; several in short."""
+    return f"{float(value):.6g}" if np.ndim(value) == 0 and is_concrete(value) else shown(value)
 
 
 def as_model(value: Any) -> Model:

@@ -290,3 +290,11 @@ def test_labelled_results_are_not_for_traces(transform):
     scan = lambda mass: ensemble(Bungee(), {"mass": jnp.array([mass, 80.0])}, duration=1.0).status.values[-1]
     with pytest.raises(TypeError, match=r"ensemble cannot run within jax\.jit"):
         transform(scan)(70.0)
+
+
+def test_notebooks_show_the_parameters_as_a_table():
+    text = Bungee(mass=81.25)._repr_html_()
+    assert "<td>mass</td><td>81.25</td><td>kg</td><td>body mass</td>" in text and text.startswith("<details open>")
+    assert Prosthesis()._repr_html_().count("<tr>") == 1 + len(parameters(Prosthesis()))
+    several = with_parameters(Bungee(), {"mass": np.array([60.0, 70.0])})
+    assert "<td>array([60., 70.])</td>" in several._repr_html_()
