@@ -246,7 +246,7 @@ def test_a_model_of_the_users_own_is_decorated_too():
 def test_a_decorated_function_stays_what_it_was():
     assert pickle.loads(pickle.dumps(march)) is march
     assert list(inspect.signature(march).parameters)[:2] == ["model", "dt"]
-    assert march.__module__ == "jaxgait.solve.time_stepping" and "Marches" in (march.__doc__ or "")
+    assert march.__module__ == "jaxgait.solve.time_stepping" and "summary per block" in (march.__doc__ or "")
     bound = Bungee().vector_field
     again = pickle.loads(pickle.dumps(bound))
     assert again(0.0, Bungee().initial_state()) == bound(0.0, Bungee().initial_state())

@@ -63,7 +63,7 @@ def test_an_early_end_is_known_to_the_sample():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate(Circle(), initial_state=Place(1.0, 0.0)), "its start is that of the motion"),
+        (lambda: simulate(Circle(), initial_state=Place(1.0, 0.0)), "including its start: leave out initial_state"),
         (lambda: ensemble(Circle(), {"initial.x": [1.0]}), r"leave out initial\.x"),
         (lambda: simulate(Circle(), rtol=1e-6), "with no options: there is no option 'rtol'"),
     ],
