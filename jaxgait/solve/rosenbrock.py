@@ -272,7 +272,6 @@ class Rodas3(AbstractRosenbrock):
         >>> import diffrax
         >>> import jax.numpy as jnp
         >>> from jaxgait.solve.rosenbrock import Rodas3
-        >>> from jaxgait.solve.rosenbrock import Rodas4
         >>> cooling = diffrax.ODETerm(lambda t, y, args: -1e6 * (y - 1.0))  # explicit steps: 2 us at most
         >>> y, *_ = Rodas3().step(cooling, 0.0, 1.0, jnp.array(0.0), None, None, False)
         >>> print(f"{y:.4f}")  # one step of 1 s
@@ -308,6 +307,7 @@ class Rodas4(AbstractRosenbrock):
     Examples:
         >>> import diffrax
         >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.rosenbrock import Rodas4
         >>> cooling = diffrax.ODETerm(lambda t, y, args: -1e6 * (y - 1.0))  # explicit steps: 2 us at most
         >>> y, *_ = Rodas4().step(cooling, 0.0, 1.0, jnp.array(0.0), None, None, False)
         >>> print(f"{y:.4f}")  # one step of 1 s
