@@ -25,7 +25,7 @@ CASES = [
     ("simulate(RigidWalker(), rtol=1e-6)", "ValueError", "is integrated by TimeStepping, with dt and max_events"),
     ("simulate(RigidWalker(friction=-0.1))", "ParameterError", "RigidWalker.friction"),
     ("ensemble(RigidWalker(), {'slope': [0.01]}, observe=['slip'], gradient=['slope'])", "ValueError", "no gradient"),
-    ("march(RollingWalker(), 1e-3, 1, 1)", "TypeError", "expected a model with inertia and contacts, such as RigidWalker(), got RollingWalker: use"),
+    ("march(RollingWalker(), 1e-3, 1, 1)", "TypeError", "such as RigidWalker(), got RollingWalker: use"),
     ("march(RigidWalker(), 1e-3, 0, 10)", "ValueError", "blocks must be a whole number, at least 1, got 0"),
     ("march(RigidWalker(), 1e-3, 2.5, 10)", "ValueError", "blocks must be a whole number, at least 1, got 2.5"),
     (
