@@ -101,13 +101,18 @@ def parameter(
     """
     if not (isinstance(unit, str) and unit):
         raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
-    if default is not dataclasses.MISSING and np.asarray(default).dtype.kind not in "fiu":
+    if not _is_numeric(default):
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     metadata = {"unit": unit, "doc": doc, "bounds": bounds, "source": source, "of": of, "standard": standard}
     metadata |= {"plausible": plausible or plausible_range(default, unit, bounds), "rank": np.ndim(default)}
     if isinstance(default, np.ndarray):
         return eqx.field(default_factory=default.copy, metadata=metadata)
     return eqx.field(default=default, metadata=metadata)
+
+
+def _is_numeric(default: Any) -> bool:
+    """Whether a default is a number or several, or left out."""
+    return default is dataclasses.MISSING or np.asarray(default).dtype.kind in "fiu"
 
 
 def part(default: Any, *, doc: str, standard: str = "", options: Sequence[Any] = ()) -> Any:
