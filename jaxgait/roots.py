@@ -57,7 +57,7 @@ STALLED = int(Outcome.NOT_CONVERGED)
 UNDEFINED = int(Outcome.NONFINITE)
 """The function is not finite at the first guess."""
 
-SHRINK, SHORTEST = 0.4, 0.01
+SHRINK, MIN_FRACTION = 0.4, 0.01
 """A step that does not reduce the residual is shortened by the first factor; a search ends below the second."""
 HALVINGS = 60
 """Steps of `bisected`: enough to reach rounding in float64."""
@@ -111,7 +111,7 @@ class Rule(NamedTuple):
     """Largest component of the residual at a root."""
     shorten: bool = True
     """Whether steps that do not reduce the residual are shortened; otherwise all steps are full ones."""
-    longest: float = float("inf")
+    max_step: float = float("inf")
     """A Newton step with a component larger than this ends the search (only if steps are not shortened)."""
     settled: float = 0.0
     """A Newton step whose components are all no larger than this ends the search as converged."""
@@ -138,7 +138,7 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
     )
     fraction = xp.where(taken, xp.ones_like(it.fraction), SHRINK * it.fraction)
     length = xp.max(xp.abs(step), axis=-1)
-    lost = ~taken | ~(length <= rule.longest) if not rule.shorten else (fraction < SHORTEST) | ~xp.isfinite(best)
+    lost = ~taken | ~(length <= rule.max_step) if not rule.shorten else (fraction < MIN_FRACTION) | ~xp.isfinite(best)
     return Iterate(x, jacobian, best, step, fraction, lost | (best <= rule.tolerance) | (length <= rule.settled))
 
 

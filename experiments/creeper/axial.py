@@ -139,5 +139,5 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
 def moving(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
     """The robot in the vessel over two cycles."""
     part = run.isel(time=slice(0, 2 * SAMPLES + 1))
-    path = film.save(film.animate(part, speed=0.25), out / "creeper.gif")
+    path = film.animate(part, speed=0.25).save(out / "creeper.gif")
     report.picture(path, "The robot against the pulse: pads that reach the wall grip, drops drift with the liquid.")

@@ -115,7 +115,7 @@ def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.D
     )
     report.picture(save(pictures.kinogram(walk), out / "kinogram.png"), "Kinogram of four steps (Figure 9).")
     report.picture(
-        film.save(film.animate(walk, five_links(mode="gait"), speed=1.0), out / "walk.gif"), "The walk in real time."
+        film.animate(walk, five_links(mode="gait"), speed=1.0).save(out / "walk.gif"), "The walk in real time."
     )
 
 

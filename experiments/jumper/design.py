@@ -100,7 +100,7 @@ def landing(report: Report, out: pathlib.Path) -> None:
     picture = save(postures(figures(flexing, shown), shown.time.values), out / "landing_postures.png")
     report.picture(picture, "The landing: flight, preparation, touch-down, absorption, rest.")
     moving = film.animate(run.sel(time=slice(0.3, 1.2)).isel(time=slice(None, None, 20)), flexing, speed=0.25)
-    report.picture(film.save(moving, out / "landing.gif"), "The same as a film (quarter speed).")
+    report.picture(moving.save(out / "landing.gif"), "The same as a film (quarter speed).")
     _mistimed(report, out, flexing)
 
 

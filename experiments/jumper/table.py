@@ -165,9 +165,9 @@ def films(report: Report, out: pathlib.Path) -> None:
     lame = jaxgait.simulate(SpatialJumper(asymmetry=0.02), samples=FRAMES - 1)
     gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
     report.figure("space-plane", "CoM path, space against plane", "m", gap, expected=0.0, tolerance=1e-6)
-    path = film.save(film.animate(plane, speed=0.125), out / "jump.gif")
+    path = film.animate(plane, speed=0.125).save(out / "jump.gif")
     report.picture(path, "The sequenced jump in the plane (an eighth of its speed).")
-    path = film.save(film.animate(space, speed=0.125), out / "jump_3d.gif")
+    path = film.animate(space, speed=0.125).save(out / "jump_3d.gif")
     report.picture(path, "The fifteen bodies in space (an eighth of their speed).")
     sole = Jumper().sole
     grid = [(x, y + side * HIP_ASIDE) for side in (1.0, -1.0) for x in sole.rows for y in sole.columns]

@@ -33,7 +33,7 @@ from jaxgait.parts import with_parts
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, save, style
 from jaxgait.run import Run
 
-LEAST = 1e-7
+MIN_DISTANCE = 1e-7
 """Smallest distance that is drawn."""
 RTOL = 1e-5
 STEEPNESS = 1e4
@@ -148,11 +148,13 @@ def picture(found: dict[str, list[tuple[Tried, float]]]) -> Figure:
         for ax, (name, tried) in zip(axes, found.items(), strict=True):
             top = max(one.rho[-1] for one, _ in tried)
             for one, _ in tried:
-                at, gap = np.arange(1, len(one.rho) + 1), np.maximum(top - one.rho, LEAST)
+                at, gap = np.arange(1, len(one.rho) + 1), np.maximum(top - one.rho, MIN_DISTANCE)
                 ax.step(at, gap, where="post", color=COLOURS[one.method], label=one.method)
                 ax.plot(at[-1], gap[-1], "o", color=COLOURS[one.method], ms=4)
             ax.axhline(WITHIN, color=GREY, lw=1, ls="--", label=f"within {WITHIN:g}")
-            ax.set(title=f"{name}: best rho {top:.5f}", xlabel="evaluations", yscale="log", ylim=(LEAST / 2, 1.0))
+            ax.set(
+                title=f"{name}: best rho {top:.5f}", xlabel="evaluations", yscale="log", ylim=(MIN_DISTANCE / 2, 1.0)
+            )
         axes[0].set_ylabel("rho below the best of all methods")
         axes[-1].legend(loc="upper right")
     return figure

@@ -156,7 +156,7 @@ def _pictures(
     add("map", pictures.scan_maps(scan, best.history), _map_caption(best))
     add("ground_forces", pictures.ground_forces(regular, period), "Ground forces of the last stride")
     report.picture(
-        film.save(film.animate(_last_stride(one_run(one, 4), period), speed=0.5, fps=20), out / "walk.gif", dpi=65),
+        film.animate(_last_stride(one_run(one, 4), period), speed=0.5, fps=20).save(out / "walk.gif", dpi=65),
         "One stride of set R2, k = 18000 N/m (half speed). The contact is a spring of 100 kN/m: the load presses the "
         "foot into it (orange)",
     )

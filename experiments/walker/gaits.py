@@ -26,7 +26,7 @@ from jaxgait.solve.periodic import PoincareMap
 
 from . import expected
 
-COARSE = PoincareMap(EventDriven(diffrax.Tsit5(scan_kind="lax"), dt=0.02, iterations=5), longest=2.0)
+COARSE = PoincareMap(EventDriven(diffrax.Tsit5(scan_kind="lax"), dt=0.02, iterations=5), max_time=2.0)
 """For pictures of very many strides: points good to about 1e-5."""
 GRID = 256
 

@@ -66,7 +66,7 @@ def animation(report: Report, out: pathlib.Path) -> None:
     for friction, what in ((float(RigidWalker().friction), "it walks"), (SLIPPERY, "it slips and falls")):
         walker = with_parameters(RigidWalker(), {"friction": friction})
         runs[f"friction {friction:g}: {what}"] = jaxgait.simulate(walker, duration=FILM, samples=round(FILM / FRAME))
-    path = film.save(film.animate(runs, speed=0.5), out / "walker.gif", dpi=70)
+    path = film.animate(runs, speed=0.5).save(out / "walker.gif", dpi=70)
     report.picture(
         path, "The time-stepped walker from the paper's start, at half speed, on rough and on slippery ground"
     )

@@ -28,7 +28,7 @@ STRAIGHT = 0.9
 """Cosine of the angle between successive tangents below which the step is halved."""
 GROWTH = 1.4
 """Growth factor of the step from point to point."""
-SMALLEST = 1e-6
+MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
 
 
@@ -46,7 +46,7 @@ class Corrector(NamedTuple):
     """Settings of the corrector."""
 
     rule: Rule
-    most: int
+    max_evaluations: int
     """Largest number of evaluations."""
 
 
@@ -76,7 +76,7 @@ def corrected(
         matrix = np.concatenate([linear, normal[which][:, None, :]], axis=1)
         return np.column_stack([value, ahead]), matrix
 
-    found = many(evaluate, guess, corrector.rule, corrector.most)
+    found = many(evaluate, guess, corrector.rule, corrector.max_evaluations)
     return Points(found.x, found.jacobian[:, :-1], found.residual)
 
 
@@ -140,20 +140,25 @@ def walk(
     start: Points,
     along: Float[np.ndarray, " n"],
     step: float,
-    most: int,
+    max_points: int,
     inside: Callable[[np.ndarray], bool],
     corrector: Corrector,
 ) -> Walk:
-    """Follows branch 0 of a system along its arc, through folds, to at most `most` points.
+    """Follows branch 0 of a system along its arc, through folds, to at most `max_points` points.
 
     `along` is the unit tangent at the start, and `step` the first and longest step; the first point (n,) that is not
     `inside` is the last.
     """
-    points, why, ds, who = [Points(*start)], f"{most} points were reached", np.array([step]), np.zeros(1, dtype=int)
+    points, why, ds, who = (
+        [Points(*start)],
+        f"{max_points} points were reached",
+        np.array([step]),
+        np.zeros(1, dtype=int),
+    )
     along = along[None]
-    while len(points) < most and inside(points[-1].x[0]):
+    while len(points) < max_points and inside(points[-1].x[0]):
         straight = STRAIGHT if len(points) > 1 else -np.inf
-        smallest = np.array([SMALLEST * step])
+        smallest = np.array([MIN_STEP * step])
         new, ds = advanced(system, who, points[-1].x, along, ds, smallest, corrector, straight=straight)
         if not np.isfinite(new.x).all():
             why = "the corrector no longer converges: the gait ceases to exist, or cannot be found"

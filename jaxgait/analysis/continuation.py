@@ -32,9 +32,9 @@ __all__ = ["BifurcationPoint", "Branch", "bifurcation_curve", "continuation", "l
 
 TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
-CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0), most=8)
+CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0), max_evaluations=8)
 """If it fails, or a Newton step is longer than the typical size, the step along the branch is halved."""
-LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, longest=1.0, settled=TOLERANCE), most=16)
+LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0, settled=TOLERANCE), max_evaluations=16)
 """Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
 NUDGE = 1e-6
 """Scaled step of central differences of the test functions, which already depend on a derivative."""
@@ -262,7 +262,7 @@ def locate(
     scale = np.concatenate([np.full(len(z), max(np.abs(z).max(), 1e-12)), [max(abs(parameter), 1e-12)]])
     augmented = _test_system(problem, kind, model, scale)
     guess = np.append(z, parameter) / scale
-    found = many(augmented, guess[None], LOCATOR.rule, LOCATOR.most)
+    found = many(augmented, guess[None], LOCATOR.rule, LOCATOR.max_evaluations)
     if found.status[0] != CONVERGED:
         return None
     x = found.x[0]

@@ -30,7 +30,7 @@ from jaxgait.parameters import parameter_info
 
 __all__ = ["indices", "sensitivity"]
 
-LEAST = 16
+MIN_ROWS = 16
 """Least number of rows for an index to be meaningful."""
 
 
@@ -81,7 +81,7 @@ def sensitivity(
         'mass'
     """
     measures = _measures(as_model(model), observe)
-    checks.count("rows", rows, least=LEAST)
+    checks.count("rows", rows, least=MIN_ROWS)
     checks.count("resamples", resamples)
     checks.positive("confidence", confidence, below=1.0)
     names = list(sobol(over, 1, seed=seed).values)  # checks ranges and seed
@@ -153,10 +153,10 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
     """The indices of one measure from its values, (sets, rows), NaN where a run failed."""
     kept = values[:, np.isfinite(values).all(axis=0)]
     n = kept.shape[1]
-    if n < LEAST:
+    if n < MIN_ROWS:
         raise NoResult(
-            f"all members have {measure.name} in only {n} of {values.shape[1]} rows, {LEAST} are needed: use narrower "
-            "ranges or more rows"
+            f"all members have {measure.name} in only {n} of {values.shape[1]} rows, {MIN_ROWS} are needed: use "
+            "narrower ranges or more rows"
         )
     split = lambda x: indices(x[0], x[1], x[2:])
     rng = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ __all__ = ["Profile", "profile"]
 
 FIRST = 0.5
 """First step, in standard errors."""
-WIDEST = 0.1
+MAX_FIRST_STEP = 0.1
 """Longest first step, in widths of the box."""
 SLOW = 0.2
 """Steps grow if the root of chi-square rises by less than this fraction of the threshold's root."""
@@ -185,7 +185,7 @@ def profile(
     i = space.names.index(name)
     best = (np.array([found.best[n] for n in space.names]) - space.low) / space.width
     error = found.standard_error[name] / space.width[i]
-    step = min(FIRST * error, WIDEST) if np.isfinite(error) else WIDEST
+    step = min(FIRST * error, MAX_FIRST_STEP) if np.isfinite(error) else MAX_FIRST_STEP
     sides: list[_Side] = []
 
     def trace(ask: AskFrom, sign: float) -> tuple[float, str]:

@@ -23,7 +23,7 @@ from jaxgait.report import labels
 
 __all__ = ["sample"]
 
-WIDEST = 4.0
+MAX_DISTANCE = 4.0
 """Largest distance in logits of a chain's start from the middle of the box."""
 LOWEST = -1e30
 """Logarithm of the density where a run fails; finite, because differences of infinities are NaN."""
@@ -125,7 +125,7 @@ def _starts(found: Fit, chains: int, seed: int) -> Float[Array, "chains n"]:
     scattered = x + errors * np.random.default_rng(seed).normal(size=(chains, len(x)))
     inside = np.clip(scattered, np.minimum(0.5 * x, 0.01), 1.0 - np.minimum(0.5 * (1.0 - x), 0.01))
     inside = np.clip(inside, ON_A_BOUND, 1.0 - ON_A_BOUND)
-    return jnp.clip(jnp.log(inside) - jnp.log1p(-inside), -WIDEST, WIDEST)
+    return jnp.clip(jnp.log(inside) - jnp.log1p(-inside), -MAX_DISTANCE, MAX_DISTANCE)
 
 
 def _labelled(found: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, rhat: np.ndarray) -> xr.Dataset:

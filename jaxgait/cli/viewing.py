@@ -94,7 +94,7 @@ def _draw(
     if kind == "html":
         _explorer(file, variables, members).save(out)
     elif f".{kind}" in film.WRITERS:
-        film.save(film.animate(data), out)
+        film.animate(data).save(out)
     else:
         save(picture(data, variables), out)
     print(f"wrote {out}")

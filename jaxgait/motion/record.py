@@ -27,7 +27,7 @@ from jaxgait.motion.stride import LOAD, SIGNALS, Person, Series, Stride, fourier
 from jaxgait.motion.text import content
 
 SCHEMA = "jaxgait-motion/1"
-LARGEST = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 CONVENTION = (
     "y(t) = a0 + sum_k a[k-1] cos(2 pi k t/T) + b[k-1] sin(2 pi k t/T), t = 0 at heel strike; x forward, y up, floor "
     "0; hip progression = speed_m_s t + hip_x_m(t); angles counter-clockwise for a walker in +x: thigh and shank from "
@@ -35,17 +35,19 @@ CONVENTION = (
 )
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """Measurement resolution: harmonics that contribute less are dropped."""
-MOST = 12
+MAX_HARMONICS = 12
 """Largest number of harmonics tried."""
 
 
-def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, most: int = MOST) -> int:
+def choose_harmonics(
+    curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float, max_harmonics: int = MAX_HARMONICS
+) -> int:
     """The number of harmonics that all signals together support, by Schwarz's information criterion (BIC).
 
     Args:
         curves: one period of every signal in SI units, its end repeating its start.
         frames: frames of the recording per period, the most that can be independent.
-        most: largest number.
+        max_harmonics: largest number.
 
     Examples:
         >>> import numpy as np
@@ -55,9 +57,9 @@ def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames
         >>> choose_harmonics({"knee_rad": knee}, frames=100.0)
         2
     """
-    most = max(1, min(most, int(frames) // 2 - 1))
+    largest = max(1, min(max_harmonics, int(frames) // 2 - 1))
     costs = []
-    for count in range(1, most + 1):
+    for count in range(1, largest + 1):
         cost = 2 * count * len(curves) * math.log(frames)
         for name, curve in curves.items():
             noise = RESOLUTION[name.rsplit("_", 1)[1]] ** 2
@@ -217,7 +219,7 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
         ['hip_x_m', 'hip_y_m', 'thigh_rad', 'knee_rad', 'ankle_rad', 'ground_x_N', 'ground_y_N']
     """
     file = str(path)
-    raw = content(pathlib.Path(path), LARGEST, "a JSON file", "a walk has some hundred kB")
+    raw = content(pathlib.Path(path), MAX_BYTES, "a JSON file", "a walk has some hundred kB")
     try:
         record = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.text import GAPS, content, decimal_comma, decoded, is_remark
 
-LARGEST = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""
 
 _REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;]+)")
@@ -110,7 +110,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
         MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
     """
     file = str(path)
-    raw = content(pathlib.Path(path), LARGEST, "a CSV file", "cut out what is needed: some hundred rows are enough")
+    raw = content(pathlib.Path(path), MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
     lines = decoded(file, raw, "export it as CSV (UTF-8)").split("\n")
     remarks = dict(pair for text in lines if is_remark(text) for pair in _REMARK.findall(text))
     first = next((i for i, text in enumerate(lines) if text.strip() and not is_remark(text)), None)

@@ -19,13 +19,13 @@ from jaxgait.native.accumulation import accumulated, keeps_linear, zero
 from jaxgait.native.code import Code, Loop, PartLoop, Read, Statement, Write, everything, used, with_used
 from jaxgait.native.instructions import Operation
 
-FEW = 8
+MAX_UNROLLED = 8
 """Directions up to which the loop is unrolled, unless the program becomes too long: shared values are loaded once."""
 
 Values = tuple[int, ...]
 """A value of each part."""
 
-MANY = 128
+MAX_DIRECTIONS = 128
 """Largest number of directions: longer arrays are something else."""
 
 
@@ -33,13 +33,13 @@ class Different(Exception):
     """The parts are not independent copies of one computation."""
 
 
-def lengths(shapes: Iterable[tuple[int, ...]], above: int = FEW) -> list[int]:
-    """Numbers of directions (above `above`, MANY at most) suggested by shapes of operands, the most likely first."""
-    found = Counter(shape[0] for shape in shapes if shape and above < shape[0] <= MANY)
+def lengths(shapes: Iterable[tuple[int, ...]], above: int = MAX_UNROLLED) -> list[int]:
+    """Numbers of directions (more than `above`) suggested by shapes of operands, the most likely first."""
+    found = Counter(shape[0] for shape in shapes if shape and above < shape[0] <= MAX_DIRECTIONS)
     return [n for n, _ in found.most_common()]
 
 
-def joined(code: Code, shapes: Sequence[tuple[int, ...]], few: int = FEW) -> None:
+def joined(code: Code, shapes: Sequence[tuple[int, ...]], few: int = MAX_UNROLLED) -> None:
     """Replaces copies of code for several directions by loops over them.
 
     Args:

@@ -22,7 +22,7 @@ import warnings
 import jax
 import llvmlite.binding as llvm
 
-LARGEST = 2_000_000_000
+MAX_BYTES = 2_000_000_000
 """Bytes that are kept at most unless JAXGAIT_CACHE_GB says otherwise."""
 
 _DIGEST = 32
@@ -133,7 +133,7 @@ def largest() -> int:
     """
     chosen = os.environ.get("JAXGAIT_CACHE_GB", "")
     try:
-        size = float(chosen) if chosen else LARGEST / 1e9
+        size = float(chosen) if chosen else MAX_BYTES / 1e9
     except ValueError:
         size = math.nan
     if not 0.0 < size < math.inf:

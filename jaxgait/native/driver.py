@@ -43,7 +43,7 @@ FUNCTIONS = {
 }
 """Functions of the driver (CUDA 12 or later), with LLVM types of their arguments."""
 NO_OPTIONS = "ptr null, ptr null, i32 0"
-LONGEST = 128
+MAX_MESSAGE = 128
 """Bytes of a message."""
 
 
@@ -186,9 +186,9 @@ def _failed() -> Iterator[str]:
     yield "failed:"
     yield f"  %number = {phi('i32', '%done.{}')}"
     yield f"  %function = {phi('ptr', '@name.{}')}"
-    yield f"  %message = alloca [{LONGEST} x i8]"
+    yield f"  %message = alloca [{MAX_MESSAGE} x i8]"
     yield (
-        f"  %length = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 {LONGEST}, ptr @format, "
+        f"  %length = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 {MAX_MESSAGE}, ptr @format, "
         "ptr %function, i32 %number)"
     )
     yield from _structure("error", ERROR["code"] + 4)

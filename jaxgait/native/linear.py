@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxgait.native.code import Unsupported
 
-LARGEST = 20
+MAX_ROWS = 20
 """Largest number of rows of a matrix that a kernel solves."""
 
 
@@ -87,7 +87,7 @@ def _solve(reader: Any, e: Any, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def _matrix(reader: Any, e: Any, x: Any) -> np.ndarray:
-    if not isinstance(x, np.ndarray) or x.ndim != 2 or max(x.shape) > LARGEST or x.size == 0:
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or max(x.shape) > MAX_ROWS or x.size == 0:
         raise Unsupported(f"{e.primitive.name} of a large, empty or batched matrix")
     return x
 

@@ -14,8 +14,8 @@ from jaxgait.native.primitives import Scan, While
 from jaxgait.native.pruning import fused, pruned
 from jaxgait.native.reading import Array, ArrayRef, Reader
 
-SEVERAL = 9
-"""Multiple of `jaxgait.native.reading.LONGEST` up to which a program with many directions is read."""
+MAX_FACTOR = 9
+"""Multiple of `jaxgait.native.reading.MAX_VALUES` up to which a program with many directions is read."""
 
 RECORD, RECORDS = 8, 128
 """Length above which arrays may be records, and total size above which records are kept in memory."""
@@ -42,10 +42,10 @@ def read_loop(
             with contextlib.suppress(Unsupported):
                 return read_loop(loop, avals, assured, fewer)
         registers = reading.SMALL
-    most = SEVERAL * reading.LONGEST
+    most = MAX_FACTOR * reading.MAX_VALUES
     try:
-        longest = min(most, reading.LONGEST * max(directions.lengths(shapes, above=1), default=1))
-        return _finished(loop, avals, Reader(assured, registers, longest), directions.FEW)
+        longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
+        return _finished(loop, avals, Reader(assured, registers, longest), directions.MAX_UNROLLED)
     except Unsupported:
         for n in directions.lengths(shapes, above=2)[:2]:  # all directions may be too much, but each of them not
             with contextlib.suppress(Unsupported):
@@ -74,7 +74,7 @@ def _finished(loop: While | Scan, avals: Sequence[Any], reader: Reader, few: int
     directions.joined(reader.code, [aval.shape for aval in avals], few)
     reader.code.statements = pruned(reader.code)
     reader.code.statements = list(fused(reader.code))
-    if count(reader.code.statements) > reading.LONGEST:
+    if count(reader.code.statements) > reading.MAX_VALUES:
         raise reading.too_long()
     return reader.code
 

@@ -26,7 +26,7 @@ SMALL = 64
 OWN = 16_384
 """Bytes of temporary arrays of a member."""
 
-LONGEST = 40_000
+MAX_VALUES = 40_000
 """Largest number of values of a kernel: LLVM's time grows faster than in proportion (28 000 operations: 9 s)."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
@@ -45,7 +45,7 @@ INLINED = frozenset(["maybe_set", "vprim"])
 
 def too_long() -> Unsupported:
     """The error for a program with too many values."""
-    return Unsupported(f"more than {LONGEST} values")
+    return Unsupported(f"more than {MAX_VALUES} values")
 
 
 class ArrayRef(NamedTuple):
@@ -79,7 +79,7 @@ def _same_type(equation: Any) -> bool:
 class Reader:
     """Translates a program of one member to structured code."""
 
-    def __init__(self, assured: Sequence[str] = (), registers: int = SMALL, longest: int = LONGEST, parts: int = 1):
+    def __init__(self, assured: Sequence[str] = (), registers: int = SMALL, longest: int = MAX_VALUES, parts: int = 1):
         self.code, self._registers, self._longest, self._parts = Code(), registers, longest, parts
         self.statements: list[Statement] = []
         self._assured = assured

@@ -23,7 +23,7 @@ from jaxgait.native.reading import Reader
 
 BLOCK = 64
 """Threads per block: two warps, so that small ensembles spread over many processors."""
-LARGEST = 500
+MAX_ARRAYS = 500
 """Largest number of arrays of a kernel: their addresses must fit into 4 KB of arguments."""
 REGISTERS = ("ctaid.x", "ntid.x", "tid.x")
 """Of a thread: its block, threads per block, its number there."""
@@ -42,8 +42,8 @@ def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int
         Unsupported: for code that needs functions missing from our C library, or too many arrays.
     """
     arrays = len(code.operands) + len(code.results)
-    if arrays > LARGEST:
-        raise Unsupported(f"{arrays} arrays, more than the {LARGEST} of a GPU kernel")
+    if arrays > MAX_ARRAYS:
+        raise Unsupported(f"{arrays} arrays, more than the {MAX_ARRAYS} of a GPU kernel")
     given = ", ".join(f"ptr %{name}" for name in _names(code))
     read = [f"%r{i} = call i32 @llvm.nvvm.read.ptx.sreg.{name}()" for i, name in enumerate(REGISTERS)]
     lines = [

@@ -25,7 +25,7 @@ DISAGREES = 0.5
 """Deviation of slope and difference, relative to the larger one, above which they disagree."""
 SMALL = 1e-3
 """Disagreements below this, relative to the objective and per box, are ignored."""
-MOST = 8
+MAX_STARTS = 8
 """Largest number of starts to check."""
 ABSURD = 100.0
 """A slope is absurd if it promises this many times the entire observed variation of a value."""
@@ -53,7 +53,7 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"]) -> str
 
     Takes two or four runs for each of at most eight starts (in the unit box); ignores starts whose run fails.
     """
-    chosen = np.linspace(0, len(x) - 1, min(len(x), MOST)).round().astype(int)
+    chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
     if isinstance(evaluate, Remembering):  # from the gaits of the starts, which stay as they are
         evaluate.recall({i + _LANE: memory for i, k in enumerate(chosen) if (memory := evaluate.memory(int(k)))})
     x = x[chosen]

@@ -16,9 +16,9 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
 __all__ = ["before_and_after", "convergence", "paths", "room", "slopes"]
 
-_LEAST = 1e-9
+_MIN_DISTANCE = 1e-9
 """Smallest distance from the best to draw, relative to the objective."""
-_WIDEST = 100.0
+_MAX_CHANGE = 100.0
 """Largest change in percent to draw."""
 
 
@@ -117,7 +117,7 @@ def convergence(found: Optimum, sign: float) -> Figure:
     history = found.history
     values = np.where(history.allowed.values == 1, sign * history.objective.values, -np.inf)
     gap = sign * found.objective - np.maximum.accumulate(values, axis=1)
-    least = _LEAST * (abs(found.objective) or 1.0)
+    least = _MIN_DISTANCE * (abs(found.objective) or 1.0)
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 4.0))
         for one, status in zip(gap, history.status.values, strict=True):
@@ -152,7 +152,7 @@ def room(found: Optimum) -> Figure:
         for i, name in enumerate(names):
             size = abs(found.best[name]) or 1.0
             down, up = (100.0 * x / size for x in local.room[name])
-            follows = min(100.0 * local.ridge[name] / size, _WIDEST)
+            follows = min(100.0 * local.ridge[name] / size, _MAX_CHANGE)
             if follows > 0.0:
                 ax.barh(i, 2 * follows, left=-follows, height=0.3, color=GREY, alpha=0.4)
             ax.barh(i, down + up, left=-down, height=0.6, color=BLUE, alpha=0.8)

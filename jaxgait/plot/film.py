@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import importlib.util
 import pathlib
+import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,17 +28,91 @@ from jaxgait.model import Model
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, scene
 from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
 
-__all__ = ["animate", "arrow_scale", "save", "usual_pace"]
+__all__ = ["Film", "animate", "arrow_scale", "usual_pace"]
 
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
 """matplotlib's writers by extension."""
 PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """Default speeds: the first that makes a film last at least `LASTING` s."""
 LASTING = 3.0
-HEIGHT, WIDEST, CURVE_HEIGHT = 3.6, 11.0, 1.0
+HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
-SHORTEST = 0.02
+MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
+
+
+class Film(FuncAnimation):
+    """A matplotlib animation that notebooks play when it is the value of a cell.
+
+    They get an MP4 file where there is an encoder (the extra `film`), otherwise a GIF file.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.film import Film
+        >>> figure, ax = plt.subplots(figsize=(1.0, 1.0))
+        >>> film = Film(figure, lambda i: ax.plot([0.0, i], [0.0, 1.0]), frames=2)
+        >>> film.save("films/line.gif", fps=2).name
+        'line.gif'
+    """
+
+    def save(  # matplotlib's returns nothing, and chooses ffmpeg for every file
+        self,
+        filename: pathlib.Path | str,
+        *,
+        fps: int | None = None,
+        dpi: int = 80,
+        progress: bool | None = None,
+    ) -> pathlib.Path:
+        """Writes the film as GIF or MP4, closes its figure and returns the path.
+
+        Args:
+            filename: a file whose name ends in .gif or .mp4.
+            fps: frames per second; the film's own if None.
+            dpi: resolution in dots per inch.
+            progress: whether to show a progress bar; None: only on a terminal.
+
+        Raises:
+            ValueError: for another extension, and without a writer for it on this machine.
+
+        Examples:
+            >>> from jaxgait import Bungee, animate, simulate
+            >>> animate(simulate(Bungee(), duration=10.0), fps=5).save("fall.gif").name
+            'fall.gif'
+        """
+        path = pathlib.Path(filename)
+        writer = WRITERS.get(path.suffix.lower())
+        if writer is None:
+            raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure = self._fig  # type: ignore[attr-defined]  # there is no public attribute
+        changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # the figure has its own layout
+        with (
+            style(**changes),
+            tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
+        ):
+            if not writers.is_available(writer):
+                raise ValueError(
+                    f"cannot write {path}: ffmpeg is missing: pip install 'jaxgait[film]', or write a .gif"
+                )
+
+            def advance(frame: int, frames: int | None) -> None:
+                bar.total = frames
+                bar.update()
+
+            with _drawn_once(figure.canvas):
+                super().save(str(path), writer=writer, fps=fps, dpi=dpi, progress_callback=advance)
+        plt.close(figure)
+        return path
+
+    def _repr_html_(self) -> str:
+        with style(**_ffmpeg("ffmpeg")):
+            suffix = ".mp4" if writers.is_available("ffmpeg") else ".gif"
+        with tempfile.TemporaryDirectory() as folder:
+            content = self.save(pathlib.Path(folder, "film" + suffix), progress=False).read_bytes()
+        data = base64.b64encode(content).decode()
+        if suffix == ".gif":
+            return f'<img alt="film" src="data:image/gif;base64,{data}">'
+        return f'<video controls autoplay loop muted src="data:video/mp4;base64,{data}"></video>'
 
 
 def animate(
@@ -46,10 +122,10 @@ def animate(
     speed: float | None = None,
     fps: int = 25,
     curves: bool = True,
-) -> FuncAnimation:
+) -> Film:
     """A film of a run, or of several runs side by side.
 
-    `save` writes it; in a notebook, `IPython.display.HTML(film.to_jshtml())` shows it.
+    A notebook plays it if it is the value of a cell; `save` writes it to a file.
 
     Args:
         shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
@@ -64,9 +140,8 @@ def animate(
 
     Examples:
         >>> from jaxgait import Bungee, animate, simulate
-        >>> from jaxgait.plot.film import save
         >>> film = animate(simulate(Bungee(), duration=20.0), speed=20.0, fps=5)
-        >>> save(film, "jump.gif").name
+        >>> film.save("jump.gif").name
         'jump.gif'
     """
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
@@ -78,7 +153,7 @@ def animate(
         figure, stages = _laid_out(scenes, curves, pace)
     draw = functools.partial(_draw, stages, np.linspace(0.0, span, frames))
     draw(0)
-    return FuncAnimation(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
+    return Film(figure, draw, frames=frames, interval=1000.0 / fps, blit=False)
 
 
 def usual_pace(span: float) -> float:
@@ -101,7 +176,7 @@ def _draw(stages: list[_Stage], times: np.ndarray, frame: int) -> list[Any]:
 def _laid_out(scenes: Mapping[str, Scene], curves: bool, pace: float) -> tuple[Figure, list[_Stage]]:
     """The figure with all views side by side, and each scene's curves below it."""
     aspects = [[v.span[0] / v.span[1] for v in s.views] for s in scenes.values()]
-    height = min(HEIGHT, WIDEST / sum(map(sum, aspects)))
+    height = min(HEIGHT, MAX_WIDTH / sum(map(sum, aspects)))
     widths = [[height * a for a in own] for own in aspects]
     rows = max(len(s.curves) for s in scenes.values()) if curves else 0
     size = (max(4.2, sum(map(sum, widths)) + 0.2), height + 0.35 + rows * CURVE_HEIGHT + (0.6 if rows else 0.1))
@@ -215,7 +290,7 @@ class _Window:
         if self.arrows is not None:
             at, force = (np.array([_at(getattr(f, n), i) for f in self.scene.forces]) for n in ("at", "force"))
             size = np.linalg.norm(force, axis=-1) / self.scale
-            hidden = ~(size > SHORTEST * self.view.span[1]) | np.isnan(at).any(axis=-1)  # otherwise a dot remains
+            hidden = ~(size > MIN_ARROW * self.view.span[1]) | np.isnan(at).any(axis=-1)  # otherwise a dot remains
             self.arrows.set_offsets(np.nan_to_num(at))
             self.arrows.set_UVC(*(np.ma.array(x, mask=hidden) for x in np.nan_to_num(force).T / self.scale))
 
@@ -310,59 +385,6 @@ def _nice(x: float) -> float:
     """The largest of 1, 2 and 5 times a power of ten up to x."""
     power = 10.0 ** np.floor(np.log10(x))
     return float(next(m for m in (5.0, 2.0, 1.0) if m * power <= x * (1.0 + 1e-9)) * power)
-
-
-def save(
-    film: FuncAnimation,
-    path: pathlib.Path | str,
-    *,
-    fps: int | None = None,
-    dpi: int = 80,
-    progress: bool | None = None,
-) -> pathlib.Path:
-    """Writes a film as GIF or MP4, closes its figure and returns its path.
-
-    Args:
-        film: as `animate` returns it.
-        path: a file whose name ends in .gif or .mp4.
-        fps: frames per second; the film's own if None.
-        dpi: resolution in dots per inch.
-        progress: whether to show a progress bar; None: only on a terminal.
-
-    Raises:
-        ValueError: for another extension, and without a writer for it on this machine.
-
-    Examples:
-        >>> import matplotlib.pyplot as plt
-        >>> from matplotlib.animation import FuncAnimation
-        >>> from jaxgait.plot.film import save
-        >>> figure, ax = plt.subplots(figsize=(1.0, 1.0))
-        >>> film = FuncAnimation(figure, lambda i: ax.plot([0.0, i], [0.0, 1.0]), frames=2)
-        >>> save(film, "films/line.gif", fps=2).name
-        'line.gif'
-    """
-    path = pathlib.Path(path)
-    writer = WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure = film._fig  # type: ignore[attr-defined]  # there is no public attribute
-    changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # the figure has its own layout
-    with (
-        style(**changes),
-        tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
-    ):
-        if not writers.is_available(writer):
-            raise ValueError(f"cannot write {path}: ffmpeg is missing: pip install 'jaxgait[film]', or write a .gif")
-
-        def advance(frame: int, frames: int | None) -> None:
-            bar.total = frames
-            bar.update()
-
-        with _drawn_once(figure.canvas):
-            film.save(str(path), writer=writer, fps=fps, dpi=dpi, progress_callback=advance)
-    plt.close(figure)
-    return path
 
 
 @contextlib.contextmanager

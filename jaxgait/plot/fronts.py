@@ -18,7 +18,7 @@ from jaxgait.plot.style import GREY, RED, axis_label, style
 
 __all__ = ["trade_offs"]
 
-_WIDEST = 36
+_MAX_LETTERS = 36
 """Largest number of letters in a line of a vertical label."""
 _COLUMNS = 3
 """Largest number of panels side by side."""
@@ -77,11 +77,11 @@ def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y:
         ax.scatter(found[x], found[y], c=found[colour], norm=norm, marker=mark, label=name, **look)
     ax.plot(*_ideal(named, x, y), "*", color=RED, ms=13, zorder=5, label="ideal corner")
     one = next(iter(named.values()))
-    ax.set(xlabel=axis_label(one[x]), ylabel=textwrap.fill(axis_label(one[y]), _WIDEST))
+    ax.set(xlabel=axis_label(one[x]), ylabel=textwrap.fill(axis_label(one[y]), _MAX_LETTERS))
     label = (
         axis_label(one[colour]) if colour in _objectives(one) else axis_label(colour, one[colour].attrs.get("units"))
     )
-    figure.colorbar(ScalarMappable(norm), ax=ax, label=textwrap.fill(label, _WIDEST))
+    figure.colorbar(ScalarMappable(norm), ax=ax, label=textwrap.fill(label, _MAX_LETTERS))
 
 
 def _ideal(named: Mapping[str, xr.Dataset], x: str, y: str) -> list[float]:

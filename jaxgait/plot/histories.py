@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from jaxgait.plot.style import FAILED, axis_label, style
 
-MOST = 8
+MAX_PANELS = 8
 """Largest number of panels if no variables are named."""
 _OUTCOME = ("status", "first_status", "retries", "steps", "rejected_steps", "t_end")
 
@@ -117,7 +117,7 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
     short = [v for v in named if not set(dims) <= set(data[v].dims)]
     if short:
         raise ValueError(f"{short[0]!r} has the dimensions {data[short[0]].dims}, but needs {dims}")
-    chosen = list(named) or list(own)[:MOST]
+    chosen = list(named) or list(own)[:MAX_PANELS]
     if not chosen:
         raise ValueError(f"nothing to draw: no variable has only the dimensions {dims}; name the variables")
     return chosen

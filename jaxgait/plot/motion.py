@@ -26,7 +26,7 @@ NAMES = {
     "ground_y_N": "ground reaction, upward",
 }
 """Titles of the signals."""
-MOST = 5
+MAX_FINDINGS = 5
 """Largest number of findings in the picture."""
 
 
@@ -114,7 +114,7 @@ def _summary(verdict: Verdict) -> str:
     lines = [
         f"stride time {v.cycle.period:.4f} s, speed {v.stride.speed:.3f} m/s, stride length {v.stride_length:.3f} m",
         f"{v.stride.time.size} samples, {v.harmonics} harmonics",
-        *found[:MOST],
-        *([f"and {len(found) - MOST} more"] if len(found) > MOST else []),
+        *found[:MAX_FINDINGS],
+        *([f"and {len(found) - MAX_FINDINGS} more"] if len(found) > MAX_FINDINGS else []),
     ]
     return "\n".join(textwrap.fill(line, 64, subsequent_indent="  ") for line in lines)

@@ -18,12 +18,12 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 
 __all__ = ["shares", "tornado"]
 
-_WIDEST = 34
+_MAX_LETTERS = 34
 """Largest number of letters in a line of a title."""
 _COLUMNS = 3
 
 
-def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16) -> Figure:
+def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int = 16) -> Figure:
     """The effect of a rise of each parameter by 1 %: one panel per measure, the largest effect on the first one on top.
 
     Circles show runs on either side of the design, if any: away from the end of a bar, the slope does not hold for 1 %.
@@ -31,7 +31,7 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16
     Args:
         found: result of `jaxgait.optimization.sensitivities`.
         searched: parameters to mark as searched.
-        most: largest number of parameters: those with the longest bars in any panel.
+        max_bars: largest number of parameters: those with the longest bars in any panel.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -41,7 +41,7 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16
         >>> [name.get_text() for name in tornado(found).axes[0].get_yticklabels()]
         ['mass', 'stiffness']
     """
-    chosen = found.isel(parameter=_longest(found.change.values, most))
+    chosen = found.isel(parameter=_longest(found.change.values, max_bars))
     names, n = [str(name) for name in chosen.parameter.values], chosen.sizes["measure"]
     columns = min(n, _COLUMNS)
     rows, height = -(-n // columns), 1.1 + 0.26 * len(names)
@@ -59,11 +59,11 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), most: int = 16
     return figure
 
 
-def _longest(change: Float[np.ndarray, "measures parameters"], most: int) -> np.ndarray:
+def _longest(change: Float[np.ndarray, "measures parameters"], count: int) -> np.ndarray:
     """The parameters with the longest bars, relative to the longest one of each measure, in order."""
     size = np.nan_to_num(np.abs(change))
     share = (size / np.maximum(size.max(axis=1, keepdims=True), 1e-300)).max(axis=0)
-    kept = np.argsort(-share, kind="stable")[:most]
+    kept = np.argsort(-share, kind="stable")[:count]
     return np.sort(kept[share[kept] > 0.0] if share.any() else kept)
 
 
@@ -78,7 +78,7 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
     ax.locator_params(axis="x", nbins=5)
     ax.ticklabel_format(axis="x", scilimits=(-2, 4))
     here = f"{one.measure.values}: {float(one.result):.5g} {one.measure_unit.values}".removesuffix(" 1")
-    ax.set_title(textwrap.fill(here, _WIDEST), loc="left", fontsize=9)
+    ax.set_title(textwrap.fill(here, _MAX_LETTERS), loc="left", fontsize=9)
 
 
 def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> list[Patch | Line2D]:

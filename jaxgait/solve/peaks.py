@@ -21,7 +21,7 @@ from jaxgait.scheme import Mode
 from jaxgait.solve.steps import watched
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """Outputs at one instant."""
 
     t: Array
@@ -31,9 +31,9 @@ class Look(NamedTuple):
     """Their time derivatives along the motion, per s; counts and flags have none."""
 
 
-def look(
+def snapshot(
     model: Any, field: Callable[[Scalar, State], State], t: Array, y: State, names: tuple[str, ...], mode: Mode
-) -> Look:
+) -> Snapshot:
     """Outputs or components of the state at time `t` in s, and their rates.
 
     Args:
@@ -41,25 +41,25 @@ def look(
         field: the vector field; not called if nothing is watched.
         t: time in s, a scalar.
         y: state.
-        names: what to look at.
+        names: what to record.
         mode: of differentiation. In reverse mode the rates carry no derivative: an infinite second derivative (x^1.5 at
             0) would turn zero cotangents into NaN. The derivative of an extreme within a step then has an error of
             first order in the step.
     """
     if not names:
-        return Look(t, {}, {})
+        return Snapshot(t, {}, {})
     motion = jax.tree.map(lambda rate, z: jnp.asarray(rate, jnp.result_type(z)), field(t, y), y)
     values, rates = jax.jvp(lambda t, y: watched(model, t, y, names), (t, y), (jnp.ones_like(t), motion))
     kept = {name: rates[name] for name, x in values.items() if jnp.issubdtype(x.dtype, jnp.inexact)}
-    return Look(t, values, jax.lax.stop_gradient(kept) if mode == "reverse" else kept)
+    return Snapshot(t, values, jax.lax.stop_gradient(kept) if mode == "reverse" else kept)
 
 
-def at_first(first: Look) -> dict[str, Extremes]:
+def at_first(first: Snapshot) -> dict[str, Extremes]:
     """The extremes after one observation."""
     return {name: Extremes(x, x) for name, x in first.values.items()}
 
 
-def widened(seen: dict[str, Extremes], start: Look, end: Look) -> dict[str, Extremes]:
+def widened(seen: dict[str, Extremes], start: Snapshot, end: Snapshot) -> dict[str, Extremes]:
     """The extremes including one more step: its end and the turning points within it."""
     found = {}
     for name, old in seen.items():

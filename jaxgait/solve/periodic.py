@@ -136,7 +136,7 @@ class PoincareMap:
 
     scheme: EventDriven | None = None
     """Solver and step sizes; None: those that suit the model (`EventDriven.of`)."""
-    longest: float = 5.0
+    max_time: float = 5.0
     """Time in s within which it must return."""
     section: str | None = None
     """Name of the transition just after which the section lies; None: any that does not end the motion."""
@@ -144,7 +144,7 @@ class PoincareMap:
     """Number of these transitions that make one return."""
     phase: int | None = None
     """Phase on the section; None: the one to which the transition leads."""
-    most: int | None = None
+    max_events: int | None = None
     """Events of any name within which it must return; None: once every transition for each of `events`."""
     coordinates: Coordinates | None = None
     """Coordinates of the section; None: those of the model (see `SectionedModel`)."""
@@ -162,10 +162,10 @@ class PoincareMap:
         """The next point and the time in s until then."""
         to_state, to_point = self._coordinates(model)
         numbers, phase = self._section(model)
-        most = self.most or self.events * (1 if self.section is None else len(model.transitions()))
+        events = self.max_events or self.events * (1 if self.section is None else len(model.transitions()))
         checks.count("events", self.events)
         y0 = to_state(model, z)
-        run = hybrid(model, events=most, t_end=self.longest, y0=y0, phase=phase, scheme=self.scheme)
+        run = hybrid(model, events=events, t_end=self.max_time, y0=y0, phase=phase, scheme=self.scheme)
         counted = jnp.isin(run.transitions, jnp.asarray(numbers, run.transitions.dtype))
         last = counted & (jnp.cumsum(counted) == self.events)
         pick = lambda leaf: jnp.sum(jnp.where(last, leaf, 0.0))

@@ -13,7 +13,7 @@ from jaxgait.model import Scalar, State
 from jaxgait.precision import float64_default
 from jaxgait.run import Extremes, blank
 from jaxgait.scheme import Mode
-from jaxgait.solve.peaks import Look, at_first, look, widened
+from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
 
 Field = Callable[[Scalar, State], State]
 
@@ -25,7 +25,7 @@ class _Seen(NamedTuple):
     ys: Any
     """Samples, NaN where there is none yet."""
     extremes: dict[str, Extremes]
-    last: Look
+    last: Snapshot
     """The watched outputs at the end of the last step."""
 
 
@@ -41,7 +41,7 @@ class Samples:
         """The record at the first sample, from the state there in its own units, and the phase's vector field."""
         n = self.ts.shape[0]
         ys = jax.tree.map(lambda z: jnp.full((n, *jnp.shape(z)), jnp.nan, jnp.result_type(z)).at[0].set(z), y)
-        first = self._look(self.ts[0], y, field)
+        first = self._snapshot(self.ts[0], y, field)
         return _Seen(jnp.asarray(1), ys, at_first(first), first)
 
     def landing(self, seen: _Seen, t: Array, dt: Array) -> tuple[Array, Array]:
@@ -56,7 +56,7 @@ class Samples:
         Samples are set one by one: a choice between whole arrays would copy them at every step.
         """
         due = moved & (t >= self.ts[jnp.minimum(seen.next, self.ts.shape[0] - 1)])
-        here = self._look(t, y, field)
+        here = self._snapshot(t, y, field)
         new = (widened(seen.extremes, seen.last, here), here)
         extremes, last = jax.tree.map(lambda a, b: jnp.where(moved, a, b), new, (seen.extremes, seen.last))
         return self._noted(seen, due, y)._replace(extremes=extremes, last=last)
@@ -67,7 +67,7 @@ class Samples:
         A sample at the same instant is the state before it.
         """
         seen = self.step(seen, t, states[0], jnp.asarray(True), fields[0])
-        after = self._look(t, states[1], fields[1])
+        after = self._snapshot(t, states[1], fields[1])
         return seen._replace(extremes=widened(seen.extremes, after, after), last=after)
 
     def samples(self, seen: _Seen, t_end: Array, y_end: State, completed: Array) -> State:
@@ -81,5 +81,5 @@ class Samples:
         ys = jax.tree.map(lambda whole, one: whole.at[i].set(jnp.where(due, one, whole[i])), seen.ys, y)
         return seen._replace(next=seen.next + due.astype(int), ys=ys)
 
-    def _look(self, t: Array, y: State, field: Field) -> Look:
-        return look(self.model, field, t, y, self.watch, self.mode)
+    def _snapshot(self, t: Array, y: State, field: Field) -> Snapshot:
+        return snapshot(self.model, field, t, y, self.watch, self.mode)

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
-from jaxgait.solve.peaks import Look, at_first, look, widened
+from jaxgait.solve.peaks import Snapshot, at_first, snapshot, widened
 
 HALVINGS = 40
 """Bisections of the step in which a guard falls; Newton's iteration then reaches rounding."""
@@ -48,7 +48,7 @@ class Crossings(NamedTuple):
 class _State(NamedTuple):
     inner: Any
     extremes: dict[str, Extremes]
-    last: Look
+    last: Snapshot
     """The watched outputs at the end of the last accepted step."""
     crossings: Crossings | None
 
@@ -66,7 +66,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     events: int = eqx.field(static=True)
     """Largest number of events to record."""
     mode: Mode = eqx.field(static=True)
-    """Which derivatives go through (see `jaxgait.solve.peaks.look`)."""
+    """Which derivatives go through (see `jaxgait.solve.peaks.snapshot`)."""
 
     @property
     def rtol(self) -> Any:
@@ -97,7 +97,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
     ) -> tuple[Any, _State]:
         """End of the first step, and the values at the start."""
         end, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
-        first = self._look(t0, y0, args)
+        first = self._snapshot(t0, y0, args)
         return end, _State(inner, at_first(first), first, _none(t0, y0, args, self.events) if self.events else None)
 
     def adapt_step_size(
@@ -107,7 +107,7 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         keep, *decided, inner, result = self.controller.adapt_step_size(
             t0, t1, y0, y1_candidate, args, y_error, error_order, state.inner
         )
-        here = self._look(t1, y1_candidate, args)
+        here = self._snapshot(t1, y1_candidate, args)
         new = widened(state.extremes, state.last, here), here
         extremes, last = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, (state.extremes, state.last))
         crossings = state.crossings
@@ -115,8 +115,8 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
             crossings = _crossed(crossings, _End(t0, y0), _End(t1, y1_candidate), args, keep)
         return keep, *decided, _State(inner, extremes, last, crossings), result  # type: ignore[return-value]
 
-    def _look(self, t: Any, y: Any, model: Any) -> Look:
-        return look(model, model.vector_field, t, y, self.names, self.mode)
+    def _snapshot(self, t: Any, y: Any, model: Any) -> Snapshot:
+        return snapshot(model, model.vector_field, t, y, self.names, self.mode)
 
 
 def _guards(model: Any, t: Any, y: Any) -> Float[Array, " guards"]:

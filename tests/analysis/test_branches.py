@@ -6,7 +6,7 @@ from jaxgait.analysis.branches import Corrector, Points, advanced, corrected, pa
 from jaxgait.roots import Rule
 
 RADII = np.array([1.0, 2.0, 3.0])
-CORRECTOR = Corrector(Rule(1e-12, shorten=False), most=8)
+CORRECTOR = Corrector(Rule(1e-12, shorten=False), max_evaluations=8)
 ROUNDING = 1e-12
 
 

@@ -130,7 +130,7 @@ def test_gaps_are_filled_up_to_a_limit():
     track[100:110] = np.nan
     track[200:230] = np.nan
     track[:5] = np.nan
-    filled = fill(track, 100.0, longest=0.2)
+    filled = fill(track, 100.0, max_gap=0.2)
     assert (filled.filled, filled.left) == (10, 30)
     np.testing.assert_allclose(filled.values[100:110], w.markers["RKNE"][100:110], atol=2e-3)
     assert np.isnan(filled.values[:5]).all() and np.isnan(filled.values[200:230]).all()

@@ -200,8 +200,8 @@ def test_a_file_that_may_not_be_read(name, tmp_path, monkeypatch):
 
 
 def test_oversized_files_are_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxgait.motion.readers.reading.LARGEST", 1000)
-    monkeypatch.setattr("jaxgait.motion.readers.c3d.LARGEST", 1000)
+    monkeypatch.setattr("jaxgait.motion.readers.reading.MAX_BYTES", 1000)
+    monkeypatch.setattr("jaxgait.motion.readers.c3d.MAX_BYTES", 1000)
     with pytest.raises(MotionFormatError, match="is larger than"):
         _read(tmp_path, TRC)
     walker.c3d(W, tmp_path / "walk.c3d")

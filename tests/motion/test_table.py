@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
-from jaxgait.motion.table import LARGEST, read_table
+from jaxgait.motion.table import MAX_BYTES, read_table
 
 
 def table(tmp_path, raw, required=("a", "b"), optional=()):
@@ -57,10 +57,10 @@ def test_memory_is_a_small_multiple_of_the_file(tmp_path):
     table(tmp_path, raw)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 15 * len(raw)  # the buffer of `LARGEST`, or a short line as a Python object
+    assert peak < 15 * len(raw)  # the buffer of `MAX_BYTES`, or a short line as a Python object
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="special files")
 def test_an_endless_file_is_not_read_to_its_end():
-    with pytest.raises(MotionFormatError, match=f"larger than {LARGEST // 2**20} MB"):
+    with pytest.raises(MotionFormatError, match=f"larger than {MAX_BYTES // 2**20} MB"):
         read_table(pathlib.Path("/dev/zero"), ("a",))

@@ -28,7 +28,7 @@ def both(function, *args):
     assert LOOPED in explain(function, *(x[0] for x in args))
     found = jax.jit(native(jax.vmap(looped(function))))(*args)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(directions, "FEW", 1000)
+        patch.setattr(directions, "MAX_UNROLLED", 1000)
         assert LOOPED not in explain(function, *(x[0] for x in args))
         return found, jax.jit(native(jax.vmap(looped(function))))(*args)
 
@@ -99,7 +99,7 @@ def test_few_directions_go_one_after_the_other_where_all_would_be_too_long(monke
     function, x = along(swing, 4), jnp.linspace(0.5, 3.0, MEMBERS)
     assert LOOPED not in explain(function, x[0])
     written_out = jax.jit(native(jax.vmap(looped(function))))(x)
-    monkeypatch.setattr(reading, "LONGEST", 220)  # of 250 operations
+    monkeypatch.setattr(reading, "MAX_VALUES", 220)  # of 250 operations
     assert LOOPED in explain(function, x[0])
     one_by_one = jax.jit(native(jax.vmap(looped(function))))(x)
     for a, b in zip(jax.tree.leaves(written_out), jax.tree.leaves(one_by_one), strict=True):
@@ -161,7 +161,7 @@ def test_values_and_tangents_in_one_array_keep_the_order_of_their_writes():
 def test_long_programs_for_many_directions_become_kernels(monkeypatch):
     function = along(lambda x: sampled(x)[0], 30)
     assert "a kernel of" in explain(function, 1.0)
-    monkeypatch.setattr("jaxgait.native.reading.LONGEST", 400)
+    monkeypatch.setattr("jaxgait.native.reading.MAX_VALUES", 400)
     assert LOOPED in explain(function, 1.0)
-    monkeypatch.setattr("jaxgait.native.reading.LONGEST", 20)
+    monkeypatch.setattr("jaxgait.native.reading.MAX_VALUES", 20)
     assert explain(function, 1.0) == "left to XLA: more than 20 values"

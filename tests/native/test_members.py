@@ -338,7 +338,7 @@ def test_what_is_thrown_away_is_not_written():
 
 
 def test_long_programs_are_left_to_xla(monkeypatch):
-    monkeypatch.setattr("jaxgait.native.reading.LONGEST", 20)
+    monkeypatch.setattr("jaxgait.native.reading.MAX_VALUES", 20)
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
 
 

@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import pytest
-from matplotlib.animation import FuncAnimation, writers
+from matplotlib.animation import writers
 from PIL import Image
 
 import jaxgait
@@ -22,12 +22,12 @@ def dot():
     figure, ax = plt.subplots(figsize=(2, 2))
     (line,) = ax.plot([0.0], [0.0], "o")
     ax.set_xlim(-1.0, 3.0)
-    return FuncAnimation(figure, lambda i: [line.set_data([i], [0.0])], frames=3, interval=200)
+    return film.Film(figure, lambda i: [line.set_data([i], [0.0])], frames=3, interval=200)
 
 
 def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
     for fps, duration in ((None, 200), (10, 100)):
-        path = film.save(dot(), tmp_path / "deep" / "dot.gif", fps=fps, progress=True)
+        path = dot().save(tmp_path / "deep" / "dot.gif", fps=fps, progress=True)
         with Image.open(path) as image:
             assert image.n_frames == 3 and image.info["duration"] == duration
     assert "dot.gif: 100%" in capsys.readouterr().err
@@ -37,22 +37,30 @@ def test_a_gif_has_the_frames_and_the_pace_of_the_film(tmp_path, capsys):
 def test_every_frame_is_drawn_once(tmp_path):
     moving, drawn = dot(), []
     plt.gcf().canvas.mpl_connect("draw_event", drawn.append)
-    film.save(moving, tmp_path / "dot.gif")
+    moving.save(tmp_path / "dot.gif")
     assert len(drawn) == 3
 
 
 def test_a_name_that_tells_no_film_is_one_clear_line(tmp_path, monkeypatch):
     moving = dot()
     with pytest.raises(ValueError, match=r"dot\.png: the name of a film must end in \.gif or \.mp4"):
-        film.save(moving, tmp_path / "dot.png")
+        moving.save(tmp_path / "dot.png")
     monkeypatch.setattr(writers, "is_available", lambda name: name == "pillow")
     with pytest.raises(ValueError, match=r"dot\.mp4: ffmpeg is missing: pip install 'jaxgait\[film\]', or"):
-        film.save(moving, tmp_path / "dot.mp4")
-    assert film.save(moving, tmp_path / "dot.gif").exists()
+        moving.save(tmp_path / "dot.mp4")
+    assert moving.save(tmp_path / "dot.gif").exists()
 
 
 def test_an_mp4_is_written(tmp_path):
-    assert film.save(dot(), tmp_path / "dot.mp4").stat().st_size > 500
+    assert dot().save(tmp_path / "dot.mp4").stat().st_size > 500
+
+
+def test_a_notebook_plays_a_film_and_does_not_show_its_figure_again(monkeypatch):
+    moving = dot()
+    assert moving._repr_html_().startswith('<video controls autoplay loop muted src="data:video/mp4;base64,AAAA')
+    assert not plt.get_fignums()
+    monkeypatch.setattr(writers, "is_available", lambda name: name == "pillow")
+    assert moving._repr_html_().startswith('<img alt="film" src="data:image/gif;base64,R0lGOD')
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +72,7 @@ def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
     moving = film.animate(jump, speed=4.0, fps=10)
     title = moving._fig.axes[0].get_title(loc="left")
     assert "t = 0.00 s" in title and "height   80.0 m" in title and "speed x4" in title
-    with Image.open(film.save(moving, tmp_path / "jump.gif")) as image:
+    with Image.open(moving.save(tmp_path / "jump.gif")) as image:
         assert image.n_frames == 16 and image.info["duration"] == 100
 
 

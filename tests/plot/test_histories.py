@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait.plot.histories import MOST, picture
+from jaxgait.plot.histories import MAX_PANELS, picture
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_a_run_is_drawn_over_time():
     axes = picture(run(["x", "y"]), ["y"]).axes
     assert [ax.get_ylabel() for ax in axes] == ["y (m)"] and axes[0].get_xlabel() == "time (s)"
     np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), [1.0, 2.0, 3.0, 4.0])
-    assert len(picture(run([f"x{i}" for i in range(MOST + 3)])).axes) == MOST
+    assert len(picture(run([f"x{i}" for i in range(MAX_PANELS + 3)])).axes) == MAX_PANELS
 
 
 def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():

@@ -47,8 +47,8 @@ def test_one_panel_a_measure_in_the_order_of_the_first():
 
 def test_the_longest_of_any_panel_are_kept_and_what_has_no_bar_is_not():
     change = [[5.0, 4.0, 0.1, 0.0, np.nan], [0.0, 0.0, 7.0, 0.0, 0.0]]
-    assert lengths(tornado(made(change), most=2).axes[0]) == [5.0, 0.1]
-    assert lengths(tornado(made(change), most=9).axes[1]) == [0.0, 0.0, 7.0]
+    assert lengths(tornado(made(change), max_bars=2).axes[0]) == [5.0, 0.1]
+    assert lengths(tornado(made(change), max_bars=9).axes[1]) == [0.0, 0.0, 7.0]
     assert lengths(tornado(made([[0.0, 0.0]])).axes[0]) == [0.0, 0.0]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from jaxgait import Measure, Model, Numerics, Transition, Variable, ensemble, parameter, precision
 from jaxgait.model import Scalar
-from jaxgait.solve.peaks import Look, at_first, widened
+from jaxgait.solve.peaks import Snapshot, at_first, widened
 from jaxgait.solve.smooth import Smooth, integrate
 from tests.solve.swing import Harmonic, Swing
 
@@ -69,7 +69,7 @@ def test_a_flag_is_watched_without_a_slope():
 
 @pytest.mark.parametrize(("before", "after"), [((0.0, 1.0), (100.0, -20.0)), ((0.0, 0.1), (100.0, -0.1))])
 def test_a_jump_within_a_step_is_no_peak(before, after):
-    one = lambda t, pair: Look(jnp.asarray(t), {"f": jnp.asarray(pair[0])}, {"f": jnp.asarray(pair[1])})
+    one = lambda t, pair: Snapshot(jnp.asarray(t), {"f": jnp.asarray(pair[0])}, {"f": jnp.asarray(pair[1])})
     start, end = one(0.0, before), one(1.0, after)
     seen = jax.jit(widened)(at_first(start), start, end)["f"]
     assert float(seen.largest) == 100.0 and float(seen.least) == 0.0

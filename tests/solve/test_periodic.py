@@ -206,7 +206,7 @@ def test_a_hopper_returns_to_the_section_that_is_named(section, coordinates, gue
 def test_returns_that_cannot_be():
     """Two events are too few for a return to the apex; sections and phases that are not there are named."""
     z = jnp.array([1.3])
-    lost = PoincareMap(STEPS, section="apex", coordinates=AT_APEX, most=2)
+    lost = PoincareMap(STEPS, section="apex", coordinates=AT_APEX, max_events=2)
     assert all(np.isnan(x).all() for x in linearised(lost, Hopper(), z))
     with pytest.raises(ValueError, match=r"section must be .* \['touch-down', 'lift-off', 'apex'\]: got 'lost'"):
         PoincareMap(section="lost", coordinates=AT_APEX)(Hopper(), z)

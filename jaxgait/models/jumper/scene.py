@@ -32,7 +32,7 @@ FLOOR = "#E4E0D8"
 ARMS = ("upper_arm", "forearm", "hand")
 ABOVE, ASIDE = 0.2, 0.5
 """Direction in rad from which the spatial jumper is seen: above the horizon, and from the right toward the front."""
-DEEPEST = 0.08
+MAX_BAR = 0.08
 """Length in m of the bar below the stud with the largest load."""
 
 
@@ -126,12 +126,12 @@ def _bodies(bars: np.ndarray, names: list[str], tall: float) -> list[Limb | Body
 
 
 def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
-    """A bar below each row of studs, its length proportional to the load; the longest of the run is `DEEPEST`."""
+    """A bar below each row of studs, its length proportional to the load; the longest of the run is `MAX_BAR`."""
     rows, pitch = np.array([float(r) for r in model.sole.rows]), run.pitch.values[:, None]
     below = float(model.sole.radius - model.sole.drop)
     x = run.x.values[:, None] + rows * np.cos(pitch) + below * np.sin(pitch)
     load = run.normal.transpose("time", "row").values
-    depth = -DEEPEST * load / max(float(np.nanmax(load)), 1e-12)
+    depth = -MAX_BAR * load / max(float(np.nanmax(load)), 1e-12)
     half = 0.35 * float(np.min(np.diff(rows)))
     sides = ((x - half, 0.0), (x + half, 0.0), (x + half, depth), (x - half, depth))
     outlines = np.stack([np.stack(np.broadcast_arrays(*side), axis=-1) for side in sides], axis=2)

@@ -90,7 +90,7 @@ def rolling_gait(
     z0 = jnp.asarray(GAIT if guess is None else guess, dtype=float)
     point = fixed_point(return_map, walker, z0)
     y0 = walker.on_section(jnp.where(point.status == CONVERGED, point.z, z0))
-    run = hybrid(walker, events=1, t_end=return_map.longest, y0=y0, scheme=return_map.scheme)
+    run = hybrid(walker, events=1, t_end=return_map.max_time, y0=y0, scheme=return_map.scheme)
     before = type(y0)(*(leaf[0] for leaf in run.before))
     strike = walker.heel_strike(before)
     length = before.x - y0.x

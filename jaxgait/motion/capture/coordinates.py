@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.smoothing import LONGEST_GAP, cutoff_warnings, describe_lowpass, fill, lowpass, runs
+from jaxgait.motion.capture.smoothing import MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass, runs
 from jaxgait.motion.recording import Recording
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
@@ -33,7 +33,7 @@ def has_angles(recording: Recording, side: str) -> bool:
     return all(name.format(s=side[0]) in recording.angles for name in NAMES)
 
 
-def from_angles(recording: Recording, side: str, cutoff: float | None, longest_gap: float = LONGEST_GAP) -> Leg:
+def from_angles(recording: Recording, side: str, cutoff: float | None, longest_gap: float = MAX_GAP) -> Leg:
     """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`.
 
     Args:

@@ -12,7 +12,7 @@ from jaxgait.motion.capture.leg import Leg
 
 SAME = 0.15
 """Largest time in s between two estimates of the same event."""
-SHORTEST = 0.5
+MIN_STRIDE = 0.5
 """Shortest stride in s that is accepted."""
 
 
@@ -47,7 +47,7 @@ def _peaks(leg: Leg, signal: np.ndarray) -> np.ndarray:
     frames = np.arange(signal.size)
     whole = np.interp(frames, frames[there], signal[there])
     high = 0.3 * float(np.percentile(whole, 99) - np.percentile(whole, 1))
-    found, _ = find_peaks(whole, distance=max(1, int(SHORTEST * leg.recording.rate)), prominence=max(high, 1e-9))
+    found, _ = find_peaks(whole, distance=max(1, int(MIN_STRIDE * leg.recording.rate)), prominence=max(high, 1e-9))
     found = np.array([i for i in found if there[max(0, i - 1) : i + 2].all()], int)
     if not found.size:
         return np.zeros(0)
@@ -96,7 +96,7 @@ def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarra
     near = [e - t for t, e in pairs if abs(e - t) < SAME]
     shift = float(np.median(near)) if near else 0.0
     alone = [t + shift for t, e in pairs if abs(e - t) >= SAME]
-    apart = [t for t in alone if np.min(np.abs(exact - t)) > SHORTEST]
+    apart = [t for t in alone if np.min(np.abs(exact - t)) > MIN_STRIDE]
     times = [*((t, name) for t in exact), *((t, "motion") for t in apart)]
     times.sort()
     return np.array([t for t, _ in times]), [s for _, s in times], shift

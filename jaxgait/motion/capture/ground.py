@@ -13,7 +13,7 @@ from jaxgait.motion.recording import FAINT, Force
 
 LOADED = 30.0
 """Vertical force in N above which a foot is on the plate."""
-SHORTEST = 0.15
+MIN_CONTACT = 0.15
 """Shortest contact in s."""
 NEAR = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot on it."""
@@ -91,7 +91,7 @@ def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, "
     for a, b in runs(~loaded):
         if a > 0 and b < loaded.size and (b - a) * step < 0.03:
             loaded[a:b] = True
-    return [(a, b) for a, b in runs(loaded) if (b - a) * step >= SHORTEST]
+    return [(a, b) for a, b in runs(loaded) if (b - a) * step >= MIN_CONTACT]
 
 
 def _to_the_ends(vertical: np.ndarray, start: int, end: int, others: tuple[int | None, int | None]) -> tuple[int, int]:

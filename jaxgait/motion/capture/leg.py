@@ -13,7 +13,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import Axes, find_axes
 from jaxgait.motion.capture.joints import HARRINGTON, Standing, joints, stand
 from jaxgait.motion.capture.maps import Found
-from jaxgait.motion.capture.smoothing import CUTOFF, LONGEST_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
+from jaxgait.motion.capture.smoothing import CUTOFF, MAX_GAP, cutoff_warnings, describe_lowpass, fill, lowpass
 from jaxgait.motion.recording import Recording
 
 Plane = Float[np.ndarray, "frames 2"]
@@ -40,7 +40,7 @@ class Options:
     regression: str = HARRINGTON
     cutoff: float | None = CUTOFF
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
-    longest_gap: float = LONGEST_GAP
+    longest_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
 
     def __post_init__(self):

@@ -33,7 +33,7 @@ ROLES = [
     "shank_cluster",
 ]
 """Roles of markers; a cluster has several."""
-MANY = ("thigh_cluster", "shank_cluster")
+CLUSTERS = ("thigh_cluster", "shank_cluster")
 
 
 class Found(NamedTuple):
@@ -161,8 +161,8 @@ def _matched(name: str, table: Mapping[str, Any], there: Mapping[str, str], side
         keys = [plain(option.replace("{S}", SIDES[of])) for option in listed]
         return list(dict.fromkeys(there[key] for key in keys if key in there))
 
-    single = {role: names(role, side)[:1] for role in ROLES if role not in MANY}
-    clusters = {role: tuple(names(role, side)) for role in MANY}
+    single = {role: names(role, side)[:1] for role in ROLES if role not in CLUSTERS}
+    clusters = {role: tuple(names(role, side)) for role in CLUSTERS}
     both = {role: {of: names(role, of)[0] for of in SIDES if names(role, of)} for role in ("asis", "psis")}
     return Found(name, {r: n[0] for r, n in single.items() if n}, clusters, both["asis"], both["psis"])
 

@@ -14,7 +14,7 @@ CUTOFF = 8.0
 """Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""
 LOWEST = 4.0
 """Cut-off frequency in Hz below which a low-pass filter removes part of the gait."""
-LONGEST_GAP = 0.2
+MAX_GAP = 0.2
 """Longest gap in s that is filled."""
 
 
@@ -41,8 +41,8 @@ def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float = LONGEST_GAP) -> Filled:
-    """Fills gaps of up to `longest` s between recorded frames by cubic splines, in their own unit; none at the ends.
+def fill(values: Float[np.ndarray, "frames axes"], rate: float, max_gap: float = MAX_GAP) -> Filled:
+    """Fills gaps of up to `max_gap` s between recorded frames by cubic splines, in their own unit; none at the ends.
 
     Examples:
         >>> import numpy as np
@@ -57,7 +57,7 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, longest: float =
 
     there = np.asarray(np.isfinite(values).all(axis=1))
     gaps = [(a, b) for a, b in runs(~there) if a > 0 and b < there.size]
-    short = [(a, b) for a, b in gaps if (b - a) <= longest * rate + 1e-9]
+    short = [(a, b) for a, b in gaps if (b - a) <= max_gap * rate + 1e-9]
     result = np.where(there[:, None], values, np.nan)
     for a, b in short:
         near = np.arange(max(0, a - 10), min(there.size, b + 10))

@@ -19,7 +19,7 @@ from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.recording import FAINT, Force, Mark, Recording
 
-LARGEST = 512 * 2**20
+MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""
 SECONDS = 20
 """Time in s allowed for reading, plus a second for every 10 MB."""
@@ -45,8 +45,8 @@ def read_c3d(path: pathlib.Path) -> Recording:
 def _check(path: pathlib.Path) -> int:
     """Size in bytes of a file that begins as C3D does."""
     size = path.stat().st_size
-    if size > LARGEST:
-        raise MotionFormatError(f"is larger than {LARGEST // 2**20} MB", "cut out some strides", str(path))
+    if size > MAX_BYTES:
+        raise MotionFormatError(f"is larger than {MAX_BYTES // 2**20} MB", "cut out some strides", str(path))
     with path.open("rb") as stream:
         start = stream.read(2)
     if size < 1024 or start[1:2] != b"\x50":

@@ -15,7 +15,7 @@ from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import content, decoded
 
 ENDINGS = (".c3d", ".trc", ".mot", ".sto", ".csv", ".tsv", ".txt")
-LARGEST = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Largest text file in bytes: ten minutes of 50 markers at 100 Hz have less."""
 
 
@@ -43,7 +43,7 @@ def read_recording(path: str | pathlib.Path) -> Recording:
         raise MotionFormatError("is not a regular file", "copy it into one", str(path))
     if path.is_file() and _begins_as_c3d(path):
         return read_c3d(path)
-    raw = content(path, LARGEST, "a C3D, TRC, MOT or CSV file", "cut out some strides")
+    raw = content(path, MAX_BYTES, "a C3D, TRC, MOT or CSV file", "cut out some strides")
     if not raw.strip():
         raise MotionFormatError("is empty", "export the trial again", str(path))
     if path.suffix.lower() == ".c3d":

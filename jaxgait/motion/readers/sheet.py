@@ -22,7 +22,7 @@ from jaxgait.motion.readers.clock import Clock
 from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.text import GAPS, decimal_comma, is_remark
 
-WIDEST = 20_000
+MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
 _GAPS = GAPS | {"inf", "-inf"}
 _COMMENT = ("#", "%", "//", "!")
@@ -188,8 +188,8 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
          [1.00e-02      nan]]
     """
     delimiter = delimiter_of(source.lines[start])
-    if source.lines[start].count(delimiter) > WIDEST:
-        raise source.error(f"more than {WIDEST} cells", "write one row per frame", start)
+    if source.lines[start].count(delimiter) > MAX_CELLS:
+        raise source.error(f"more than {MAX_CELLS} cells", "write one row per frame", start)
     rows, notes = _rows(source, start)
     comma = delimiter != "," and decimal_comma(source.file, source.lines, rows)
     width = width or len(trimmed(cells(source.lines[start], delimiter)))
@@ -231,8 +231,8 @@ def _row(
     source: Source, i: int, delimiter: str, comma: bool, width: int, beyond: int, last: bool
 ) -> tuple[list[float] | None, int]:
     """The numbers of a line, and how many cells are missing (negative: extra); None for a truncated last line."""
-    if source.lines[i].count(delimiter) > 2 * WIDEST:
-        raise source.error(f"more than {2 * WIDEST} cells", "write one row per frame", i)
+    if source.lines[i].count(delimiter) > 2 * MAX_CELLS:
+        raise source.error(f"more than {2 * MAX_CELLS} cells", "write one row per frame", i)
     found = cells(source.lines[i], delimiter)
     found = found if len(found) <= width else trimmed(found)
     more = max(0, len(found) - width)
