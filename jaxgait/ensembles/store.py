@@ -39,6 +39,9 @@ from jaxgait.ensembles.plan import Plan
 SCHEMA = 3
 """Incremented whenever the meaning of the files changes."""
 
+LABELS = ".jaxgait/labels.json"
+"""The file with checksums of the coordinates."""
+
 _ADVICE = {
     errno.ENOSPC: "free some disk space",
     errno.EDQUOT: "free some of your disk quota",
@@ -228,12 +231,15 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
 
 
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
-    """Files of a store's coordinates that fail their checksum; none for older stores without these checksums."""
+    """Files of a store's coordinates that fail their checksum, or the file of these checksums if it is unreadable."""
+    root = pathlib.Path(path)
+    if not (root / ".jaxgait").is_dir():
+        return []  # of another program
     try:
-        written = json.loads(pathlib.Path(path, ".jaxgait", "labels.json").read_text())
-        return [name for name, checksum in written.items() if _file_checksum(pathlib.Path(path, name)) != checksum]
+        written = json.loads((root / LABELS).read_text())
+        return [name for name, checksum in written.items() if _file_checksum(root / name) != checksum]
     except (OSError, ValueError, AttributeError):
-        return []
+        return [LABELS]
 
 
 def _create(root: pathlib.Path, plan: Plan) -> None:
@@ -290,7 +296,7 @@ def _write_template(draft: pathlib.Path, plan: Plan) -> None:
     ours = draft / ".jaxgait"
     ours.mkdir()
     sums = {file.relative_to(draft).as_posix(): _file_checksum(file) for file in numbers}
-    (ours / "labels.json").write_text(json.dumps(sums, indent=1))
+    (draft / LABELS).write_text(json.dumps(sums, indent=1))
     (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA, **fingerprint(plan)}, indent=1))
     (ours / "manifest.jsonl").touch()
     (ours / "lock").touch()
@@ -364,7 +370,8 @@ def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
         draft = root / ".jaxgait" / "tmp" / f"labels-{os.getpid()}"
         draft.parent.mkdir(exist_ok=True)
         _write_template(draft, plan)
-        again = [".jaxgait/labels.json", *dict.fromkeys(name.partition("/")[0] for name in lost)]
+        again = [LABELS, *dict.fromkeys(name.partition("/")[0] for name in lost if name != LABELS)]
+        again += coordinates(plan) if LABELS in lost else []
         for file in (file for name in again for file in (draft / name, *(draft / name).rglob("*")) if file.is_file()):
             _write_file(root, root / file.relative_to(draft), file.read_bytes())
 

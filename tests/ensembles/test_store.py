@@ -228,7 +228,9 @@ def test_damage_is_seen_without_the_scan(copy):
     assert store.damaged(copy) == [9] and store.damaged(copy.parent) == []
 
 
-@pytest.mark.parametrize("name", ["zarr.json", "mass/zarr.json", "lowest/zarr.json", ".jaxgait/manifest.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["zarr.json", "mass/zarr.json", "lowest/zarr.json", ".jaxgait/manifest.jsonl", ".jaxgait/labels.json"]
+)
 def test_what_says_what_a_store_holds_is_written_again(copy, whole, name):
     (copy / name).unlink()
     with pytest.raises(StoreError, match=rf"damaged: .*{name}.*repair=True"):
@@ -251,6 +253,14 @@ def test_a_damaged_coordinate_is_named_and_written_again(copy, whole, harm):
         small_scan(copy)
     small_scan(copy, repair=True)
     assert content(copy) == content(whole) and store.damaged_labels(copy) == []
+
+
+def test_coordinates_without_checksums_are_written_again(copy, whole):
+    (copy / "mass" / "c" / "0").write_bytes(b"\0" * 48)
+    (copy / ".jaxgait" / "labels.json").write_text('{"mass/c/0": ')
+    assert store.damaged_labels(copy) == [".jaxgait/labels.json"] and store.damaged_labels(copy.parent) == []
+    small_scan(copy, repair=True)
+    assert content(copy) == content(whole)
 
 
 def test_an_odd_plan_is_not_ours(copy):
