@@ -1,6 +1,7 @@
 """How long one waits for help, for an import, and for the first result: with an empty cache and in the next process.
 
     python -m experiments.benchmarks.start
+    python -m experiments.benchmarks.start --experiments    # each `jaxgait reproduce NAME` with an empty cache
 
 Of every process the time on the clock and the processor time in s. Then a knee ensemble of 16 members over 3 strides,
 of which rho is read off: processor time after the imports, at one rtol and at another.
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from jaxgait import registry
 
 RUN = """
 import json, time
@@ -54,12 +57,23 @@ def processes(folder: str) -> dict[str, tuple[float, float]]:
     Args:
         folder: of the cache.
     """
+    return {name: _timed(command, folder) for name, command in PROCESSES.items()}
+
+
+def experiments() -> dict[str, tuple[float, float]]:
+    """Time on the clock and processor time in s of every `jaxgait reproduce NAME`, each with an empty cache."""
     found = {}
-    for name, command in PROCESSES.items():
-        before, begun = _spent(), time.perf_counter()
-        subprocess.run(command, env=_environment(folder), check=True, capture_output=True)
-        found[name] = (time.perf_counter() - begun, _spent() - before)
+    for name in registry.experiments():
+        with tempfile.TemporaryDirectory() as folder:
+            found[name] = _timed([*_COMMAND, "reproduce", name, "--out", f"{folder}/out"], folder)
     return found
+
+
+def _timed(command: list[str], folder: str) -> tuple[float, float]:
+    """Time on the clock and processor time in s of a process with a cache."""
+    before, begun = _spent(), time.perf_counter()
+    subprocess.run(command, env=_environment(folder), check=True, capture_output=True)
+    return time.perf_counter() - begun, _spent() - before
 
 
 def _spent() -> float:
@@ -96,6 +110,10 @@ def measured() -> tuple[list[float], list[float]]:
 
 def main() -> None:
     """Prints the figures."""
+    if "--experiments" in sys.argv[1:]:
+        for name, (clock, spent) in experiments().items():
+            print(f"jaxgait reproduce {name}: {clock / 60:.1f} min, {spent / 60:.1f} min of processor time", flush=True)
+        return
     first, second = measured()
     print(f"first process: {first[0]:.2f} s, then at another rtol {first[1]:.2f} s")
     print(f"second process: {second[0]:.2f} s, then at another rtol {second[1]:.2f} s")
