@@ -27,7 +27,7 @@ __all__ = ["bounds", "run_fit", "source"]
 
 TABLES = (".csv", ".txt", ".tsv", ".dat")
 """Extensions of tables of a curve; any other file is a drive, whose knee curve is fitted."""
-_BOX = "--over wants name=low:high, or name=low:high:unit"
+_BOX = "--over expects name=low:high, or name=low:high:unit"
 
 
 def run_fit(request: Any) -> int:
@@ -106,7 +106,7 @@ def source(text: str | None, model: Model, output: str | None) -> CurveTable:
     path = pathlib.Path(text)
     if path.suffix.lower() in TABLES and text not in REFERENCE_GAITS:
         if not path.exists():
-            raise FileNotFoundError(f"{text}: no such file; --measured wants a table of the measured curve (CSV)")
+            raise FileNotFoundError(f"{text}: no such file; --measured expects a table of the measured curve (CSV)")
         return read_curve(path, model, output)
     from jaxgait.motion.naming import motion_drive
 

@@ -138,7 +138,7 @@ class Front:
         text = " ".join(words)
         sense, _, measure = text.partition(" ")
         if sense not in _SENSES or len(measure.split()) != 1:
-            raise ValueError(f"--front wants maximize MEASURE or minimize MEASURE, got {text!r}")
+            raise ValueError(f"--front expects maximize MEASURE or minimize MEASURE, got {text!r}")
         if measure == objective(arguments)[1]:
             raise ValueError(f"--front {text}: {measure} is the objective itself, name another measure")
         if arguments.get("across") is not None:

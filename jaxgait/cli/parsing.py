@@ -23,8 +23,8 @@ from jaxgait.parts import parts, with_parts
 
 M = TypeVar("M")
 T = TypeVar("T")
-_AXIS = "wants name=low:high:count or name=a,b,c"
-_BOX = "--over wants name=low:high"
+_AXIS = "expects name=low:high:count or name=a,b,c"
+_BOX = "--over expects name=low:high"
 
 
 def with_settings(model: M, texts: Sequence[str]) -> M:
@@ -33,7 +33,7 @@ def with_settings(model: M, texts: Sequence[str]) -> M:
     Raises:
         ParameterError: for malformed text, unknown or repeated names, and invalid values.
     """
-    found = pairs(texts, "--set", "--set wants name=value", lambda name, text: text)
+    found = pairs(texts, "--set", "--set expects name=value", lambda name, text: text)
     laws = {n for n in parts(model) if n not in choices(model)}
     exchanged = {n: text for n, text in found.items() if n in laws and not _is_number(text)}
     model = with_parts(model, exchanged)  # first: parts have parameters and choices of their own
@@ -70,7 +70,7 @@ def components(texts: Sequence[str]) -> dict[str, Any]:
     Raises:
         ParameterError: for malformed text and repeated names.
     """
-    return pairs(texts, "--initial", "--initial wants name=value", _array)
+    return pairs(texts, "--initial", "--initial expects name=value", _array)
 
 
 def state(model: Model, texts: Sequence[str]) -> Any:

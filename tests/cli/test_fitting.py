@@ -110,7 +110,7 @@ def test_bounds_are_read_with_their_unit():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--measured nowhere.csv", "nowhere.csv: no such file; --measured wants a table of the measured curve (CSV)"),
+        ("--measured nowhere.csv", "nowhere.csv: no such file; --measured expects a table of the measured curve (CSV)"),
         ("--measured nobody", "nobody: no such file, nor an embedded gait (there are "),
         ("--measured rajagopal_1.26ms", "holds a knee curve, but Bungee has no output 'knee_angle'"),
         ("--measured A_FILE --output heigth", "has no output 'heigth': did you mean 'height'"),
@@ -142,8 +142,8 @@ def test_bad_requests_are_one_line(options, message, tmp_path, capsys):
     ("over", "message"),
     [
         ([], "nothing to fit: give --over name=low:high with some of mass"),
-        (["mass"], "--over wants name=low:high, or name=low:high:unit, got 'mass'"),
-        (["mass=40"], "--over wants name=low:high, or name=low:high:unit, got mass='40'"),
+        (["mass"], "--over expects name=low:high, or name=low:high:unit, got 'mass'"),
+        (["mass=40"], "--over expects name=low:high, or name=low:high:unit, got mass='40'"),
         (["mass=40:90:kg:1"], "got mass='40:90:kg:1'"),
         (["mass=40:90:m"], "--over mass=40:90:m: a bound is in 'm', but mass in 'kg': give it in kg"),
         (["mass=40:many"], "mass: 'many' is not a number"),
