@@ -17,6 +17,14 @@ from jaxgait.cli import interruptions, main
 KINDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
+@pytest.fixture(autouse=True)
+def signals_are_not_ignored():
+    """Processes in the background of a shell script ignore Ctrl-C, and so do the processes that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("number", "code"), KINDS)
 def test_both_signals_interrupt_and_have_a_code(number, code):
     before = signal.getsignal(number)
