@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 from jaxgait import registry
 
@@ -60,13 +61,11 @@ def processes(folder: str) -> dict[str, tuple[float, float]]:
     return {name: _timed(command, folder) for name, command in PROCESSES.items()}
 
 
-def experiments() -> dict[str, tuple[float, float]]:
-    """Time on the clock and processor time in s of every `jaxgait reproduce NAME`, each with an empty cache."""
-    found = {}
+def experiments() -> Iterator[tuple[str, float, float]]:
+    """Name, time on the clock and processor time in s of every `jaxgait reproduce NAME`, each with an empty cache."""
     for name in registry.experiments():
         with tempfile.TemporaryDirectory() as folder:
-            found[name] = _timed([*_COMMAND, "reproduce", name, "--out", f"{folder}/out"], folder)
-    return found
+            yield name, *_timed([*_COMMAND, "reproduce", name, "--out", f"{folder}/out"], folder)
 
 
 def _timed(command: list[str], folder: str) -> tuple[float, float]:
@@ -111,7 +110,7 @@ def measured() -> tuple[list[float], list[float]]:
 def main() -> None:
     """Prints the figures."""
     if "--experiments" in sys.argv[1:]:
-        for name, (clock, spent) in experiments().items():
+        for name, clock, spent in experiments():
             print(f"jaxgait reproduce {name}: {clock / 60:.1f} min, {spent / 60:.1f} min of processor time", flush=True)
         return
     first, second = measured()

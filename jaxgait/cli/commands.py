@@ -10,7 +10,7 @@ import tyro
 
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT, write_json
-from jaxgait.cli.options import Further, JsonOutput, Mechanism, Positional, Span, Steps
+from jaxgait.cli.options import Further, JsonOutput, Mechanism, Moved, Positional, Span, Steps
 
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
@@ -42,7 +42,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Scan(JsonOutput, Steps, Span, Mechanism):
+class Scan(JsonOutput, Steps, Span, Moved):
     """Run a grid of parameter values and save the results; resumes an interrupted store.
 
     Several motions form an axis too: `jaxgait scan knee --motion anna.json ben.json` runs the knee with each.
@@ -50,10 +50,6 @@ class Scan(JsonOutput, Steps, Span, Mechanism):
     Example: `jaxgait scan knee --over damper.k=1.4e4:3e4:17 --strides 20 --observe rho order --out scan.nc`
     """
 
-    motion: tuple[str, ...] = ()
-    """Measured motion, as for `jaxgait run`; several motions form the dimension `subject`."""
-    each_stride: bool = False
-    """Run every kept stride of the motion as a member (dimension `stride`)."""
     over: tuple[str, ...] = ()
     """Axes, as name=low:high:count or name=a,b,c: damper.k=1e4:4e4:31; initial.NAME=... for the initial state."""
     store: pathlib.Path | None = None
@@ -99,10 +95,11 @@ class Scan(JsonOutput, Steps, Span, Mechanism):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimize(Further, JsonOutput, Steps, Span, Mechanism):
+class Optimize(Further, JsonOutput, Steps, Span, Moved):
     """Tune parameters by gradients to maximise or minimise a measure, within limits.
 
-    Options left out take the model's own search defaults, if it defines any.
+    Options left out take the model's own search defaults, if it defines any. Several motions are scenarios of each
+    design: `jaxgait optimize knee --motion anna.json ben.json --robust worst` finds one damper for both people.
 
     Example: `jaxgait optimize knee --over damper.k=1.2e4:3e4 damper.c=400:2000 --maximize rho --json best.json`
     """
@@ -118,7 +115,8 @@ class Optimize(Further, JsonOutput, Steps, Span, Mechanism):
     subject_to: tuple[str, ...] = ()
     """Limits, as "measure>=value" or "measure<=value", in the measure's unit."""
     across: tuple[str, ...] = ()
-    """Scenarios in which each design is evaluated, as name=a,b,c or name=low:high:count; limits apply to all."""
+    """Scenarios in which each design is evaluated, as name=a,b,c or name=low:high:count, each with every motion; limits
+    apply to all."""
     robust: Literal["mean", "worst"] | None = None
     """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
@@ -142,10 +140,8 @@ class Optimize(Further, JsonOutput, Steps, Span, Mechanism):
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
         search = optimizing.search(request, parsing.box(self.over), self.sampling | self.options)
         effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
-        across = parsing.axes(self.across, "--across") if self.across else None
-        parsing.check_not_fixed(self.set, self.initial, self.across, "--across")
         wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
-        wanted |= {"across": across, "robust": self.robust}
+        wanted |= {"robust": self.robust}
         return optimizing.run_search(search, wanted | effort, self.json, self)
 
 

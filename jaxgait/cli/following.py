@@ -83,12 +83,12 @@ class Sensitivities:
             ValueError: for a parameter that cannot be differentiated by.
         """
         chosen = tuple(name for text in by for name in text.split(",") if name) or None
-        differentiable(model, chosen, list(arguments.get("across") or {}))
+        differentiable(model, chosen, _varied(arguments))
         return cls(arguments, chosen)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
         """Announces how many parameters."""
-        names = differentiable(found.model, self.by, list(self.arguments.get("across") or {}))[0]
+        names = differentiable(found.model, self.by, _varied(self.arguments))[0]
         return f"sensitivities at the optimum to {len(names)} parameters"
 
     def run(self, found: Optimum) -> xr.Dataset:
@@ -142,7 +142,7 @@ class Front:
         if measure == objective(arguments)[1]:
             raise ValueError(f"--front {text}: {measure} is the objective itself, name another measure")
         if arguments.get("across") is not None:
-            raise ValueError("--front takes a single scenario: leave out --across or --front")
+            raise ValueError("--front takes a single scenario: leave it out, or --across and further --motion")
         _check_measure(model, arguments, measure)
         count = POINTS if points is None else checks.count("points", points, least=2)
         if arguments.get("method") in GRADIENT_FREE and importlib.util.find_spec("pymoo") is None:
@@ -213,3 +213,9 @@ def objective(arguments: Mapping[str, Any]) -> tuple[str, str]:
     """The sense ("maximize" or "minimize") and the name of a search's objective."""
     sense = next(name for name in _SENSES if arguments.get(name) is not None)
     return sense, str(getattr(arguments[sense], "name", arguments[sense]))
+
+
+def _varied(arguments: Mapping[str, Any]) -> list[str]:
+    """The parameters that differ between the scenarios of a search."""
+    across = arguments.get("across")
+    return [] if across is None else [*across.values]

@@ -16,8 +16,8 @@ from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups
 from jaxgait.cli.options import Further
 from jaxgait.cli.records import dataset_record, origin
-from jaxgait.cli.running import mechanism
-from jaxgait.ensembles import starting
+from jaxgait.cli.running import walkers
+from jaxgait.ensembles import grid, product, starting
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
@@ -64,7 +64,7 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
     if "duration" in given:
         own.pop("strides", None)
     arguments = {**own, **({"over": dict(box)} if box else {}), **goals, **given}
-    model = mechanism(request, ready)
+    model, walking = walkers(request, ready)
     if not {"maximize", "minimize"} & set(arguments):
         raise ValueError(f"no objective: give --maximize or --minimize with one of {', '.join(known(model))}")
     if "over" not in arguments:
@@ -72,7 +72,10 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
     parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in arguments["over"]])
     fixed = parsing.components(request.initial)
     starting(model, fixed)
-    return Search(model, {**arguments, "initial": fixed}, show)
+    parsing.check_not_fixed(request.set, request.initial, request.across, "--across")
+    varied = [] if walking is None else [walking]
+    varied += [grid(parsing.axes(request.across, "--across"))] if request.across else []
+    return Search(model, {**arguments, "initial": fixed, "across": product(*varied) if varied else None}, show)
 
 
 def run_search(

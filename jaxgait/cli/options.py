@@ -10,7 +10,7 @@ import tyro
 
 from jaxgait import registry
 
-__all__ = ["Further", "JsonOutput", "Mechanism", "Positional", "Span", "Steps"]
+__all__ = ["Further", "JsonOutput", "Mechanism", "Moved", "Positional", "Span", "Steps"]
 
 Positional = tyro.conf.Positional
 ModelName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.models())}}}")]
@@ -43,6 +43,16 @@ class Mechanism:
     motion: str | None = None
     """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or
     an embedded gait (see `jaxgait motion`)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Moved(Mechanism):
+    """A mechanism with one motion or several."""
+
+    motion: tuple[str, ...] = ()
+    """Measured motion, as for `jaxgait run`; several motions form the dimension `subject`."""
+    each_stride: bool = False
+    """Use every kept stride of the motion (dimension `stride`)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

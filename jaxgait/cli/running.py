@@ -26,19 +26,23 @@ from jaxgait.parameters import with_parameters
 from jaxgait.run import Sampling
 
 
-def mechanism(request: Any, defaults: Mapping[str, Any] | None = None) -> Model:
-    """The model that a command requests: preset, motion, defaults and settings are applied in this order.
+def mechanism(request: Any) -> Model:
+    """The model that a command requests: preset, motion and settings are applied in this order.
 
     Raises:
         ValueError: for unknown names, and for a name that is registered for something other than a model.
     """
-    return _moved(request, request.motion, defaults or {})
+    return _moved(request, request.motion, {})
 
 
 def _moved(request: Any, motion: str | None, defaults: Mapping[str, Any]) -> Model:
     chosen = _preset(request)
     chosen = chosen if motion is None else driven(chosen, motion)
-    return parsing.with_settings(with_parameters(chosen, defaults), request.set)
+    return _set(chosen, request, defaults)
+
+
+def _set(model: Model, request: Any, defaults: Mapping[str, Any]) -> Model:
+    return parsing.with_settings(with_parameters(model, defaults), request.set)
 
 
 def _preset(request: Any) -> Model:
@@ -48,8 +52,12 @@ def _preset(request: Any) -> Model:
     return chosen if request.preset is None else chosen.preset(request.preset)
 
 
-def walkers(request: Any) -> tuple[Model, Members | None]:
-    """The model that a scan requests, and the members of its motions; None for at most one motion.
+def walkers(request: Any, defaults: Mapping[str, Any] | None = None) -> tuple[Model, Members | None]:
+    """The model that a command with any number of motions requests, and their members; None for at most one motion.
+
+    Args:
+        request: the command.
+        defaults: values by dotted name, which its settings override.
 
     Raises:
         ValueError: for unknown names, and for `each_stride` without exactly one motion.
@@ -57,8 +65,8 @@ def walkers(request: Any) -> tuple[Model, Members | None]:
     if request.each_stride and len(request.motion) != 1:
         raise ValueError(f"--each-stride takes exactly one --motion, got {len(request.motion)}")
     if len(request.motion) < 2 and not request.each_stride:
-        return _moved(request, next(iter(request.motion), None), {}), None
-    model, then = _preset(request), lambda leg: parsing.with_settings(leg, request.set)
+        return _moved(request, next(iter(request.motion), None), defaults or {}), None
+    model, then = _preset(request), lambda leg: _set(leg, request, defaults or {})
     check_takes_motion(model)
     strides = request.each_stride
     found = single_strides(model, request.motion[0], then=then) if strides else people(model, request.motion, then=then)

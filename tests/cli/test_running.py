@@ -4,6 +4,7 @@ import types
 
 from jaxgait.cli import optimizing, running
 from jaxgait.cli.running import possible_measures
+from jaxgait.motion.drive import REFERENCE_GAITS
 from jaxgait.registry import model
 
 
@@ -11,36 +12,47 @@ def request(model, **given):
     return types.SimpleNamespace(**{"model": model, "preset": None, "motion": None, "set": (), "initial": ()} | given)
 
 
+def search(model, box, options, **given):
+    goals = {"maximize": None, "minimize": None}
+    return optimizing.search(request(model, motion=(), each_stride=False, across=(), **goals | given), box, options)
+
+
 def test_a_setting_replaces_the_default_of_a_search():
-    chosen = running.mechanism(
-        request("knee", set=("ground.steepness=2e4",)), {"ground.steepness": 1e4, "damper.c": 8e2}
-    )
-    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2
+    wanted = request("knee", motion=(), each_stride=False, set=("ground.steepness=2e4",))
+    chosen, several = running.walkers(wanted, {"ground.steepness": 1e4, "damper.c": 8e2})
+    assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2 and several is None
 
 
 def test_the_search_that_a_model_brings_and_what_replaces_it():
-    goals = {"maximize": None, "minimize": None}
-    own = optimizing.search(request(optimizing.searched_model(), **goals), {}, {"strides": None, "rtol": None})
+    own = search(optimizing.searched_model(), {}, {"strides": None, "rtol": None})
     assert own.arguments == {
         "maximize": "rho",
         "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
         "strides": 12,
         "rtol": 1e-5,
         "initial": {},
+        "across": None,
     }
     assert own.model.ground.steepness == 1e4
-    other = optimizing.search(
-        request("knee", **goals | {"minimize": "peak_flexion"}, initial=("beta_1=0.3",)),
-        {"damper.k": (1e4, 2e4)},
-        {"duration": 2.0, "rtol": 1e-4},
-    )
+    box, options = {"damper.k": (1e4, 2e4)}, {"duration": 2.0, "rtol": 1e-4}
+    other = search("knee", box, options, minimize="peak_flexion", initial=("beta_1=0.3",))
     assert other.arguments == {
         "minimize": "peak_flexion",
         "over": {"damper.k": (1e4, 2e4)},
         "duration": 2.0,
         "rtol": 1e-4,
         "initial": {"beta_1": 0.3},
+        "across": None,
     }
+
+
+def test_motions_are_scenarios_of_a_search():
+    """With the defaults of the search and the settings for every person, and every value of --across."""
+    given = {"motion": REFERENCE_GAITS[:2], "across": ("ground.friction=0.5,0.6",), "set": ("damper.c=700",)}
+    found = search("knee", {"damper.k": (1e4, 2e4)}, {}, **given)
+    across = found.arguments["across"]
+    assert across.dims == ("subject", "ground.friction") and across.shape == (2, 2)
+    assert found.model.damper.c == 700.0 and found.model.ground.steepness == 1e4
 
 
 def test_presets_arrays_and_choices():

@@ -1,5 +1,7 @@
 """Ensembles over people and over strides: members are the runs one by one, under names, on the command line too."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -89,6 +91,18 @@ def test_the_command_line_scans_people(walk_file, tmp_path, capsys):
     data = xr.load_dataset(out, engine="h5netcdf")
     assert list(data.subject.values) == [REFERENCE_GAITS[1], "jo"] and data["drive.speed"].units == "m/s"
     cli.main([*command, "--store", str(store)])  # continued, nothing left to do
+
+
+@pytest.mark.slow
+def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_path, capsys):
+    command = ["optimize", "knee", "--motion", REFERENCE_GAITS[1], walk_file, "--robust", "worst", "--strides", "2"]
+    box = ["--over", "damper.k=1.4e4:2e4", "--starts", "1", "--iterations", "2", "--gradient", "run"]
+    cli.main([*command, *box, "--json", str(tmp_path / "best.json"), "--report", str(tmp_path / "report")])
+    output = capsys.readouterr().out
+    assert f"driven by {REFERENCE_GAITS[1]}, jo (dimension subject)" in output
+    each = json.loads((tmp_path / "best.json").read_text())["scenarios"]
+    assert each["scenario"] == [f"subject = {REFERENCE_GAITS[1]}", "subject = jo"]
+    assert "<h2>Scenarios</h2>" in (tmp_path / "report" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
