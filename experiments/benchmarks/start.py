@@ -91,7 +91,7 @@ def _environment(folder: str) -> dict[str, str]:
 
 def _process(folder: str) -> tuple[list[float], list[list[float]]]:
     command, env = [sys.executable, "-c", RUN], _environment(folder)
-    done = subprocess.run(command, check=False, env=env, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
     return tuple(json.loads(done.stdout.splitlines()[-1]))
 
 

@@ -13,8 +13,8 @@ def request(model, **given):
 
 
 def search(model, box, options, **given):
-    goals = {"maximize": None, "minimize": None}
-    return optimizing.search(request(model, motion=(), each_stride=False, across=(), **goals | given), box, options)
+    nothing = {"maximize": None, "minimize": None, "motion": (), "each_stride": False, "across": ()}
+    return optimizing.search(request(model, **nothing | given), box, options)
 
 
 def test_a_setting_replaces_the_default_of_a_search():
