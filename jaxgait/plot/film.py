@@ -37,6 +37,8 @@ PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 LASTING = 3.0
 HEIGHT, MAX_WIDTH, CURVE_HEIGHT = 3.6, 11.0, 1.0
 """Height of the views, width of all views, and height of a panel of curves, in inches."""
+LEGEND_ROOM = 0.3
+"""Height above the curves of a panel for their legend, as a fraction of theirs."""
 MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
 
@@ -360,6 +362,8 @@ def _histories(ax: Axes, time: np.ndarray, curve: Curve) -> Line2D:
     ax.set_ylabel(axis_label(curve.name, curve.unit), fontsize=7)
     ax.tick_params(labelsize=7)
     if len(curve.values) > 1:
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + LEGEND_ROOM * (high - low))
         ax.legend(fontsize=7, loc="upper right", ncols=len(curve.values))
     return ax.axvline(time[0], color="black", lw=0.8)
 
