@@ -91,7 +91,7 @@ def chain(model: CreeperChain, run: xr.Dataset) -> Scene:
 
 
 def _placements(model: CreeperChain, run: xr.Dataset) -> dict[str, tuple[Any, Any]]:
-
+    """Rotation matrix and origin of every body at all samples."""
     tree = model.tree()
     moved = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(tree, q, v).world]))
     return dict(zip(tree.names, moved(jnp.asarray(run.q.values), jnp.asarray(run.v.values)), strict=True))

@@ -62,7 +62,6 @@ def _of_step(name: str, read: Callable[[Step], Array], unit: str, long_name: str
 
 
 def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
-
     n = foot.shape[0]
     return foot[n // 4 : n - n // 4, 2]
 

@@ -355,7 +355,7 @@ class Exoskeleton(Model):
         return ExoskeletonState(x, v)
 
     def initial_state(self) -> ExoskeletonState:
-        """`state_at` time 0."""
+        """The state on the prescribed motion at t = 0."""
         return self.state_at(0.0)
 
     def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:

@@ -37,7 +37,7 @@ class Role(NamedTuple):
     """The role of a link in the gait."""
 
     cosine: bool
-    """Cosine (thighs, torso) or sine (shanks) in the formulas."""
+    """Whether the formulas have a cosine (thighs, torso), not a sine (shanks)."""
     swings: bool
     """Whether it belongs to the swing leg."""
     tilts: bool = True

@@ -139,7 +139,6 @@ def _spatial_jump(run: Run) -> Jump:
 
 
 def _sideways(run: Run) -> Number:
-
     take_off = run.once(_spatial_jump).take_off
     return jnp.where(jnp.isnan(take_off), jnp.nan, jnp.interp(take_off, run.ts, run["com_velocity"][:, 1]))
 
@@ -204,7 +203,7 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
 
 
 def _last_crossing(depth: Float[Array, " times"]) -> tuple[Number, Array]:
-    """The last zero of a falling depth: the sample before it, and the fraction of the interval beyond."""
+    """The last zero of a falling depth: its fraction of the sample interval, and the sample before it."""
     touching = depth > 0.0
     last = depth.shape[0] - 1 - jnp.argmax(touching[::-1])
     flies = jnp.any(touching) & (last < depth.shape[0] - 1)

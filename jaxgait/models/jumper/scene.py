@@ -93,7 +93,6 @@ def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
 
 
 def _across(bars: np.ndarray, names: list[str], part: str) -> np.ndarray:
-
     return rod(*(bars[:, names.index(f"{side}_{part}"), 0] for side in ("left", "right")))
 
 

@@ -67,7 +67,7 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
 
 
 def _lines(ax: Axes, frequency: np.ndarray, amplitude: np.ndarray) -> None:
-
+    """Draws lines down to the lower end of any logarithmic scale."""
     ax.vlines(frequency, 1e-9, amplitude, color=BLUE, lw=1.5)
 
 

@@ -1,4 +1,4 @@
-"""Film scenes of a tree of bodies."""
+"""Film scene of a tree of bodies."""
 
 from __future__ import annotations
 
