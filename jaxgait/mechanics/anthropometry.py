@@ -1,4 +1,4 @@
-"""Body segments of a man of any mass and stature, after P. de Leva, J. Biomech. 29 (1996) 1223, table 4 (males)."""
+"""Body segments of a man by mass and stature: P. de Leva, J. Biomech. 29 (1996) 1223, table 4 (males)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
 REFERENCE_STATURE = 1.741
-"""Stature in m of the men measured."""
+"""Mean stature in m of de Leva's subjects."""
 
 SHOULDER_BELOW_NECK = 0.0878
-"""Shoulder joints below the cervicale in m at the reference stature (difference of de Leva's trunk lengths)."""
+"""Shoulder joints below the cervicale in m at the reference stature (from de Leva's trunk lengths)."""
 
 # name: length mm, mass %, centre of mass % of length from the cranial (proximal, heel) end, and radii of gyration % of
 # length about the antero-posterior, medio-lateral and longitudinal axis (de Leva's sagittal, transverse, longitudinal).
@@ -32,7 +32,7 @@ _TABLE = {
 
 
 class Segment(NamedTuple):
-    """One segment (of one side)."""
+    """One segment of one side."""
 
     length: Scalar
     """m."""
@@ -50,9 +50,9 @@ class Segment(NamedTuple):
 
 @float64_default
 def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
-    """Segments of a man: masses scale with his mass in kg, lengths with his stature in m.
+    """Body segments of a man, scaled by his mass in kg and stature in m; limbs for one side.
 
-    The chest and abdomen are one rigid `upper_trunk`. Limbs are given once; the two sides are equal.
+    Chest and abdomen form one rigid `upper_trunk`.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import segments
@@ -68,15 +68,15 @@ def segments(mass: Scalar, stature: Scalar) -> dict[str, Segment]:
 
 @float64_default
 def segment(name: str, mass: Scalar, length: Scalar) -> Segment:
-    """One segment with a given length in m of a man with a given mass in kg.
+    """One segment of a given length in m of a man of a given mass in kg.
 
     Raises:
-        KeyError: for a segment that is not in the table.
+        KeyError: for an unknown segment.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import segment
         >>> shank = segment("shank", 100.0, 0.4)
-        >>> print(round(shank.mass, 2), round(shank.com, 3))  # kg: 4.33 %; m below the knee: 44.59 %
+        >>> print(round(shank.mass, 2), round(shank.com, 3))  # kg; m below the knee
         4.33 0.178
     """
     return _cut(_TABLE[name], mass, length)
@@ -84,11 +84,11 @@ def segment(name: str, mass: Scalar, length: Scalar) -> Segment:
 
 @float64_default
 def stature_of(thigh: Scalar, shank: Scalar) -> Scalar:
-    """Stature in m of a man whose thigh and shank together are this long, both in m.
+    """Stature in m of a man from the lengths in m of his thigh and shank.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import stature_of
-        >>> round(stature_of(0.4222, 0.434), 3)  # m: the men measured
+        >>> round(stature_of(0.4222, 0.434), 3)
         1.741
     """
     return REFERENCE_STATURE * (thigh + shank) / (1e-3 * (_TABLE["thigh"][0] + _TABLE["shank"][0]))
@@ -105,7 +105,7 @@ def _cut(row: tuple[float, ...], mass: Scalar, length: Scalar) -> Segment:
 
 
 def _merged(upper: Segment, lower: Segment) -> Segment:
-    """Two segments in a row as one (parallel-axis theorem)."""
+    """Two adjoining segments as one (parallel-axis theorem)."""
     mass = upper.mass + lower.mass
     gap = upper.length + lower.com - upper.com
     shift = upper.mass * lower.mass / mass * gap**2
@@ -121,7 +121,7 @@ def _merged(upper: Segment, lower: Segment) -> Segment:
 
 @float64_default
 def axes(name: str, s: Segment) -> tuple[Scalar, Scalar, Scalar]:
-    """Moments of inertia in kg m^2 about x (forward), y and z (up) of a segment: upright, the foot along x.
+    """Moments of inertia in kg m^2 about x (forward), y and z (up) of an upright segment, or a foot along x.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import axes, segment
@@ -133,7 +133,7 @@ def axes(name: str, s: Segment) -> tuple[Scalar, Scalar, Scalar]:
 
 @float64_default
 def principal(x: Scalar, y: Scalar, z: Scalar) -> tuple[tuple[Scalar, ...], ...]:
-    """Inertia tensor in kg m^2 from its principal moments in kg m^2.
+    """Inertia tensor in kg m^2 from its principal moments.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import principal
@@ -145,7 +145,7 @@ def principal(x: Scalar, y: Scalar, z: Scalar) -> tuple[tuple[Scalar, ...], ...]
 
 @float64_default
 def stack(values: list[Scalar]) -> jnp.ndarray:
-    """Numbers, all in the same unit, as one array (n,) in the precision in force.
+    """Numbers in the same unit as an array (n,) of the default precision.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import stack

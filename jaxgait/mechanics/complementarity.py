@@ -1,20 +1,19 @@
-"""Unilateral contact with Coulomb friction as a complementarity problem at the level of impulses.
+"""Unilateral contact with Coulomb friction as a complementarity problem in impulses.
 
 Contacts i = 1..n give 2n rows, normal and tangential in turn: (N1, T1, N2, T2, ...). With the impulses `P` (N s) and
 the velocities `v` (m/s; after an impact: post + restitution * pre) the problem is
 
     v = G P + b,     0 <= v_N  complementary to  P_N >= 0,     -P_T in friction * P_N * Sgn(v_T)      for every contact.
 
-`enumerated` tries every combination of modes {separate, stick, slip forward, slip backward}: exact, without branches,
-suitable for `jax.vmap`, 4^n small solves (n <= 3). `projected` sweeps through the contacts (Gauss-Seidel with
-projection): any number of contacts. `contact_impulses` chooses between them. Matrices are nested tuples of scalars, as
-in `jaxgait.mechanics.linalg`.
+`enumerated` tries every combination of the modes {separate, stick, slip forward, slip backward}: exact, without
+branches, suitable for `jax.vmap`, 4^n small solves (n <= 3). `projected` sweeps through any number of contacts
+(projected Gauss-Seidel). `contact_impulses` chooses between them. Matrices are those of `linalg`.
 
-Where several solutions exist (possible with friction, even for one contact once ``G_NN < friction |G_NT|``,
-Painleve's paradox), the first in the order separate, stick, slip forward, slip backward is taken.
+Of several solutions (possible with friction, even for one contact once ``G_NN < friction |G_NT|``, Painleve's paradox),
+the first in the order separate, stick, slip forward, slip backward is taken.
 
-Derivatives are those of the present mode. They are exact between changes of mode; at a change the solution has a kink
-(stick to slip) or a jump (an impact), and the derivative is that of the branch taken: it ignores the change.
+Derivatives are those of the active modes. Where the modes change, the solution has a kink (stick to slip) or a jump (an
+impact), and its derivative is that of the branch taken.
 
 References: Glocker and Studer, Multibody Syst. Dyn. 13 (2005) 447; Jean, Comput. Methods Appl. Mech. Eng. 177 (1999)
 235.
@@ -37,9 +36,9 @@ from jaxgait.precision import float64_default
 __all__ = ["MODES", "ContactSolution", "contact_impulses", "enumerated", "projected"]
 
 MODES = ("separate", "stick", "slip forward", "slip backward")
-"""Modes of one contact, in the order in which ties are broken. Slip forward: v_T > 0, the impulse points backward."""
+"""Modes of one contact, in order of precedence. Slip forward: v_T > 0, the impulse points backward."""
 MOST_ENUMERATED = 3
-"""Contacts up to which the 4^n combinations are enumerated."""
+"""Largest number of contacts for which the 4^n combinations are enumerated."""
 _SEPARATE, _STICK, _FORWARD, _BACKWARD = range(4)
 
 
@@ -49,27 +48,27 @@ class ContactSolution(NamedTuple):
     impulses: tuple[Array, ...]
     """(N1, T1, N2, T2, ...) in N s."""
     violation: Float[Array, ""]
-    """Worst violation of the contact law in m/s (impulses weighted by the diagonal of G); 0 for an exact solution."""
+    """Worst violation of the contact law in m/s (impulses weighted by the diagonal of G); 0 if exact."""
     mode: Int[Array, ""]
-    """Number of the combination of modes in base 4, first contact first; -1 from `projected`."""
+    """Combination of modes as a number in base 4, first contact first; -1 from `projected`."""
 
 
 @float64_default
 def contact_impulses(
     G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
-    """Impulses that satisfy the contact law, by enumeration for up to 3 contacts, by projection beyond.
+    """Impulses that satisfy the contact law: by enumeration for up to 3 contacts, by projection beyond.
 
     Args:
         G: 2n by 2n matrix in 1/kg; it need not be symmetric.
         b: 2n velocities in m/s without any impulse.
         friction: n friction coefficients.
-        closed: n flags; an open contact carries no impulse, whatever its velocity.
+        closed: n flags; an open contact carries no impulse.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import contact_impulses
         >>> G, b = [[1.0, 0.0], [0.0, 1.0]], [-2.0, 0.5]  # one mass of 1 kg falls at 2 m/s and slides at 0.5 m/s
-        >>> [round(float(x), 6) for x in contact_impulses(G, b, [0.6], [True]).impulses]  # N s: it stops, and sticks
+        >>> [round(float(x), 6) for x in contact_impulses(G, b, [0.6], [True]).impulses]  # N s: it stops and sticks
         [2.0, -0.5]
     """
     method = enumerated if len(friction) <= MOST_ENUMERATED else projected
@@ -80,9 +79,7 @@ def contact_impulses(
 def enumerated(
     G: Matrix, b: Vector, friction: Sequence[Scalar], closed: Sequence[Bool[ArrayLike, ""]]
 ) -> ContactSolution:
-    """The contact problem by trying all 4^n combinations of modes; arguments as for `contact_impulses`.
-
-    Impulses in N s, velocities in m/s.
+    """`contact_impulses` by trying all 4^n combinations of modes: impulses in N s, velocities in m/s.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import MODES, enumerated
@@ -102,15 +99,12 @@ def enumerated(
 
 
 def _better(trial: ContactSolution, best: ContactSolution) -> ContactSolution:
-    """The later trial only if it is strictly better (NaN is not)."""
+    """The later trial if it is strictly better (NaN is not)."""
     return jax.tree.map(lambda new, old: jnp.where(trial.violation < best.violation, new, old), trial, best)
 
 
 def _impulses(G: Matrix, b: Vector, friction: Sequence[Scalar], modes: Sequence[int]) -> tuple[Array, ...]:
-    """Impulses in given modes: v_N = 0 unless separate, v_T = 0 if stuck, P_T = -+ friction P_N if slipping.
-
-    Only the impulses that the modes leave unknown are solved for: stick 2, slip 1, separate none.
-    """
+    """Impulses in given modes: v_N = 0 unless separate, v_T = 0 if stuck, P_T = -+ friction P_N if slipping."""
     unknown = [2 * i + k for i, m in enumerate(modes) for k in range({_SEPARATE: 0, _STICK: 2}.get(m, 1))]
     ratio = {2 * i: _tangent_ratio(m, friction[i]) for i, m in enumerate(modes) if m in (_FORWARD, _BACKWARD)}
     matrix = [[G[r][c] + ratio[c] * G[r][c + 1] if c in ratio else G[r][c] for c in unknown] for r in unknown]
@@ -136,7 +130,6 @@ def _violation(
     modes: Sequence[int],
     impulses: Vector,
 ) -> Array:
-    """Worst violation in m/s of the inequalities that belong to the modes."""
     worst = jnp.zeros_like(jnp.asarray(b[0]))
     for i, mode in enumerate(modes):
         n, t = 2 * i, 2 * i + 1
@@ -168,15 +161,10 @@ def projected(
     tolerance: float = 1e-12,
     max_sweeps: int = 2000,
 ) -> ContactSolution:
-    """The contact problem by Gauss-Seidel sweeps with projection; other arguments as for `contact_impulses`.
+    """`contact_impulses` by projected Gauss-Seidel sweeps, for a `G` with a positive diagonal.
 
-    Args:
-        G: see `contact_impulses`; its diagonal must be positive.
-        b: see `contact_impulses`.
-        friction: see `contact_impulses`.
-        closed: see `contact_impulses`.
-        tolerance: change in m/s per sweep at which the iteration ends.
-        max_sweeps: largest number of sweeps; `violation` is the last change in m/s.
+    It ends when a sweep changes the velocities by at most `tolerance` in m/s (`violation` is the last change), or after
+    `max_sweeps`.
 
     Examples:
         >>> from jaxgait.mechanics.complementarity import projected

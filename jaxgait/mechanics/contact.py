@@ -1,12 +1,11 @@
-"""Normal contact laws of one point against one surface. Each law is a module with its own parameters.
+"""Normal contact laws of a point on a surface. Each law is a module with its own parameters.
 
     KelvinVoigt(stiffness=1e5, damping=20.0).force(depth, rate)
 
-Everywhere `depth` is the penetration in m (positive inside the other body) and `rate` its time derivative in m/s.
-Normal forces push (>= 0). All laws take scalars or equally shaped arrays and are differentiable. Friction laws are in
-`jaxgait.mechanics.friction`.
+`depth` is the penetration in m (positive inside the other body), `rate` its time derivative in m/s. Normal forces push
+(>= 0). All laws take scalars or arrays of equal shape and are differentiable. Friction: `jaxgait.mechanics.friction`.
 
-Switching on at touch-down is smoothed over a depth `1 / steepness` by a *smoothing*:
+Touch-down is smoothed over a depth `1 / steepness` by a *smoothing*:
 
 - ``"tanh"``: ``(1 + tanh s) / 2``, no force in the air beyond a few widths;
 - ``"arctan"``: ``1/2 + arctan(s) / pi``, with a long tail;
@@ -31,12 +30,12 @@ from jaxgait.roots import bisected
 
 Smoothing = Literal["tanh", "arctan", "softplus"]
 _ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
-"""One law serves ropes, rubber studs and rigid feet: what is plausible depends on the model."""
+"""Plausible values depend on the model: a rope, a stud, a rigid foot."""
 
 
 @float64_default
 def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
-    """Smooth Heaviside step of a number without dimension: 0 far below zero, 1/2 at zero, 1 far above.
+    """Smooth Heaviside step of a dimensionless number: 0 far below zero, 1/2 at zero, 1 far above.
 
     Raises:
         ValueError: for an unknown smoothing.
@@ -57,7 +56,7 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
 
 @float64_default
 def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> RealArray:
-    """The effective depth in m of a contact spring: smooth, about `depth` inside and about zero outside.
+    """Effective depth in m of a contact spring: about `depth` inside, about zero outside.
 
     Args:
         depth: penetration in m.
@@ -76,7 +75,7 @@ def penetration(depth: Real, steepness: Real, smoothing: Smoothing = "tanh") -> 
 
 @float64_default
 class NormalLaw(eqx.Module):
-    """Base class of normal contact laws: a force as a function of depth and its rate. Subclass it for your own law.
+    """Base class of normal contact laws: a force as a function of depth and its rate; subclass it for your own.
 
     Examples:
         >>> from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
@@ -94,20 +93,20 @@ class NormalLaw(eqx.Module):
 
     @abc.abstractmethod
     def energy(self, depth: Real) -> RealArray:
-        """Elastic energy in J that is stored at a penetration in m (ignoring the smoothing at touch-down)."""
+        """Elastic energy in J stored at a penetration in m (without smoothing)."""
 
     @abc.abstractmethod
     def static_depth(self, force: Real) -> RealArray:
-        """Penetration in m at which the law carries a force in N at rest (ignoring the smoothing at touch-down)."""
+        """Penetration in m at which the law carries a force in N at rest (without smoothing)."""
 
     @abc.abstractmethod
     def engaged(self, depth: Real) -> RealArray:
-        """Smooth switch between 0 (open) and 1 (closed) at a penetration in m, for friction with a memory."""
+        """Smooth switch from 0 (open) to 1 (closed) at a penetration in m, for friction with a memory."""
 
 
 @float64_default
 class NoContact(NormalLaw):
-    """No force at any depth: the ground is switched off.
+    """No ground: no force at any depth.
 
     Examples:
         >>> from jaxgait.mechanics.contact import NoContact
@@ -125,17 +124,17 @@ class NoContact(NormalLaw):
         return jnp.zeros_like(jnp.asarray(depth))
 
     def static_depth(self, force: Real) -> RealArray:
-        """Infinite, in m: no force is carried."""
+        """Infinite, in m."""
         return jnp.full_like(jnp.asarray(force), jnp.inf)
 
     def engaged(self, depth: Real) -> RealArray:
-        """Always open: 0."""
+        """Always 0."""
         return jnp.zeros_like(jnp.asarray(depth))
 
 
 @float64_default
 class UnilateralSpring(NormalLaw):
-    """A linear spring without damping or smoothing, which acts on one side only: ``k max(d, 0)``.
+    """A one-sided linear spring without damping or smoothing: ``k max(d, 0)``.
 
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
@@ -149,7 +148,7 @@ class UnilateralSpring(NormalLaw):
     stiffness: Scalar = parameter(1e5, unit="N/m", doc="stiffness of the spring", bounds="positive", **_ANY)
 
     def force(self, depth: Real, rate: Real) -> RealArray:
-        """Force in N at a depth in m; the rate does not matter."""
+        """Force in N at a depth in m, whatever the rate."""
         return self.stiffness * jnp.maximum(depth, 0.0)
 
     def energy(self, depth: Real) -> RealArray:
@@ -169,9 +168,9 @@ class UnilateralSpring(NormalLaw):
 class LinearSpring(eqx.Module):
     """A linear spring and damper that push and pull: ``k d + c d'``.
 
-    For a contact that exists in only one phase of a model and ends by an event (see `jaxgait.kinds.Transition`). There
-    it is smooth, whereas a law that switches at the event (``max(k d, 0)``) has no derivative there, and gradients
-    through the event are wrong in the third digit. Because it pulls, it is not a `NormalLaw`.
+    For a contact that exists in one phase of a model only and ends in an event (see `jaxgait.kinds.Transition`): a law
+    that switches there (``max(k d, 0)``) is not differentiable, and gradients through the event are wrong in the third
+    digit. It pulls, so it is not a `NormalLaw`.
 
     Examples:
         >>> from jaxgait.mechanics.contact import LinearSpring
@@ -194,9 +193,9 @@ class LinearSpring(eqx.Module):
 
 @float64_default
 class KelvinVoigt(NormalLaw):
-    """A spring and a damper in parallel: ``max(k d + c d', 0)``, switched on at touch-down.
+    """A spring and a damper in parallel: ``max(k d + c d', 0)``, smoothed at touch-down.
 
-    Source: as used by Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157.
+    Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157.
 
     Examples:
         >>> from jaxgait.mechanics.contact import KelvinVoigt
@@ -251,7 +250,7 @@ class Hertz(NormalLaw):
     steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive", **_ANY)
     smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
     exponent: float = eqx.field(static=True, default=1.5)
-    """n: 3/2 for spheres; the constant's unit is N/m^n."""
+    """n: 3/2 for spheres; the stiffness is in N/m^n."""
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Normal force in N at a depth in m and its rate in m/s."""
@@ -275,8 +274,8 @@ class Hertz(NormalLaw):
 class HuntCrossley(NormalLaw):
     """Hunt and Crossley's law: ``k d^n (1 + a d')``, continuous at touch-down.
 
-    `hunt_crossley_dissipation` computes the dissipation for a coefficient of restitution. Source: Hunt and Crossley,
-    J. Appl. Mech. 42 (1975) 440.
+    `hunt_crossley_dissipation` gives the dissipation for a restitution. Source: Hunt and Crossley, J. Appl. Mech. 42
+    (1975) 440.
 
     Examples:
         >>> from jaxgait.mechanics.contact import HuntCrossley, hunt_crossley_dissipation
@@ -298,7 +297,7 @@ class HuntCrossley(NormalLaw):
     )
     smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
     exponent: float = eqx.field(static=True, default=1.0)
-    """n: 1 for a linear spring, 3/2 for spheres; the unit of the stiffness is N/m^n."""
+    """n: 1 for a linear spring, 3/2 for spheres; the stiffness is in N/m^n."""
 
     def force(self, depth: Real, rate: Real) -> RealArray:
         """Normal force in N at a depth in m and its rate in m/s."""
@@ -323,9 +322,9 @@ class HuntCrossley(NormalLaw):
 
 @float64_default
 class HystereticHertz(NormalLaw):
-    """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')`` with a dissipation a that gives a restitution.
+    """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')``, its dissipation a from a restitution.
 
-    Not smoothed: the force and its first derivative vanish at touch-down anyway. See `hertz_stiffness` and
+    Not smoothed: the force and its first derivative vanish at touch-down. See `hertz_stiffness` and
     `restitution_dissipation`, from Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
 
     Examples:
@@ -361,17 +360,17 @@ class HystereticHertz(NormalLaw):
         return jnp.asarray((force / self.stiffness) ** (2.0 / 3.0))
 
     def engaged(self, depth: Real) -> RealArray:
-        """A smooth step over the engagement depth, between 0 and 1."""
+        """A smooth step from 0 to 1 over the engagement depth."""
         s = jnp.clip(depth / self.engagement_depth, 0.0, 1.0)
         return s * s * (3.0 - 2.0 * s)
 
 
 @float64_default
 class ImpactHertz(eqx.Module):
-    """`HystereticHertz` whose restitution refers to the speed at touch-down, which it remembers.
+    """`HystereticHertz` whose restitution refers to the speed at touch-down.
 
-    Its state follows the approach speed in the air and is held on the ground. It is not a `NormalLaw`: only models that
-    keep this state (the jumper's sole) can use it. Source: Chen, Yan, Jin 2003.
+    Its state, that speed, follows the approach speed in the air and stays constant on the ground. Only models that keep
+    this state (the jumper's sole) can use it: it is not a `NormalLaw`. Source: Chen, Yan, Jin 2003.
 
     Examples:
         >>> from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
@@ -385,23 +384,23 @@ class ImpactHertz(eqx.Module):
     """
 
     steady: HystereticHertz = HystereticHertz()
-    """Stiffness and restitution; its approach speed is a lower limit of the remembered speed."""
+    """Stiffness and restitution; its approach speed is the least remembered speed."""
     tracking_time: Scalar = parameter(
         2e-3, unit="s", doc="time within which the memory follows the speed in the air", bounds="positive"
     )
 
     def at_rest(self, *shape: int) -> RealArray:
-        """The remembered speeds in m/s of contacts that were never in the air."""
+        """Remembered speeds in m/s of contacts that were never in the air."""
         return jnp.full(shape, self.steady.approach_speed)
 
     def force(self, depth: Real, rate: Real, approach: Real) -> RealArray:
-        """Normal force in N at a depth in m and its rate in m/s, after touch-down at the remembered speed in m/s."""
+        """Normal force in N at a depth in m and its rate in m/s, after touch-down at a speed in m/s."""
         steady = self.steady
         dissipation = restitution_dissipation(steady.restitution, jnp.maximum(approach, steady.approach_speed))
         return _hysteretic_hertz(depth, rate, steady.stiffness, dissipation)
 
     def memory_rate(self, depth: Real, rate: Real, approach: Real) -> RealArray:
-        """Rate of the remembered speed in m/s^2: it follows the speed in the air and is held on the ground."""
+        """Rate of the remembered speed in m/s^2: zero on the ground."""
         follows = (jnp.maximum(rate, self.steady.approach_speed) - approach) / self.tracking_time
         return jnp.where(jnp.asarray(depth) > 0.0, 0.0, follows)
 
@@ -416,10 +415,10 @@ class ImpactHertz(eqx.Module):
 
 @float64_default
 def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
-    """Dissipation a in s/m with which `HuntCrossley` returns a given restitution e, whatever its k and exponent.
+    """Dissipation a in s/m with which `HuntCrossley` returns a restitution e, whatever its k and exponent.
 
-    A free mass that lands at speed v leaves at speed e v if, with s = a v, ``ln((1 + s) / (1 - e s)) = s (1 + e)``.
-    Weight reduces small rebounds: a body that lands on a spring under its own weight needs less dissipation than this.
+    A free mass that lands at speed v leaves at e v if, with s = a v, ``ln((1 + s) / (1 - e s)) = s (1 + e)``. A body
+    that lands on a spring under its own weight needs less.
 
     Args:
         restitution: e, above 0 and below 1.
@@ -440,7 +439,7 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
 
 @float64_default
 def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
-    """Hertz's constant in N/m^1.5 of an elastic sphere on a rigid plane: ``4 E sqrt(R) / (3 (1 - nu^2))``.
+    """Hertz's constant in N/m^1.5 of an elastic sphere on a rigid plane, ``4 E sqrt(R) / (3 (1 - nu^2))``.
 
     Args:
         modulus: Young's modulus E in Pa.
@@ -457,14 +456,14 @@ def hertz_stiffness(modulus: Real, poisson: Real, radius: Real) -> Real:
 
 @float64_default
 def restitution_dissipation(restitution: Real, approach: Real) -> Real:
-    """Factor in s/m of hysteresis damping that gives a restitution: ``3 (1 - e^2) / (4 v)``.
+    """Hysteresis factor in s/m for a restitution: ``3 (1 - e^2) / (4 v)``.
 
-    Derived for e near 1: smaller restitutions come out too large (0.73 for e = 0.5), but the same at all speeds v.
-    Source: Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.
+    Derived for e near 1: small restitutions come out too large (0.73 for e = 0.5), at any speed v. Source: Lankarani
+    and Nikravesh, J. Mech. Design 112 (1990) 369.
 
     Args:
         restitution: coefficient e.
-        approach: speed v of the contact at touch-down in m/s.
+        approach: speed v at touch-down in m/s.
 
     Examples:
         >>> from jaxgait.mechanics.contact import restitution_dissipation
@@ -479,7 +478,7 @@ def _hysteretic_hertz(depth: Real, rate: Real, stiffness: Real, dissipation: Rea
 
 
 def _power(depth: RealArray, exponent: float) -> RealArray:
-    """Positive part of the depth to a power, with a derivative of zero (not NaN) at and above the surface."""
+    """Positive part of the depth to a power; its derivative at and above the surface is zero, not NaN."""
     if exponent == 1.0:
         return jnp.maximum(depth, 0.0)
     inside = depth > 0.0

@@ -7,9 +7,9 @@ r"""The planar four-bar linkage of a prosthetic knee: closure in closed form, ra
    |    \               DC: lower bar, at gamma2 to the shank axis
    C=====D
 
-All quantities are in the frame of the thigh: origin A, the thigh pointing down, angles relative to the thigh. The only
-internal coordinate is ``psi``, the angle of BC. (The knee angle is unsuitable: it has an extremum where AD and BC are
-parallel, which the knee reaches in hyperextension.) The motion needs no inverse trigonometric functions.
+All quantities are in the frame of the thigh: origin A, the thigh pointing down, angles relative to the thigh. The
+internal coordinate is ``psi``, the angle of BC. (The knee angle has an extremum where AD and BC are parallel, in
+hyperextension.) No inverse trigonometric functions are needed for the motion.
 
 Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, equations (2) and (3), reconstructed.
 """
@@ -27,7 +27,7 @@ from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
 WRAP = 1.5
-"""Angles of the shank against the thigh lie in (WRAP - 2 pi, WRAP]: flexion beyond 270 degrees does not exist."""
+"""Shank angles relative to the thigh lie in (WRAP - 2 pi, WRAP]: no knee flexes beyond 270 degrees."""
 
 
 class FourBar(eqx.Module):
@@ -50,7 +50,7 @@ class FourBar(eqx.Module):
 
 
 class Closure(NamedTuple):
-    """The assembled linkage at one psi, in the frame of the thigh (lengths in m, unit vectors)."""
+    """The linkage at one psi, in the frame of the thigh (lengths in m, unit vectors)."""
 
     B: Vec
     C: Vec
@@ -62,7 +62,7 @@ class Closure(NamedTuple):
     CD: Vec
     """Direction from C to D."""
     cosine: Scalar
-    """Cosine of the angle DAC; the linkage folds where it reaches 1 or -1."""
+    """Cosine of the angle DAC; the linkage folds at 1 or -1."""
     rate_A: Scalar
     """d thetaA / d psi, relative to the thigh."""
     rate_S: Scalar
@@ -71,11 +71,7 @@ class Closure(NamedTuple):
 
 @float64_default
 def close(bars: FourBar, psi: Scalar) -> Closure:
-    """Assembles the linkage on the branch of a working knee; NaN where it cannot be assembled.
-
-    Args:
-        bars: its dimensions.
-        psi: angle in rad of BC relative to the thigh.
+    """Closes the linkage at an angle psi in rad on the branch of a working knee; NaN where it cannot be assembled.
 
     Examples:
         >>> import math
@@ -102,15 +98,15 @@ def close(bars: FourBar, psi: Scalar) -> Closure:
 
 @float64_default
 def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar]:
-    """Accelerations of thetaA and alpha11 relative to the thigh in rad/s^2 at constant psi rate (in rad/s).
+    """Accelerations of thetaA and alpha11 relative to the thigh in rad/s^2 at a constant psi rate in rad/s.
 
-    From the second derivative of the closure: the centripetal terms of the three bars must balance.
+    From the second derivative of the closure.
 
     Examples:
         >>> import math
         >>> from jaxgait.mechanics.fourbar import FourBar, bias, close
         >>> bars = FourBar(0.05, 0.1, 0.05, 0.1, gamma1=math.pi / 2, gamma2=math.pi / 2)
-        >>> links = bias(bars, close(bars, 0.3), 2.0)  # in a parallelogram the other link turns exactly as BC does
+        >>> links = bias(bars, close(bars, 0.3), 2.0)  # in a parallelogram the other link turns with BC
         >>> [abs(round(float(a), 6)) for a in links]
         [0.0, 0.0]
     """
@@ -122,7 +118,7 @@ def bias(bars: FourBar, knee: Closure, psi_rate: Scalar) -> tuple[Scalar, Scalar
 
 @float64_default
 def shank_angle(bars: FourBar, knee: Closure) -> Scalar:
-    """Angle in rad of the shank relative to the thigh (minus the knee flexion), in (WRAP - 2 pi, WRAP].
+    """Angle in rad of the shank relative to the thigh, minus the knee flexion, in (WRAP - 2 pi, WRAP].
 
     Examples:
         >>> import math
@@ -155,7 +151,7 @@ def _wrapped(angle: Scalar) -> Scalar:
 
 @float64_default
 def instantaneous_centre(knee: Closure) -> Vec:
-    """Point about which the shank turns against the thigh, relative to A in the thigh frame: where AD and BC meet.
+    """Instantaneous centre of the shank relative to the thigh, from A in the thigh frame: where AD and BC meet.
 
     Examples:
         >>> import math
@@ -174,8 +170,8 @@ def instantaneous_centre(knee: Closure) -> Vec:
 def psi_at(bars: FourBar, knee_angle: Scalar) -> Scalar:
     """The psi in rad at which the knee is flexed by `knee_angle` in rad (0: straight); NaN if it cannot be assembled.
 
-    The direction of the lower bar is known, so that AD, BC and the vector from A to B plus the bar close a triangle. Of
-    its two assemblies the smaller psi is the working one; the other lies beyond the extremum of the knee angle.
+    The direction of the lower bar is known, so AD, BC and the vector from A to B plus the bar form a triangle. The
+    smaller psi of its two assemblies is the working one; the other lies beyond the extremum of the knee angle.
 
     Examples:
         >>> from jaxgait import Prosthesis

@@ -1,9 +1,9 @@
-"""Friction laws of one contact that slides on a surface. Each law is a module with its own parameters.
+"""Friction laws of a contact that slides on a surface. Each law is a module with its own parameters.
 
     Coulomb(coefficient=0.6).force(velocity, normal)[0]
 
 A law takes the relative contact velocity in m/s, the normal force in N (>= 0) and its own memory. It returns the
-friction force in N on the sliding body, which opposes the velocity, and the rate of the memory.
+friction force in N on the sliding body, against the velocity, and the rate of the memory.
 
 | law | friction force | memory | use it for |
 |---|---|---|---|
@@ -11,10 +11,10 @@ friction force in N on the sliding body, which opposes the velocity, and the rat
 | `Stribeck` | coefficient falls from static to kinetic | none | the same, with breakaway |
 | `Bristle` | elastic bristles that bend before they slip (LuGre) | deflection in m | holding a static load |
 | `Dahl` | bristles of constant stiffness | deflection in m | static loads under a normal force that never vanishes |
-| `Incremental` | spring that is cut back when it slips | deflection in m | models with time steps of their own |
+| `Incremental` | spring with a capped deflection | deflection in m | models with time steps of their own |
 
-The first three are subclasses of `FrictionLaw`: they work in every contact, including those that lift off.
-`Incremental` is a rule for time steps, not a differential equation.
+Subclasses of `FrictionLaw` (the first three) work in every contact, including those that lift off. `Incremental` is a
+rule for time steps, not a differential equation.
 
 Velocities are components along one tangent, or with ``axes=True`` have the tangential directions as their last axis.
 """
@@ -37,18 +37,18 @@ Regularisation = Literal["arctan", "tanh", "algebraic"]
 _SLOPES: dict[Regularisation, float] = {"arctan": 2.0 / math.pi, "tanh": 1.0, "algebraic": 1.0}
 """Slope of `sign` at rest."""
 _ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
-"""One law serves pads, studs and rigid feet: what is plausible depends on the model."""
+"""Plausible values depend on the model: a pad, a stud, a rigid foot."""
 _SMALL = 1e-12
-"""Speed in m/s below which the direction of sliding does not matter."""
+"""Speed in m/s below which the direction of sliding is ignored."""
 
 
 @float64_default
 def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "arctan") -> RealArray:
-    """Smooth sign function of a velocity: odd, between -1 and 1.
+    """Smooth sign of a velocity: odd, between -1 and 1.
 
     Args:
         velocity: in m/s.
-        slip_velocity: width in m/s of the transition through zero.
+        slip_velocity: width in m/s of the transition.
         regularisation: "arctan" (2/pi arctan s), "tanh" or "algebraic" (s / sqrt(1 + s^2)).
 
     Raises:
@@ -71,7 +71,7 @@ def sign(velocity: Real, slip_velocity: Real, regularisation: Regularisation = "
 
 @float64_default
 def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_velocity: Real) -> RealArray:
-    """Friction coefficient that falls from static to kinetic with the sliding speed in m/s (Gaussian, Stribeck).
+    """Friction coefficient that falls from static to kinetic with the sliding speed in m/s (Gaussian).
 
     Examples:
         >>> from jaxgait.mechanics.friction import falling_coefficient
@@ -83,20 +83,20 @@ def falling_coefficient(speed: Real, static: Real, kinetic: Real, stribeck_veloc
 
 @float64_default
 class FrictionLaw(eqx.Module):
-    """Base class of friction laws for any contact: a force against the velocity, and a memory if the law needs one.
+    """Base class of friction laws for any contact; subclass it for your own.
 
-    To write your own law, subclass it. The force must vanish with the normal force, and stay finite there.
+    The force must vanish with the normal force, and stay finite there.
 
     Examples:
         >>> from jaxgait.mechanics.friction import Bristle, FrictionLaw
         >>> law: FrictionLaw = Bristle(damping=1.0)
-        >>> force, rate = law.force(0.1, 100.0, law.at_rest())  # sliding at 0.1 m/s under 100 N, bristles not yet bent
+        >>> force, rate = law.force(0.1, 100.0, law.at_rest())  # sliding at 0.1 m/s under 100 N, bristles straight
         >>> print(force, rate)  # N against the velocity; m/s: the bristles bend with it
         -10.0 0.1
     """
 
     stiff: ClassVar[bool] = True
-    """Whether the law alone makes a model stiff: True for regularised laws, whose slope at rest is steep."""
+    """Whether the law makes a model stiff: True for regularised laws, which are steep at rest."""
 
     @abc.abstractmethod
     def force(
@@ -113,13 +113,13 @@ class FrictionLaw(eqx.Module):
         Args:
             velocity: relative contact velocity in m/s.
             normal: normal force in N.
-            memory: the law's own state, which starts as `at_rest`.
-            engaged: smooth switch between 0 (open contact) and 1 (closed), see `NormalLaw.engaged`.
-            axes: whether the last axis of velocity and memory holds the tangential directions.
+            memory: the law's state, initially `at_rest`.
+            engaged: smooth switch from 0 (open contact) to 1 (closed), see `NormalLaw.engaged`.
+            axes: whether the last axis of velocity and memory is that of the tangential directions.
         """
 
     def at_rest(self, *shape: int) -> RealArray | None:
-        """The memory at rest of contacts whose velocities have this shape; None: the law has no memory."""
+        """Memory at rest of contacts whose velocities have this shape; None for a law without memory."""
         return None
 
 
@@ -149,16 +149,16 @@ class Coulomb(FrictionLaw):
         *,
         axes: bool = False,
     ) -> tuple[RealArray, RealArray | None]:
-        """Force in N; there is no memory. See `FrictionLaw.force`."""
+        """Force in N, without memory. See `FrictionLaw.force`."""
         return _along(-self.coefficient * normal, velocity, self.slip_velocity, self.regularisation, axes), None
 
 
 @float64_default
 class Stribeck(FrictionLaw):
-    """Regularised friction that falls from static to kinetic with the speed: ``-mu(|v|) N sign(v)``.
+    """Regularised friction that falls from static to kinetic with speed: ``-mu(|v|) N sign(v)``.
 
-    Source: Stribeck's falling characteristic as a Gaussian, after Armstrong-Helouvry, Dupont and Canudas de Wit,
-    Automatica 30 (1994) 1083.
+    Source: Stribeck's curve as a Gaussian, after Armstrong-Helouvry, Dupont and Canudas de Wit, Automatica 30 (1994)
+    1083.
 
     Examples:
         >>> from jaxgait.mechanics.friction import Stribeck
@@ -186,7 +186,7 @@ class Stribeck(FrictionLaw):
         *,
         axes: bool = False,
     ) -> tuple[RealArray, RealArray | None]:
-        """Force in N; there is no memory. See `FrictionLaw.force`."""
+        """Force in N, without memory. See `FrictionLaw.force`."""
         speed = length(jnp.asarray(velocity)) if axes else velocity  # the coefficient is even in it
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
         return _along(-coefficient * normal, velocity, self.slip_velocity, self.regularisation, axes), None
@@ -194,21 +194,21 @@ class Stribeck(FrictionLaw):
 
 @float64_default
 class Bristle(FrictionLaw):
-    """Elastic bristles whose shear stiffness grows with the load, for contacts that lift off and land (LuGre's kind).
+    """Elastic bristles whose shear stiffness grows with the load (LuGre), for contacts that lift off and land.
 
     With the coefficient mu(|v|) of `Stribeck`, deflection z and the gate G (1: the contact is closed)
 
         w = v - |v| z sigma0 / mu,    z' = G w - (1 - G) z / release_time,    F = -N (sigma0 z + sigma1 G w)
 
-    The stiffness is proportional to the load, so the law does not become stiff as the load vanishes; the gate releases
-    the bristle once the contact has opened. A static load is held without creep.
+    As the stiffness is proportional to the load, the law does not become stiff as the load vanishes; the gate releases
+    the bristles of an open contact. A static load does not creep.
 
     Source: Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419, per unit load.
 
     Examples:
         >>> from jaxgait.mechanics.friction import Bristle
         >>> law = Bristle()
-        >>> force, rate = law.force(0.0, 100.0, 1e-4)  # at rest, the bristles bent by 0.1 mm: held without creep
+        >>> force, rate = law.force(0.0, 100.0, 1e-4)  # at rest, bristles bent by 0.1 mm
         >>> print(round(float(force), 1), float(rate), law.at_rest(2))
         -15.0 0.0 [0. 0.]
     """
@@ -249,28 +249,27 @@ class Bristle(FrictionLaw):
         return force, gate * micro - (1.0 - gate) * deflection / self.release_time
 
     def at_rest(self, *shape: int) -> RealArray | None:
-        """Deflections in m of bristles that are not bent: zero."""
+        """Deflections in m of straight bristles: zero."""
         return jnp.zeros(shape)
 
 
 @float64_default
 class Dahl(eqx.Module):
-    """Bristles of constant stiffness, with a friction limit that may change in time: a static load does not creep.
+    """Bristles of constant stiffness with a friction limit that may vary in time: a static load does not creep.
 
-    With the limit mu N and z_s = mu N / stiffness the deflection z relaxes towards +-z_s while sliding:
+    With the limit mu N and z_s = mu N / stiffness, the deflection z relaxes towards +-z_s while sliding:
 
         w = v - |v| z / z_s,    z' = w - max(0, |z| / z_s - 1) z / release_time,    f = -(stiffness z + damping mu N w)
 
-    When the limit falls (a pad melts), the excess deflection relaxes within `release_time`; when it rises (a pad
-    solidifies), the force does not jump, because the deflection stays. The limit must not vanish: in contacts that lift
-    off, use `Bristle`.
+    If the limit falls (a pad melts), the excess deflection relaxes within `release_time`; if it rises (a pad
+    solidifies), the force does not jump. The limit must not vanish: use `Bristle` for contacts that lift off.
 
     Source: Dahl, A solid friction model, Aerospace Corporation TOR-0158(3107-18)-1 (1968).
 
     Examples:
         >>> from jaxgait.mechanics.friction import Dahl
         >>> pad = Dahl(coefficient=1.0, stiffness=1e4)
-        >>> force, rate = pad.force(0.0, 100.0, 5e-3)  # at rest, the bristles bent by 5 mm: 50 N are held without creep
+        >>> force, rate = pad.force(0.0, 100.0, 5e-3)  # at rest, bristles bent by 5 mm
         >>> print(float(force), float(rate), pad.at_rest(2))
         -50.0 0.0 [0. 0.]
     """
@@ -301,23 +300,23 @@ class Dahl(eqx.Module):
         return force, micro - excess * deflection / self.release_time
 
     def at_rest(self, *shape: int) -> RealArray:
-        """Deflections in m of bristles that are not bent: zero."""
+        """Deflections in m of straight bristles: zero."""
         return jnp.zeros(shape)
 
 
 @float64_default
 class Incremental(eqx.Module):
-    """Stick and slip in time steps: a spring of constant stiffness, whose deflection is cut back when it slips.
+    """Stick and slip in time steps: a spring of constant stiffness whose deflection is capped as it slips.
 
-    This is not an ordinary differential equation (the reset depends on the step taken). While sliding, the force
-    chatters between the kinetic and the static limit. Source: Chen, Yan, Jin 2003.
+    Not a differential equation: the result depends on the step. While sliding, the force chatters between the kinetic
+    and the static limit. Source: Chen, Yan, Jin 2003.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.friction import Incremental
         >>> stud, normal, still = Incremental(stiffness=1e4, kinetic=0.7), jnp.array(100.0), jnp.zeros(2)
         >>> force, deflection = stud.step(jnp.array([0.1, 0.0]), normal, still, dt=0.01)
-        >>> print(f"{force[0]:.0f} N at {1e3 * deflection[0]:.0f} mm")  # it sticks: stiffness times the distance slid
+        >>> print(f"{force[0]:.0f} N at {1e3 * deflection[0]:.0f} mm")  # it sticks
         -10 N at 1 mm
         >>> force, _ = stud.step(jnp.array([5.0, 0.0]), normal, still, dt=0.01)
         >>> print(f"{force[0]:.0f} N")  # it slips: 0.7 of the load
@@ -358,9 +357,7 @@ class Incremental(eqx.Module):
 
 @float64_default
 def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
-    """Length of vectors along the last axis, with a derivative of zero (not NaN) at the zero vector.
-
-    In the unit of the vectors.
+    """Length of vectors along the last axis, in their unit; its derivative at the zero vector is zero, not NaN.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -376,7 +373,7 @@ def length(vectors: Float[Array, "... axes"]) -> Float[Array, ...]:
 def _along(
     strength: Real, velocity: Real, slip_velocity: Real, regularisation: Regularisation, axes: bool
 ) -> RealArray:
-    """A force along the velocity that reaches `strength` in N (it may be negative) beyond the slip velocity."""
+    """A force along the velocity that reaches `strength` in N (possibly negative) beyond the slip velocity."""
     if not axes:
         return strength * sign(velocity, slip_velocity, regularisation)
     velocity, strength = jnp.asarray(velocity), jnp.asarray(strength)
@@ -400,11 +397,6 @@ def _spread(value: Real, axes: bool) -> RealArray:
 
 
 def _required(memory: Real | None, law: type) -> RealArray:
-    """The memory, for a law that needs it.
-
-    Raises:
-        TypeError: if it was left out.
-    """
     if memory is None:
         raise TypeError(f"{law.__name__} has a memory: give its deflection in m, {law.__name__}().at_rest() at first")
     return jnp.asarray(memory)

@@ -1,12 +1,12 @@
-"""Equations of motion of planar rigid bodies by Kane's method: partial velocities instead of Lagrange derivatives.
+"""Equations of motion of planar rigid bodies by Kane's method.
 
 Choose generalised speeds u_1 ... u_n. For every body write the velocity of its centre of mass as
 ``sum_i V_i u_i + (prescribed)`` and its angular velocity as ``sum_i w_i u_i + (prescribed)``. Then
 
     sum_b (m V_i . V_j + I w_i w_j) du_j/dt = sum_b (V_i . (R - m a0) + w_i (T - I e0)) + Q_i
 
-where a0, e0 are the accelerations at du/dt = 0, R and T the applied forces and Q_i generalised forces. All entries are
-scalars; a partial velocity that vanishes is None and costs nothing.
+with the accelerations a0, e0 at du/dt = 0, applied forces R and torques T, and generalised forces Q_i. All entries are
+scalars; a vanishing partial velocity is None and costs nothing.
 
 Reference: Kane and Levinson, Dynamics: Theory and Applications (1985), chapter 6.
 """
@@ -30,7 +30,7 @@ class Rotation(NamedTuple):
     rate: Scalar
     """Angular velocity in rad/s."""
     acceleration: Scalar
-    """Angular acceleration in rad/s^2, with all generalised accelerations zero."""
+    """Angular acceleration in rad/s^2 at zero generalised accelerations."""
     partial_rates: tuple[Scalar | None, ...]
     """Of the angular velocity, one per generalised speed."""
 
@@ -41,22 +41,22 @@ class Point(NamedTuple):
     position: Vec
     velocity: Vec
     acceleration: Vec
-    """In m/s^2, with all generalised accelerations zero."""
+    """In m/s^2, at zero generalised accelerations."""
     partial_velocities: tuple[Vec | None, ...]
     """One per generalised speed."""
 
 
 @float64_default
 def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
-    """The point at a distance `length` in m from `start` in a body that turns by `rotation`.
+    """The point at a distance `length` in m from `start` along the direction of a body's rotation.
 
     Examples:
         >>> from jaxgait.mechanics.kane import Point, Rotation, along
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot = Point(origin, origin, origin, (None,))
-        >>> bob = along(pivot, 0.5, Rotation(down(0.0), 2.0, 0.0, (1.0,)))  # a pendulum that hangs, at 2 rad/s
-        >>> print(float(bob.velocity.x), float(bob.acceleration.y))  # m/s: length times rate; m/s^2: towards the pivot
+        >>> bob = along(pivot, 0.5, Rotation(down(0.0), 2.0, 0.0, (1.0,)))  # a hanging pendulum, at 2 rad/s
+        >>> print(float(bob.velocity.x), float(bob.acceleration.y))  # m/s, m/s^2
         1.0 2.0
     """
     d, n = length * rotation.direction, length * turned(rotation.direction)
@@ -81,7 +81,7 @@ def body(mass: Scalar, inertia: Scalar, centre: Point, rotation: Rotation) -> Bo
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot, swing = Point(origin, origin, origin, (None,)), Rotation(down(0.0), 0.0, 0.0, (1.0,))
-        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m long, held at its upper end
+        >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)  # 3 kg, 1 m long, pivoted at its upper end
         >>> print(float(rod.partial_velocities[0].x), rod.partial_rates)  # m/s of the centre of mass per rad/s
         0.5 (1.0,)
     """
@@ -101,9 +101,9 @@ class Body(NamedTuple):
     partial_rates: tuple[Scalar | None, ...]
     """Of the angular velocity, one per generalised speed."""
     acceleration: Vec
-    """Of the centre of mass in m/s^2, with all generalised accelerations zero."""
+    """Of the centre of mass in m/s^2, at zero generalised accelerations."""
     angular_acceleration: Scalar
-    """In rad/s^2, with all generalised accelerations zero."""
+    """In rad/s^2, at zero generalised accelerations."""
 
 
 class Force(NamedTuple):
@@ -147,7 +147,7 @@ def generalised_forces(
 
     Args:
         bodies: all bodies.
-        gravity: in m/s^2, pointing down (-y).
+        gravity: in m/s^2, along -y.
         forces: forces at points.
         applied: generalised forces Q_i of springs, dampers and torques.
 
@@ -159,7 +159,7 @@ def generalised_forces(
         >>> pivot = Point(origin, origin, origin, (None,))
         >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, at rest
         >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)
-        >>> [round(float(Q), 6) for Q in generalised_forces([rod], 10.0, [], [20.0])]  # N m: a motor less m g l / 2
+        >>> [round(float(Q), 6) for Q in generalised_forces([rod], 10.0, [], [20.0])]  # N m: motor less m g l / 2
         [5.0]
     """
     rhs = list(applied)
@@ -181,9 +181,7 @@ def generalised_forces(
 def accelerations(
     bodies: Sequence[Body], gravity: Scalar, forces: Sequence[Force], applied: Sequence[Scalar]
 ) -> list[Scalar]:
-    """Solves for the generalised accelerations du/dt; see `generalised_forces` for the arguments.
-
-    In m/s^2 or rad/s^2.
+    """Generalised accelerations du/dt in m/s^2 or rad/s^2; arguments as in `generalised_forces`.
 
     Examples:
         >>> import math
@@ -191,9 +189,9 @@ def accelerations(
         >>> from jaxgait.mechanics.planar import Vec, down
         >>> origin = Vec(0.0, 0.0)
         >>> pivot = Point(origin, origin, origin, (None,))
-        >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, let go
+        >>> swing = Rotation(down(math.pi / 2), 0.0, 0.0, (1.0,))  # level, released
         >>> rod = body(3.0, 0.25, along(pivot, 0.5, swing), swing)
-        >>> [round(float(a), 6) for a in accelerations([rod], 10.0, [], [0.0])]  # rad/s^2: 3 g / 2 l, whatever the mass
+        >>> [round(float(a), 6) for a in accelerations([rod], 10.0, [], [0.0])]  # rad/s^2: 3 g / 2 l
         [-15.0]
     """
     return linalg.solve_symmetric(mass_matrix(bodies), generalised_forces(bodies, gravity, forces, applied))

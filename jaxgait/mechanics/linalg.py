@@ -1,13 +1,13 @@
 """Small dense linear algebra, unrolled: matrices are nested tuples of scalars.
 
-Inside an ensemble every scalar is a batch vector, so that a solve becomes straight-line SIMD code; `jnp.linalg.solve`
-under `vmap` calls LAPACK once per member (about 20 times slower at n = 4). Everything is plain arithmetic and is
-differentiated as such. `A` is a sequence of rows; entries may be Python numbers, scalars or equally shaped arrays.
+Inside an ensemble every scalar is a batch vector, so a solve becomes straight-line SIMD code; `jnp.linalg.solve` under
+`vmap` calls LAPACK once per member (about 20 times slower at n = 4). Everything is plain arithmetic and is
+differentiated as such. `A` is a sequence of rows; entries may be Python numbers, scalars or arrays of equal shape.
 
-Programs grow with n cubed, and XLA's compile time faster: on a CPU a plain or symmetric solve compiles in 0.4 s at
-n = 8 and 15 s at n = 16, a pivoted one in 2 s at n = 8 and 30 s at n = 10. Use `jnp.linalg` beyond.
+Programs grow with n cubed and compile times even faster: on a CPU a plain or symmetric solve compiles in 0.4 s at n = 8
+and 15 s at n = 16, a pivoted one in 2 s at n = 8 and 30 s at n = 10. Use `jnp.linalg` beyond.
 
-A singular matrix gives infinities or NaN, never an exception: in an ensemble, only that member is affected.
+A singular matrix gives infinities or NaN, not an exception, so only that member of an ensemble is affected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jaxtyping import Array
 from jaxgait.precision import float64_default
 
 Scalar: TypeAlias = Any
-"""A number, a traced scalar or an array that stands for a batch of scalars."""
+"""A number, a traced scalar or an array that represents a batch of scalars."""
 Vector: TypeAlias = Sequence[Scalar]
 Matrix: TypeAlias = Sequence[Vector]
 
@@ -33,7 +33,7 @@ class LU(NamedTuple):
     factors: tuple[tuple[Array, ...], ...]
     """Row i holds the multipliers of L left of the diagonal and the row of U to its right."""
     reciprocals: tuple[Array, ...]
-    """`1 / U[i][i]`: divisions are expensive and shared by all right-hand sides."""
+    """`1 / U[i][i]`: all right-hand sides share the expensive divisions."""
     swaps: tuple[Array, ...]
     """Whether rows k and i > k were exchanged, for all pairs (k, i) in lexical order; empty without pivoting."""
 
@@ -55,8 +55,8 @@ def lu(A: Matrix, *, pivoting: bool = True) -> LU:
 
     Args:
         A: n rows of n scalars.
-        pivoting: whether to pivot partially, by compare-and-exchange of rows without branches. Diagonally dominant and
-            positive definite matrices do not need it, and it costs about as much as the elimination.
+        pivoting: whether to pivot partially, by branchless row exchanges, at about the cost of the elimination itself.
+            Diagonally dominant and positive definite matrices do not need it.
 
     Raises:
         ValueError: for a matrix that is not square.
@@ -64,7 +64,7 @@ def lu(A: Matrix, *, pivoting: bool = True) -> LU:
     Examples:
         >>> from jaxgait.mechanics.linalg import lu
         >>> found = lu([[2.0, 1.0], [1.0, 3.0]])
-        >>> print([float(x) for x in found.factors[1]])  # half of the first row goes off the second: 3 - 1/2 stays
+        >>> print([float(x) for x in found.factors[1]])  # 3 - 1/2 of the first row
         [0.5, 2.5]
     """
     a = _square(A)
@@ -115,7 +115,7 @@ def lu_solve(lu: LU, b: Vector) -> list[Array]:
 
 @float64_default
 def solve(A: Matrix, b: Vector, *, pivoting: bool = True) -> list[Array]:
-    """Solves `A x = b` by elimination, for n rows of n scalars; see `lu`.
+    """Solves `A x = b` by elimination, see `lu`.
 
     Raises:
         ValueError: for a matrix that is not square.
@@ -194,7 +194,7 @@ def ldl_solve(ldl: LDL, b: Vector) -> list[Array]:
 
 @float64_default
 def solve_symmetric(A: Matrix, b: Vector) -> list[Array]:
-    """Solves `A x = b` for a symmetric definite matrix `A`, such as a mass matrix; only its lower triangle is read.
+    """Solves `A x = b` for a symmetric definite matrix `A`; only its lower triangle is read.
 
     Raises:
         ValueError: for a matrix that is not square.
@@ -224,7 +224,7 @@ def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
 
 @float64_default
 def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    """Vector product of two triples.
+    """Cross product of two triples.
 
     Examples:
         >>> from jaxgait.mechanics.linalg import cross

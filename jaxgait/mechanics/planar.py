@@ -1,8 +1,7 @@
-"""Vectors and directions of the plane, as pairs of scalars.
+"""Planar vectors and directions, as pairs of scalars.
 
 Angles run counter-clockwise from the downward vertical, as in gait analysis: `down(a)` points down for a = 0 and
-forward for a = pi/2. Its derivative with respect to the angle is `turned(down(a))`, the same vector turned by 90
-degrees.
+forward for a = pi/2. Its derivative with respect to a is `turned(down(a))`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Vec(NamedTuple):
     Examples:
         >>> from jaxgait.mechanics.planar import Vec
         >>> hip, thigh = Vec(0.0, 0.9), Vec(0.1, -0.4)  # m
-        >>> print(hip + thigh, 0.5 * thigh)  # the knee, and the middle of the thigh from the hip
+        >>> print(hip + thigh, 0.5 * thigh)  # the knee; mid-thigh from the hip
         Vec(x=0.1, y=0.5) Vec(x=0.05, y=-0.2)
     """
 
@@ -60,7 +59,7 @@ def dot(a: Vec, b: Vec) -> Scalar:
 def cross(a: Vec, b: Vec) -> Scalar:
     """The out-of-plane component of the vector product, in the product of the units of both vectors.
 
-    For unit vectors it is the sine of the angle from a to b.
+    For unit vectors: the sine of the angle from a to b.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec, cross
@@ -72,7 +71,7 @@ def cross(a: Vec, b: Vec) -> Scalar:
 
 @float64_default
 def turned(a: Vec) -> Vec:
-    """The vector, in its own unit, turned counter-clockwise by 90 degrees.
+    """The vector turned counter-clockwise by 90 degrees, in its own unit.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec, turned

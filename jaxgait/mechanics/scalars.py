@@ -1,6 +1,6 @@
-"""Types of real numbers in signatures: jaxtyping's at run time, `Any` for static checkers.
+"""Types of real numbers in signatures.
 
-Static checkers cannot do arithmetic with unions of array types; at run time (in the tests) jaxtyping checks the shapes.
+For static checkers they are `Any`, as unions of array types have no arithmetic; in the tests jaxtyping checks shapes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The smooth positive part, which contact laws use."""
+"""The smooth positive part of contact laws."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["softplus"]
 
 @float64_default
 def softplus(x: Real) -> RealArray:
-    """Smooth positive part ``log(1 + exp(x))`` of a number without dimension.
+    """Smooth positive part ``log(1 + exp(x))`` of a dimensionless number.
 
-    This is `jax.nn.softplus` with the logistic function as its derivative: JAX's own rule computes two exponentials.
+    `jax.nn.softplus` with the logistic function as its derivative: JAX's own rule computes two exponentials.
 
     Examples:
         >>> from jaxgait.mechanics.smoothing import softplus

@@ -1,6 +1,6 @@
 """The mechanisms, each in a folder with its parameters, equations, measures, pictures and searches.
 
-`from jaxgait.models import Walker` finds every public model of every folder, imported when first asked for.
+`from jaxgait.models import Walker` finds any public model, imported on first use.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rigid-body trees in spatial vectors: joints, kinematics, recursive dynamics, points on bodies.
+"""Trees of rigid bodies in spatial vectors: joints, kinematics, recursive dynamics, points on bodies.
 
     tree = Tree.build(
         Link("trunk", parent=None, joint=free(), mass=10.0, com=(0, 0, 0.1), inertia=np.diag([0.2, 0.2, 0.1])),
@@ -8,19 +8,19 @@
     tau = inverse_dynamics(tree, motion, vdot)         # recursive Newton-Euler
     M = mass_matrix(tree, motion)                      # composite rigid bodies
     vdot, tau = hybrid_dynamics(tree, motion, ...)     # articulated bodies; some coordinates prescribed, others free
-    flat = tree.in_plane()                             # if it moves in the x-z plane: the same, in scalars, much faster
+    flat = tree.in_plane()                             # moving in the x-z plane: the same in scalars, much faster
 
 Conventions: spatial vectors are (6,) arrays, the angular part first, taken at the origin of the body and in its axes;
-quaternions are (w, x, y, z); gravity points along -z of the world (see `frames` for other ways to write orientations,
-and for twists in world axes). Coordinates q, velocities v, their rates vdot, joint forces tau and both sides of the
-mass matrix are all ordered alike: body after body as in the tree, so the base first, then the joints. The six
-velocities of a free base are its twist, so the first six entries of tau and of the mass matrix belong to the wrench on
-the base, moment first, at its origin and in its axes. All recursions are O(N) in the number of bodies (the mass matrix:
-O(N depth)).
+quaternions are (w, x, y, z); gravity points along -z of the world. `frames` converts orientations and twists.
+Coordinates q, velocities v, their rates vdot, joint forces tau and the rows and columns of the mass matrix are ordered
+body after body as in the tree, base first. The six velocities of a free base are its twist, and their entries of tau
+the wrench on the base, moment first, at its origin and in its axes. All recursions are O(N) in the number of bodies
+(the mass matrix: O(N depth)).
 
 `Tree.in_plane` gives the planar form of a tree whose joints slide along x and z and turn about y: the same bodies,
-joints, coordinates and functions, computed by the same recursions in unrolled scalars (`plane`) instead of arrays
-(`space`). Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
+coordinates and recursions in unrolled scalars (`plane`) instead of arrays (`space`).
+
+Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
 """
 
 from jaxgait.mechanics.spatial.dynamics import (

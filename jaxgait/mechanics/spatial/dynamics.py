@@ -1,6 +1,6 @@
 """Recursive dynamics of kinematic trees: Newton-Euler, composite rigid bodies, articulated bodies.
 
-Written once for trees in space and in the plane: `Tree.algebra` provides the operations on arrays or on named scalars.
+Written once for trees in space and in the plane: `Tree.algebra` provides the operations on arrays or on scalars.
 References: Featherstone (2008), tables 5.1, 6.2, 7.1 and section 9.2 (hybrid dynamics).
 """
 
@@ -18,14 +18,14 @@ from jaxgait.precision import float64_default
 
 
 class Accelerations(NamedTuple):
-    """Result of `hybrid_dynamics`: all accelerations and forces, prescribed and computed."""
+    """Accelerations and forces, prescribed and computed."""
 
     vdot: Any
-    """Rates of the velocities, (nv,); planar: a list of numbers."""
+    """Rates of the velocities, (nv,); a list for a planar tree."""
     tau: Any
     """Generalised forces of the joints, likewise."""
     bodies: list[Any]
-    """Spatial acceleration (6,) of each body (gravity left out), in body axes."""
+    """Spatial acceleration (6,) of each body (without gravity), in body axes."""
 
 
 @float64_default
@@ -38,20 +38,20 @@ def inverse_dynamics(
         tree: the bodies.
         motion: from `kinematics`.
         vdot: rates of the velocities, (nv,); of a planar tree any sequence of scalars.
-        wrenches: external wrenches on the bodies at their origins, in body axes, (n, 6) (see `point_wrenches`); of a
+        wrenches: external wrenches (n, 6) on the bodies at their origins, in body axes (see `point_wrenches`); of a
             planar tree a sequence of `plane.Vector` or None.
-        gravity: along -z of the world, m/s^2.
+        gravity: m/s^2, along -z of the world.
 
     Returns:
-        Generalised forces, `nv` numbers in the order of the velocities, base first: N m for rotations, N for
-        translations; for a free joint the wrench on its body in the body's axes, moment first.
+        Generalised forces, (nv,) in the order of the velocities: N m for rotations, N for translations; for a free
+        joint the wrench on its body in the body's axes, moment first.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, inverse_dynamics, kinematics
         >>> link = Link("arm", None, hinge((0, 1, 0)), mass=3.0, com=(0.5, 0.0, 0.0))  # level, to the front
         >>> arm = Tree.build(link).in_plane()
         >>> motion = kinematics(arm, [0.0], [0.0])
-        >>> print(f"{inverse_dynamics(arm, motion, [0.0], gravity=10.0)[0]:.1f}")  # N m: 30 N at 0.5 m are held up
+        >>> print(f"{inverse_dynamics(arm, motion, [0.0], gravity=10.0)[0]:.1f}")  # N m, to carry 30 N at 0.5 m
         -15.0
     """
     passed = joint_wrenches(tree, motion, vdot, wrenches, gravity)
@@ -62,17 +62,16 @@ def inverse_dynamics(
 def joint_wrenches(
     tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
 ) -> list[Any]:
-    """Wrench of each body's parent on it, at the body's origin and in its axes; arguments as in `inverse_dynamics`.
+    """Wrench (6,) of each body's parent on it, at its origin and in its axes; arguments as in `inverse_dynamics`.
 
-    These are all forces and moments that a joint transmits, (6,), moment first: those of its actuator (the result of
-    `inverse_dynamics`) and those of its bearings.
+    It includes the actuator's part (the result of `inverse_dynamics`) and that of the bearings.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, joint_wrenches, kinematics
         >>> legs, trunk = Link("legs", None, fixed(), mass=30.0), Link("trunk", "legs", fixed(), mass=40.0)
         >>> man = Tree.build(legs, trunk).in_plane()
         >>> ground, hips = joint_wrenches(man, kinematics(man, [], []), [], gravity=10.0)
-        >>> print(ground.z, hips.z)  # N: the weight of the man below the legs, of his trunk below the trunk
+        >>> print(ground.z, hips.z)  # N: the weight of man and trunk
         700.0 400.0
     """
     accelerations = _outward_accelerations(tree, motion, vdot, gravity)
@@ -86,17 +85,16 @@ def joint_wrenches(
 
 @float64_default
 def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
-    """Joint-space mass matrix by composite rigid bodies, rows and columns in the order of the velocities, base first.
+    """Joint-space mass matrix by composite rigid bodies, from the positions in `motion`.
 
-    The block of a free base is its composite inertia in the base's axes (kg m^2, kg m, kg). Only the positions in
-    `motion` matter.
+    The block of a free base is its composite inertia in the base's axes (kg m^2, kg m, kg).
 
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
         >>> import numpy as np
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics, mass_matrix
-        >>> about_centre = np.diag([0.25, 0.25, 0.0])  # of a rod of 3 kg and 1 m: m l^2 / 12
+        >>> about_centre = np.diag([0.25, 0.25, 0.0])  # of a rod of 3 kg and 1 m
         >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=3.0, com=(0.0, 0.0, -0.5), inertia=about_centre))
         >>> print(jax.jit(lambda q: mass_matrix(rod, kinematics(rod, q, q)))(jnp.zeros(1)))  # about its end: m l^2 / 3
         [[1.]]
@@ -129,11 +127,11 @@ def forward_dynamics(
     Examples:
         >>> import numpy as np
         >>> from jaxgait.mechanics.spatial import Link, Tree, forward_dynamics, hinge, kinematics
-        >>> about_centre = np.diag([0.0, 0.25, 0.25])  # of a rod of 3 kg and 1 m: m l^2 / 12
+        >>> about_centre = np.diag([0.0, 0.25, 0.25])  # of a rod of 3 kg and 1 m
         >>> link = Link("rod", None, hinge((0, 1, 0)), mass=3.0, com=(0.5, 0.0, 0.0), inertia=about_centre)
         >>> rod = Tree.build(link).in_plane()
         >>> level = kinematics(rod, [0.0], [0.0])
-        >>> print(f"{forward_dynamics(rod, level, [0.0], gravity=10.0)[0]:.1f}")  # rad/s^2, let go: 3 g / 2 l downward
+        >>> print(f"{forward_dynamics(rod, level, [0.0], gravity=10.0)[0]:.1f}")  # rad/s^2: 3 g / 2 l
         15.0
     """
     return hybrid_dynamics(tree, motion, tau, tau, (False,) * tree.nv, wrenches, gravity).vdot
@@ -149,19 +147,16 @@ def hybrid_dynamics(
     wrenches: Any = None,
     gravity: Float[ArrayLike, ""] = 9.81,
 ) -> Accelerations:
-    """Some coordinates follow given accelerations, the others given forces (articulated bodies, O(N)).
+    """Accelerations and forces where some coordinates follow given accelerations, the others given forces (O(N)).
 
     Args:
         tree: the bodies.
         motion: from `kinematics`.
         vdot: rates of the velocities, read where `prescribed`; of a planar tree any sequence of scalars.
-        tau: generalised forces, read where not `prescribed`, likewise.
+        tau: generalised forces, read elsewhere, likewise.
         prescribed: one flag per velocity.
-        wrenches: external wrenches on the bodies at their origins, in body axes, see `inverse_dynamics`.
-        gravity: along -z of the world, m/s^2.
-
-    Returns:
-        All accelerations and forces, the prescribed ones included.
+        wrenches: see `inverse_dynamics`.
+        gravity: m/s^2, along -z of the world.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hybrid_dynamics, kinematics, prismatic
@@ -169,7 +164,7 @@ def hybrid_dynamics(
         >>> tree = Tree.build(cart, Link("load", "cart", prismatic((0, 0, 1)), mass=1.0)).in_plane()
         >>> motion = kinematics(tree, [0.0, 0.0], [0.0, 0.0])
         >>> found = hybrid_dynamics(tree, motion, [4.0, 0.0], [0.0, 0.0], (True, False), gravity=10.0)
-        >>> print(f"{found.tau[0]:.0f} N, {found.vdot[1]:.0f} m/s^2")  # 3 kg pushed at 4 m/s^2; the load falls freely
+        >>> print(f"{found.tau[0]:.0f} N, {found.vdot[1]:.0f} m/s^2")  # pushed and falling
         12 N, -10 m/s^2
     """
     algebra, flags = tree.algebra, np.asarray(prescribed, dtype=bool)
@@ -196,13 +191,13 @@ def hybrid_dynamics(
 
 
 def _of_parent(tree: Topology, motion: Motion, i: int, known: list[Any], gravity: Float[ArrayLike, ""]) -> Any:
-    """Acceleration of body i's parent in the axes of body i, in a frame that falls upward with `gravity`."""
+    """Acceleration of body i's parent in the axes of body i, in a frame that accelerates upward with `gravity`."""
     p = tree.parents[i]
     return tree.algebra.upward(motion.world[i], gravity) if p < 0 else motion.local[i].motion_to_child(known[p])
 
 
 def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: Float[ArrayLike, ""]) -> list[Any]:
-    """Spatial accelerations of the bodies in a frame that falls upward with `gravity`."""
+    """Spatial accelerations of the bodies in a frame that accelerates upward with `gravity`."""
     known: list[Any] = []
     for i, rows in enumerate(tree.v_slices):
         own = plus(motion.bias[i], tree.algebra.along(motion.S[i], vdot[rows]))
@@ -211,7 +206,7 @@ def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: F
 
 
 def _body_forces(tree: Topology, motion: Motion, inertias: Sequence[Any], wrenches: Any) -> list[Any]:
-    """The gyroscopic wrench on each body less the external one, to which inertia times acceleration is added."""
+    """Gyroscopic less external wrench on each body."""
     cross_force = tree.algebra.cross_force
     forces = [cross_force(twist, inertia @ twist) for twist, inertia in zip(motion.twist, inertias, strict=True)]
     if wrenches is None:

@@ -1,11 +1,11 @@
 """Conversions between representations of orientations, and between the axes of twists and wrenches.
 
-Rotations R take components in the body's axes to components in the world's. Quaternions are (w, x, y, z). Roll, pitch
-and yaw turn about the world's x, y and z, one after the other: R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF files.
+Rotations R take body components to world components. Quaternions are (w, x, y, z). Roll, pitch and yaw turn about the
+world's x, y and z in this order, R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF files.
 
-Twists and wrenches of `jaxgait.mechanics.spatial` are taken at the body's origin in the body's axes (Pinocchio's
-LOCAL). `to_world_axes` keeps the point and changes the axes (LOCAL_WORLD_ALIGNED); `Placement.motion_to_parent` of
-the body's placement in the world moves the point to the world's origin as well (WORLD).
+Twists and wrenches are taken at the body's origin in the body's axes (Pinocchio's LOCAL). `to_world_axes` changes the
+axes (LOCAL_WORLD_ALIGNED); `Placement.motion_to_parent` of the body's placement in the world also moves the reference
+point to the world's origin (WORLD).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ UPRIGHT = 1e-12
 
 @float64_default
 def to_world_axes(R: Rotation, vector: Spatial) -> Vec6:
-    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin: from the body's axes to the world's.
+    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin, from body axes to world axes.
 
     Args:
         R: rotation of the body in the world.
-        vector: angular part first, in the body's axes.
+        vector: angular part first, in body axes.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import rotation_of_rpy, to_world_axes
-        >>> R = rotation_of_rpy(0.0, 0.0, jnp.pi / 2)  # the body looks to the left, along y
-        >>> print(to_world_axes(R, jnp.array([0.0, 0.0, 0.0, 1.2, 0.0, 0.0])).round(6)[3:])  # m/s, forward for the body
+        >>> R = rotation_of_rpy(0.0, 0.0, jnp.pi / 2)  # the body faces left, along y
+        >>> print(to_world_axes(R, jnp.array([0.0, 0.0, 0.0, 1.2, 0.0, 0.0])).round(6)[3:])  # m/s
         [0.  1.2 0. ]
     """
     R, vector = jnp.asarray(R), jnp.asarray(vector)
@@ -45,13 +45,13 @@ def to_world_axes(R: Rotation, vector: Spatial) -> Vec6:
 
 @float64_default
 def to_body_axes(R: Rotation, vector: Spatial) -> Vec6:
-    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin: from the world's axes to the body's.
+    """A twist (rad/s, m/s) or wrench (N m, N) at the body's origin, from world axes to body axes.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import rotation_of_rpy, to_body_axes
-        >>> R = rotation_of_rpy(0.0, 0.0, jnp.pi / 2)  # the body looks to the left, along y
-        >>> print(to_body_axes(R, jnp.array([0.0, 0.0, 0.0, 0.0, 1.2, 0.0])).round(6)[3:])  # m/s: forward for the body
+        >>> R = rotation_of_rpy(0.0, 0.0, jnp.pi / 2)  # the body faces left, along y
+        >>> print(to_body_axes(R, jnp.array([0.0, 0.0, 0.0, 0.0, 1.2, 0.0])).round(6)[3:])  # m/s
         [1.2 0.  0. ]
     """
     R, vector = jnp.asarray(R), jnp.asarray(vector)
@@ -60,10 +60,9 @@ def to_body_axes(R: Rotation, vector: Spatial) -> Vec6:
 
 @float64_default
 def quaternion_of_rotation(R: Rotation) -> Quaternion:
-    """Unit quaternion (w, x, y, z) of a rotation matrix; of the two, the one with w >= 0.
+    """Unit quaternion (w, x, y, z) of a rotation matrix, with w >= 0.
 
-    The four candidates are multiples of the same quaternion; the one with the largest divisor is taken, so that none is
-    small (Shepperd 1978).
+    Of four candidates, the one with the largest divisor is taken (Shepperd 1978).
 
     Examples:
         >>> import jax
@@ -98,7 +97,7 @@ def rotation_of_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import rotation_of_rpy
-        >>> print(rotation_of_rpy(0.0, jnp.pi / 2, 0.0)[:, 0].round(6))  # pitched by a quarter: the nose points down
+        >>> print(rotation_of_rpy(0.0, jnp.pi / 2, 0.0)[:, 0].round(6))  # the nose points down
         [ 0.  0. -1.]
     """
     (cr, cp, cy), (sr, sp, sy) = ([f(a) for a in (roll, pitch, yaw)] for f in (jnp.cos, jnp.sin))
@@ -115,8 +114,7 @@ def rotation_of_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
 def rpy_of_rotation(R: Rotation) -> Vec3:
     """Roll, pitch (-pi/2 to pi/2) and yaw in rad of a rotation matrix.
 
-    With the body's x axis upright (pitch of +-pi/2) only the sum or difference of roll and yaw means something: roll
-    is then zero.
+    At a pitch of +-pi/2 only the sum or difference of roll and yaw is determined: roll is then zero.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import rotation_of_rpy, rpy_of_rotation

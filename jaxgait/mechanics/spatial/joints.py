@@ -1,8 +1,8 @@
 """Joints of a tree: how a body may move relative to its parent.
 
-A joint has `nq` coordinates and `nv` velocities. For hinge, prismatic, universal, planar and other joints made of
-screws, velocities are the rates of the coordinates. A ball joint has a unit quaternion (w, x, y, z) and the angular
-velocity in the child's axes; a free joint has the position, the quaternion, and the twist (angular first) likewise.
+A joint has `nq` coordinates and `nv` velocities. Velocities are the rates of the coordinates, except of a ball joint,
+with a unit quaternion (w, x, y, z) and the angular velocity in the child's axes, and of a free joint, with position,
+quaternion, and the twist (angular first) in the child's axes.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _QUATERNION, _ANGULAR = ("q_w", "q_x", "q_y", "q_z"), ("w_x", "w_y", "w_z")
 @float64_default
 @dataclass(frozen=True)
 class Joint:
-    """A joint made of elementary screws, applied one after the other from the parent to the child.
+    """A joint made of elementary screws, applied in turn from the parent to the child.
 
-    Each screw is six numbers, (axis, 0) for a rotation or (0, axis) for a translation, in the frame that the
-    screws before it have moved. Coordinates are in rad and m, twists in rad/s and m/s.
+    Each screw is six numbers, (axis, 0) for a rotation or (0, axis) for a translation, in the frame moved by the screws
+    before it. Coordinates are in rad and m, twists in rad/s and m/s.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -45,9 +45,9 @@ class Joint:
         >>> print(joint.placement(q).R[:, 0].round(6))  # after a quarter turn the child's x axis points along y
         [0. 1. 0.]
         >>> S = joint.columns(q)
-        >>> print(S @ rate, joint.rate(q, rate))  # the twist (angular first) and the rate of the angle, both 2 rad/s
+        >>> print(S @ rate, joint.rate(q, rate))  # the twist and the rate of the angle
         [0. 0. 2. 0. 0. 0.] [2.]
-        >>> bool((joint.bias(S, rate) == 0.0).all())  # a single axis is not carried along by another
+        >>> bool((joint.bias(S, rate) == 0.0).all())  # a single axis
         True
     """
 
@@ -65,7 +65,7 @@ class Joint:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates: x, y, z of slides, turn_x, turn_y, turn_z of turns; oblique axes are numbered."""
+        """Names of the coordinates: x, y, z for slides, turn_x, turn_y, turn_z for turns; oblique axes are numbered."""
         return tuple(_name(screw, k) for k, screw in enumerate(self.screws))
 
     @property
@@ -82,7 +82,7 @@ class Joint:
         return self._moves(q)[0]
 
     def _moves(self, q: Float[Array, " nq"]) -> tuple[Placement, list[Placement]]:
-        """Placement of the child in the parent, and in the frame behind each of the screws."""
+        """Placement of the child in the parent, and in the frame after each of the screws."""
         steps = [_elementary(screw, angle) for screw, angle in zip(self.screws, q, strict=True)]
         dtype = q.dtype
         behind = [Placement(jnp.eye(3, dtype=dtype), jnp.zeros(3, dtype=dtype))]
@@ -100,7 +100,7 @@ class Joint:
         )
 
     def bias(self, S: Float[Array, "6 nv"], v: Float[Array, " nv"]) -> Vec6:
-        """Acceleration dS/dt v: the outer screws' axes are carried along by the inner ones."""
+        """Acceleration dS/dt v, from outer screw axes carried along by inner ones."""
         total = jnp.zeros(6, dtype=S.dtype)
         inner = jnp.zeros(6, dtype=S.dtype)
         for k in reversed(range(self.nv)):
@@ -125,7 +125,7 @@ class Ball(Joint):
         >>> print(hip.nq, hip.coordinates, hip.nv, hip.velocities)
         4 ('q_w', 'q_x', 'q_y', 'q_z') 3 ('w_x', 'w_y', 'w_z')
         >>> q, spin = jnp.asarray(hip.neutral()), jnp.array([0.0, 0.0, 2.0])
-        >>> print(hip.rate(q, spin)[3])  # a quaternion turns at half the rate of 2 rad/s
+        >>> print(hip.rate(q, spin)[3])  # a quaternion turns at half the rate
         1.0
     """
 
@@ -154,7 +154,7 @@ class Ball(Joint):
         return np.array([1.0, 0.0, 0.0, 0.0])
 
     def placement(self, q: Float[Array, 4]) -> Placement:
-        """Turned by the quaternion."""
+        """The rotation of the quaternion."""
         return Placement(rotation_of_quaternion(q), jnp.zeros(3, dtype=q.dtype))
 
     def columns(self, q: Float[Array, 4]) -> Float[Array, "6 3"]:
@@ -180,7 +180,7 @@ class Free(Joint):
         >>> trunk = free()
         >>> print(trunk.nq, trunk.coordinates[:3], trunk.nv, trunk.velocities[3:])
         7 ('x', 'y', 'z') 6 ('v_x', 'v_y', 'v_z')
-        >>> print(trunk.neutral())  # at the origin, not turned
+        >>> print(trunk.neutral())  # position and quaternion
         [0. 0. 0. 1. 0. 0. 0.]
     """
 
@@ -209,11 +209,11 @@ class Free(Joint):
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
     def placement(self, q: Float[Array, 7]) -> Placement:
-        """At the position, turned by the quaternion."""
+        """Position and rotation."""
         return Placement(rotation_of_quaternion(q[3:]), q[:3])
 
     def columns(self, q: Float[Array, 7]) -> Float[Array, "6 6"]:
-        """Every motion."""
+        """All six directions."""
         return jnp.eye(6, dtype=q.dtype)
 
     def bias(self, S: Float[Array, "6 6"], v: Vec6) -> Vec6:
@@ -243,10 +243,10 @@ def _elementary(screw: tuple[float, ...], q: Float[Array, ""]) -> Placement:
 
 @float64_default
 def screws(*elements: tuple[str, Axis]) -> Joint:
-    """A joint of any number of elementary motions, e.g. ``screws(("turn", (0, 0, 1)), ("slide", (1, 0, 0)))``.
+    """A joint of elementary motions, e.g. ``screws(("turn", (0, 0, 1)), ("slide", (1, 0, 0)))``.
 
     Raises:
-        ValueError: for a motion that is neither "turn" nor "slide", or an axis of length zero.
+        ValueError: for a motion other than "turn" and "slide", or an axis of length zero.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import screws
@@ -296,7 +296,7 @@ def prismatic(axis: Axis) -> Joint:
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import prismatic
-        >>> print(prismatic((0, 0, 2)).placement(jnp.array([0.3])).r)  # m; axes are made unit vectors
+        >>> print(prismatic((0, 0, 2)).placement(jnp.array([0.3])).r)  # m; axes are normalised
         [0.  0.  0.3]
     """
     return screws(("slide", axis))
@@ -304,7 +304,7 @@ def prismatic(axis: Axis) -> Joint:
 
 @float64_default
 def universal(first: Axis, second: Axis) -> Joint:
-    """A rotation about an axis of the parent, then one about an axis turned by the first; angles in rad.
+    """A rotation about an axis of the parent, then one about a second axis, turned by the first; angles in rad.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import universal
@@ -332,7 +332,7 @@ def ball() -> Joint:
 
     Examples:
         >>> from jaxgait.mechanics.spatial import ball
-        >>> print(ball().nq, ball().nv)  # a quaternion, an angular velocity
+        >>> print(ball().nq, ball().nv)
         4 3
     """
     return Ball()
@@ -344,7 +344,7 @@ def free() -> Joint:
 
     Examples:
         >>> from jaxgait.mechanics.spatial import free
-        >>> print(free().nq, free().nv)  # position and quaternion, twist
+        >>> print(free().nq, free().nv)
         7 6
     """
     return Free()

@@ -1,8 +1,8 @@
-"""The planar form of spatial vectors, written out in named scalars, for trees in the sagittal plane.
+"""Spatial vectors of the sagittal plane in named scalars.
 
 x points forward, z up; angles are positive about +y, so an upward axis leans forward. A motion is (w, v_x, v_z), a
-wrench (moment, f_x, f_z): the entries 1, 3 and 5 of the spatial vectors, at the body's origin and in its axes. Names
-and layout are those of `vectors`, `joints` and `space`; under `vmap` everything here becomes straight vector code.
+wrench (moment, f_x, f_z): entries 1, 3 and 5 of the spatial vectors, at the body's origin and in its axes. Names are
+those of `vectors`, `joints` and `space`; under `vmap` everything here becomes straight vector code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.precision import float64_default
 
 if TYPE_CHECKING:
-    Number = Any  # static checkers cannot do arithmetic with unions of array types
+    Number = Any  # static checkers: unions of array types have no arithmetic
 else:
     Number = Float[ArrayLike, "*any"]
 
@@ -42,7 +42,7 @@ class Vec(NamedTuple):
         return Vec(factor * self.x, factor * self.z)
 
     def turned(self) -> Vec:
-        """Turned by a quarter: the velocity of this lever at unit angular velocity about +y."""
+        """Turned by 90 degrees: the velocity of this lever at unit angular velocity about +y."""
         return Vec(self.z, -self.x)
 
     def moment(self, force: Vec) -> Number:
@@ -90,27 +90,27 @@ class Placement(NamedTuple):
     r: Vec
     """Origin of the child in the parent, m."""
     cos: Number | None = None
-    """Cosine of the angle about +y by which the child is turned; None: it is not turned."""
+    """Cosine of the child's angle about +y; None: it is not turned."""
     sin: Number | None = None
 
     def out(self, v: Vec) -> Vec:
-        """Takes the components of a vector in the child to those in the parent."""
+        """Vector components from the child to the parent."""
         if self.cos is None:
             return v
         return Vec(self.cos * v.x + self.sin * v.z, self.cos * v.z - self.sin * v.x)
 
     def back(self, v: Vec) -> Vec:
-        """Takes the components of a vector in the parent to those in the child."""
+        """Vector components from the parent to the child."""
         if self.cos is None:
             return v
         return Vec(self.cos * v.x - self.sin * v.z, self.cos * v.z + self.sin * v.x)
 
     def point(self, lever: Vec) -> Vec:
-        """Takes a point of the child to the parent."""
+        """A point of the child in the parent."""
         return self.r + self.out(lever)
 
     def then(self, inner: Placement) -> Placement:
-        """The placement of a grandchild in the parent."""
+        """Placement of a grandchild in the parent."""
         r = self.point(inner.r)
         if self.cos is None or inner.cos is None:
             turned = inner if self.cos is None else self
@@ -120,16 +120,16 @@ class Placement(NamedTuple):
         return Placement(r, axis.x, -axis.z)
 
     def motion_to_child(self, m: Vector) -> Vector:
-        """Takes a twist or a spatial acceleration of the parent's frame to the child's."""
+        """A twist or spatial acceleration from the parent's frame to the child's."""
         return Vector(m.turn, *self.back(m.linear + self.r.turned().scaled(m.turn)))
 
     def force_to_parent(self, f: Vector) -> Vector:
-        """Takes a wrench at the child's origin to the parent's."""
+        """A wrench at the child's origin, at the parent's."""
         force = self.out(f.linear)
         return Vector(f.turn + self.r.moment(force), *force)
 
     def inertia_to_parent(self, inertia: Inertia) -> Inertia:
-        """Takes an inertia of the child to the parent's frame."""
+        """An inertia of the child in the parent's frame."""
         return inertia.seen_from(self)
 
 
@@ -159,7 +159,7 @@ class Rigid(NamedTuple):
         return Rigid(self.mass, first + r.scaled(self.mass), second)
 
     def full(self) -> Articulated:
-        """As a general symmetric matrix."""
+        """As a symmetric matrix."""
         h, zero = self.first, 0.0 * self.mass
         return Articulated(Vector(self.second, h.z, -h.x), Vector(h.z, self.mass, zero), Vector(-h.x, zero, self.mass))
 
@@ -180,11 +180,11 @@ class Articulated(NamedTuple):
         return Articulated(self.turn + full.turn, self.x + full.x, self.z + full.z)
 
     def full(self) -> Articulated:
-        """As a general symmetric matrix."""
+        """As a symmetric matrix."""
         return self
 
     def less(self, gain: Sequence[Vector], columns: Sequence[Vector]) -> Articulated:
-        """The matrix less the sum of the products gain columns^T."""
+        """The matrix less the products gain columns^T."""
         rows = list(self)
         for g, u in zip(gain, columns, strict=True):
             rows = [row - u.scaled(factor) for row, factor in zip(rows, g, strict=True)]
@@ -209,7 +209,7 @@ def rigid_inertia(mass: Number, com: Vec, inertia: Number) -> Rigid:
 
 @float64_default
 def cross_motion(m: Vector, other: Vector) -> Vector:
-    """Spatial cross product of a twist with a motion vector: how the latter changes when carried along."""
+    """Spatial cross product of a twist with a motion vector: its rate of change when carried along."""
     return Vector(0.0 * m.turn, *(other.linear.turned().scaled(m.turn) - m.linear.turned().scaled(other.turn)))
 
 
@@ -221,7 +221,7 @@ def cross_force(m: Vector, f: Vector) -> Vector:
 
 @float64_default
 def upward(world: Placement, length: Number) -> Vector:
-    """An acceleration upward in the world, in the axes of a body."""
+    """An acceleration `length` upward in the world, in the axes of a body."""
     return Vector(0.0 * length, *world.back(Vec(0.0 * length, length)))
 
 
@@ -264,7 +264,7 @@ def moved(joint: Joint, seat: Vec, q: Sequence[Number], v: Sequence[Number]) -> 
 
 @float64_default
 def elementary(screw: tuple[float, ...], q: Number) -> Placement:
-    """The placement after one screw of a joint."""
+    """Placement after one screw of a joint."""
     turn, x, z = _direction(screw)
     if turn:
         return Placement(Vec(0.0, 0.0), jnp.cos(q), turn * jnp.sin(q))
@@ -282,7 +282,7 @@ def is_planar(joint: Joint) -> bool:
 
 @float64_default
 def along(S: Sequence[Vector], numbers: Sequence[Number]) -> Vector | None:
-    """S times joint velocities or their rates; None for a joint without any."""
+    """S times joint velocities or their rates; None for a fixed joint."""
     total = None
     for column, number in zip(S, numbers, strict=True):
         part = column.scaled(number)
@@ -304,7 +304,7 @@ def components(S: Sequence[Vector], wrench: Vector) -> Numbers:
 
 @float64_default
 def put(values: Sequence[Number], where: Sequence[int], new: Sequence[Number]) -> Numbers:
-    """The numbers with some of them replaced."""
+    """The numbers with those at `where` replaced."""
     found = list(values)
     for i, x in zip(where, new, strict=True):
         found[i] = x
@@ -313,7 +313,7 @@ def put(values: Sequence[Number], where: Sequence[int], new: Sequence[Number]) -
 
 @float64_default
 def joined(parts: Sequence[Numbers]) -> Numbers:
-    """The numbers of all joints, one after the other."""
+    """The numbers of all joints in one list."""
     return [x for part in parts for x in part]
 
 
@@ -325,7 +325,7 @@ def still() -> Vector:
 
 @float64_default
 class Section(NamedTuple):
-    """One body and its joint in the articulated-body recursion, with the joint's columns split into free and driven."""
+    """One body and its joint in the articulated-body recursion, the joint's columns split into free and driven ones."""
 
     free: list[int]
     driven: list[int]
@@ -348,7 +348,7 @@ class Section(NamedTuple):
         tau: Sequence[Number],
         prescribed: np.ndarray,
     ) -> Section:
-        """Splits the columns of a joint whose velocities are `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
+        """Splits the columns of a joint with the velocities `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
         columns = list(zip(range(rows.start, rows.stop), S, strict=True))
         free = [(j, s) for j, s in columns if not prescribed[j]]
         driven = [(j, s) for j, s in columns if prescribed[j]]
@@ -395,7 +395,7 @@ def _combined(columns: Sequence[Vector], numbers: Sequence[Number]) -> Vector:
 
 
 class Momentum(NamedTuple):
-    """Balance quantities of all bodies, in world axes."""
+    """Balances of all bodies in world axes."""
 
     mass: Number
     com: Vec
@@ -416,14 +416,14 @@ def momentum(masses: Sequence[Number], coms: Sequence[Vec], inertias: Sequence[N
         for vectors in zip(*found, strict=True)
     )
     com, angular = first.scaled(1.0 / total), 0.0 * total
-    for m, inertia, twist, (place, velocity) in zip(masses, inertias, motion.twist, found, strict=True):
-        angular = angular + inertia * twist.turn + (place - com).moment(velocity.scaled(m))
+    for m, inertia, twist, (position, velocity) in zip(masses, inertias, motion.twist, found, strict=True):
+        angular = angular + inertia * twist.turn + (position - com).moment(velocity.scaled(m))
     return Momentum(total, com, linear, angular)
 
 
 @float64_default
 def point_motion(motion: Any, body: int, lever: Vec) -> tuple[Vec, Vec]:
-    """Position in m and velocity in m/s, in the world, of a point of a body; its components may be arrays of points."""
+    """Position in m and velocity in m/s, in the world, of a point (or, with arrays, points) of a body."""
     world, twist = motion.world[body], motion.twist[body]
     return world.point(lever), world.out(twist.linear + lever.turned().scaled(twist.turn))
 

@@ -1,4 +1,4 @@
-"""Points on bodies (contacts, markers) and the balances of a tree: energy, momentum, centre of mass."""
+"""Points on bodies (contacts, markers), and energy, momentum and centre of mass of a tree."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Points(NamedTuple):
     """Points fixed to bodies."""
 
     body: tuple[int, ...]
-    """The number of each point's body."""
+    """Index of each point's body."""
     position: Float[ArrayLike, "m 3"]
     """In the body's frame, m."""
 
 
 class Momentum(NamedTuple):
-    """Whole-body balance quantities in world axes."""
+    """Balances of a tree in world axes."""
 
     mass: Float[Array, ""]
     com: Vec3
@@ -45,7 +45,7 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
         >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=1.0))
         >>> motion = kinematics(rod, jnp.zeros(1), jnp.array([2.0]))  # hanging, at 2 rad/s about y
         >>> position, velocity = point_motion(motion, Points((0,), jnp.array([[0.0, 0.0, -0.5]])))
-        >>> print(position[0], velocity[0])  # m; m/s: to the back at rate times length
+        >>> print(position[0], velocity[0])  # m, m/s
         [ 0.   0.  -0.5] [-1.  0.  0.]
     """
     local = jnp.asarray(points.position)
@@ -58,14 +58,12 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
 def point_wrenches(
     motion: Motion, points: Points, position: Float[Array, "m 3"], force: Float[Array, "m 3"]
 ) -> Float[Array, "n 6"]:
-    """Wrenches on all bodies, at their origins and in their axes, from forces at points of the world.
-
-    Positions in m, forces in N, moments in N m.
+    """Wrenches on all bodies (N m, N), at their origins and in their axes, from forces at points of the world.
 
     Args:
         motion: from `kinematics`.
-        points: only their bodies are used.
-        position: where each force acts, world, m (a contact point need not be a material point).
+        points: whose bodies the forces act on.
+        position: of each force in the world, m (not necessarily that of a material point).
         force: N, world axes.
 
     Examples:
@@ -73,7 +71,7 @@ def point_wrenches(
         >>> from jaxgait.mechanics.spatial import Link, Points, Tree, hinge, kinematics, point_wrenches
         >>> leg = Tree.build(Link("leg", None, hinge((0, 1, 0)), mass=10.0))
         >>> motion = kinematics(leg, jnp.zeros(1), jnp.zeros(1))
-        >>> toe, push = jnp.array([[0.2, 0.0, -0.9]]), jnp.array([[0.0, 0.0, 700.0]])  # m; N: body weight under the toe
+        >>> toe, push = jnp.array([[0.2, 0.0, -0.9]]), jnp.array([[0.0, 0.0, 700.0]])  # m, N
         >>> print(point_wrenches(motion, Points((0,), toe), toe, push)[0])  # N m about the hip, N
         [   0. -140.    0.    0.    0.  700.]
     """
@@ -90,7 +88,7 @@ def momentum(tree: Tree | PlanarTree, motion: Motion) -> Any:
     """Centre of mass, linear momentum and angular momentum about the centre of mass.
 
     Returns:
-        `Momentum`; in the plane `plane.Momentum`, with an angular momentum of one number.
+        `Momentum`; of a planar tree `plane.Momentum`, with a scalar angular momentum.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -118,7 +116,7 @@ def momentum(tree: Tree | PlanarTree, motion: Motion) -> Any:
 
 @float64_default
 def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
-    """Kinetic and potential energy in J; the potential is zero with the centre of mass at z = 0.
+    """Kinetic and potential energy in J, the latter zero with the centre of mass at z = 0.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The operations on spatial vectors that the recursions need, as arrays; `plane` has the same names in planar form."""
+"""Operations on spatial vectors as arrays, for the recursions; `plane` has the same names in planar form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def moved(joint: Joint, seat: Placement, q: Float[Array, " nq"], v: Float[Array,
 
 @float64_default
 def upward(world: Placement, length: Float[ArrayLike, ""]) -> Vec6:
-    """An acceleration upward in the world, in the axes of a body."""
+    """An acceleration `length` upward in the world, in the axes of a body."""
     up = world.R[2] * length
     return jnp.concatenate([jnp.zeros_like(up), up])
 
@@ -75,13 +75,13 @@ def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
 
 @float64_default
 def put(values: Float[Array, " nv"], where: np.ndarray, new: Float[Array, " k"]) -> Float[Array, " nv"]:
-    """The numbers, shape (nv,), with some of them replaced."""
+    """The numbers, shape (nv,), with those at `where` replaced."""
     return jnp.asarray(values).at[where].set(new)
 
 
 @float64_default
 def joined(parts: Sequence[Array]) -> Float[Array, " nv"]:
-    """The numbers of all joints, one after the other, shape (nv,)."""
+    """The numbers of all joints in one array, shape (nv,)."""
     return jnp.concatenate(parts)
 
 
@@ -93,7 +93,7 @@ def still() -> Vec6:
 
 @float64_default
 class Section(NamedTuple):
-    """One body and its joint in the articulated-body recursion, with the joint's columns split into free and driven."""
+    """One body and its joint in the articulated-body recursion, the joint's columns split into free and driven ones."""
 
     free: np.ndarray
     driven: np.ndarray
@@ -110,7 +110,7 @@ class Section(NamedTuple):
     def split(
         cls, S: Float[Array, "6 n"], bias: Vec6, rows: slice, vdot: Array, tau: Array, prescribed: np.ndarray
     ) -> Section:
-        """Splits the columns of a joint whose velocities are `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
+        """Splits the columns of a joint with the velocities `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
         columns = np.arange(rows.start, rows.stop)
         mask = prescribed[columns]
         free, driven = columns[~mask], columns[mask]
@@ -140,7 +140,7 @@ class Section(NamedTuple):
 
 @float64_default
 def inverse_spd(A: Float[Array, "k k"]) -> Float[Array, "k k"]:
-    """Inverse of a small symmetric positive definite matrix by unrolled Gauss-Jordan steps without pivoting."""
+    """Inverse of a small symmetric positive definite matrix by unrolled Gauss-Jordan elimination without pivoting."""
     n = A.shape[0]
     for k in range(n):
         pivot = 1.0 / A[k, k]

@@ -23,21 +23,21 @@ _ANY = (float("-inf"), float("inf"))  # bodies may have any size
 
 @float64_default
 class Link(eqx.Module):
-    """One body as the user describes it; its numbers are parameters.
+    """One body; its numbers are parameters.
 
-    The joint frame sits at `offset` and `rotation` in the parent's frame; at zero coordinates the body's own frame
-    coincides with it. `com` and `inertia` (about the centre of mass) are in the body's frame.
+    The joint frame sits at `offset` and `rotation` in the parent's frame; the body's own frame coincides with it at
+    zero coordinates. `com` and `inertia` (about the centre of mass) are in the body's frame.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, hinge
         >>> thigh = Link("thigh", "pelvis", hinge((0, 1, 0)), mass=10.0, com=(0.0, 0.0, -0.17), offset=(0.0, 0.08, 0.0))
-        >>> print(thigh.name, thigh.joint.coordinates, thigh.offset)  # 8 cm to the left of the pelvis
+        >>> print(thigh.name, thigh.joint.coordinates, thigh.offset)
         thigh ('turn_y',) (0.0, 0.08, 0.0)
     """
 
     name: str = eqx.field(static=True)
     parent: str | None = eqx.field(static=True)
-    """Name of the body that carries it; None: the world."""
+    """Name of the parent body; None: the world."""
     joint: Joint = eqx.field(static=True)
     mass: Any = parameter(MISSING, unit="kg", doc="mass of the body", bounds="nonnegative", plausible=_ANY)
     com: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_ANY)
@@ -54,7 +54,7 @@ class Link(eqx.Module):
 
 @float64_default
 class Topology(eqx.Module):
-    """The structure of a tree: bodies, each after its parent in the list, and their joints.
+    """The structure of a tree: bodies, each after its parent, and their joints.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
@@ -63,14 +63,14 @@ class Topology(eqx.Module):
         8 7 slice(7, 8, None) slice(6, 7, None)
         >>> print(tree.coordinate_names[-2:], tree.velocity_names[-2:])
         ('trunk.q_z', 'leg') ('trunk.v_z', 'leg')
-        >>> print(tree.neutral())  # at the origin, not turned (quaternion 1, 0, 0, 0), the leg straight
+        >>> print(tree.neutral())
         [0. 0. 0. 1. 0. 0. 0. 0.]
         >>> print(tree.seats()[1].r, tree.inertias()[1][3, 3])  # m: the hip in the trunk; kg
         [0. 0. 0.] 10.0
     """
 
     algebra: ClassVar[Any]
-    """The module that the recursions compute with: `space`, or `plane`."""
+    """The module of the recursions' operations: `space` or `plane`."""
 
     names: tuple[str, ...] = eqx.field(static=True)
     parents: tuple[int, ...] = eqx.field(static=True)
@@ -79,7 +79,7 @@ class Topology(eqx.Module):
 
     @abc.abstractmethod
     def seats(self) -> Sequence[Any]:
-        """Frame of each joint in the parent of its body, in the algebra's terms."""
+        """Frame of each joint in its body's parent, in the algebra's terms."""
 
     @abc.abstractmethod
     def inertias(self) -> list[Any]:
@@ -97,17 +97,17 @@ class Topology(eqx.Module):
 
     @property
     def q_slices(self) -> list[slice]:
-        """The slice of q that holds the coordinates of each body's joint."""
+        """Slice of q for each body's joint."""
         return _slices([joint.nq for joint in self.joints])
 
     @property
     def v_slices(self) -> list[slice]:
-        """The slice of v that holds the velocities of each body's joint."""
+        """Slice of v for each body's joint."""
         return _slices([joint.nv for joint in self.joints])
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Names of the entries of q: the body's name, with that of the motion if the joint has several ("trunk.x")."""
+        """Names of the entries of q: the body, with the motion if its joint has several ("trunk.x")."""
         return _names(self.names, [joint.coordinates for joint in self.joints])
 
     @property
@@ -116,7 +116,7 @@ class Topology(eqx.Module):
         return _names(self.names, [joint.velocities for joint in self.joints])
 
     def index(self, name: str) -> int:
-        """Index of a body by name."""
+        """Index of a body."""
         return self.names.index(name)
 
     def neutral(self) -> Float[np.ndarray, " nq"]:
@@ -126,9 +126,7 @@ class Topology(eqx.Module):
 
 @float64_default
 class Tree(Topology):
-    """A tree of n bodies in space; numbers are leaves, topology is static.
-
-    SI units: coordinates in m and rad, velocities in m/s and rad/s.
+    """A tree of n bodies in space, in SI units; its numbers are leaves, its topology is static.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -137,7 +135,7 @@ class Tree(Topology):
         >>> leg = Tree.build(thigh, Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
         >>> print(leg.offset[leg.index("shank")], leg.mass.sum())  # m, kg
         [ 0.   0.  -0.4] 10.0
-        >>> print(leg.rate(jnp.zeros(2), jnp.array([1.0, -2.0])))  # of angles; quaternions turn at half their rate
+        >>> print(leg.rate(jnp.zeros(2), jnp.array([1.0, -2.0])))  # rad/s
         [ 1. -2.]
     """
 
@@ -158,7 +156,7 @@ class Tree(Topology):
         """Builds a tree from its links, parents first; numbers may be traced.
 
         Raises:
-            ValueError: for a repeated name or a parent that does not come before its child.
+            ValueError: for a repeated name, or a parent that does not come before its child.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
@@ -194,7 +192,7 @@ class Tree(Topology):
         )
 
     def rate(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, " nq"]:
-        """Time derivative of the coordinates from the velocities (they differ in quaternions)."""
+        """Time derivative of the coordinates, which for quaternions differs from the velocities."""
         parts = zip(self.joints, self.q_slices, self.v_slices, strict=True)
         return jnp.concatenate([joint.rate(q[a], v[b]) for joint, a, b in parts])
 
@@ -204,7 +202,7 @@ class Tree(Topology):
         return [rigid_inertia(mass[i], com[i], inertia[i]) for i in range(len(self.names))]
 
     def seats(self) -> list[Placement]:
-        """Frame of each joint in the parent of its body."""
+        """Frame of each joint in its body's parent."""
         offset, rotation = jnp.asarray(self.offset), jnp.asarray(self.rotation)
         return [Placement(rotation[i], offset[i]) for i in range(len(self.names))]
 
@@ -212,12 +210,12 @@ class Tree(Topology):
         """The planar form, in unrolled scalars, of a tree that moves in the sagittal plane.
 
         Raises:
-            ValueError: for a joint that leaves the plane or a joint frame that is turned in its parent.
+            ValueError: for a joint that leaves the plane, or whose frame is turned in its parent.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
             >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5))).in_plane()
-            >>> motion = kinematics(rod, [0.0], [2.0])  # hanging, at 2 rad/s: q and v are plain numbers
+            >>> motion = kinematics(rod, [0.0], [2.0])  # hanging, at 2 rad/s
             >>> print(type(rod).__name__, motion.twist[0].turn)
             PlanarTree 2.0
         """
@@ -243,10 +241,10 @@ class Tree(Topology):
 
 @float64_default
 class PlanarTree(Topology):
-    """The planar form of a `Tree`, made by `Tree.in_plane`: the same names, joints, coordinates and velocities.
+    """The planar form of a `Tree`, from `Tree.in_plane`: the same names, joints, coordinates and velocities.
 
-    Functions of trees accept it too; q, v and all other quantities are then scalars (sequences of numbers,
-    `plane.Vector`, `plane.Vec`) instead of arrays.
+    Functions of trees accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.Vec`) instead of
+    arrays.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
@@ -279,12 +277,12 @@ class PlanarTree(Topology):
         return [plane.rigid_inertia(self.mass[i], com, self.inertia[i]) for i, com in enumerate(self.coms())]
 
     def seats(self) -> list[plane.Vec]:
-        """Origin of each joint in the parent of its body, m."""
+        """Origin of each joint in its body's parent, m."""
         return [plane.Vec(self.offset[i, 0], self.offset[i, 1]) for i in range(len(self.names))]
 
 
 class Motion(NamedTuple):
-    """Positions and velocities of the bodies of a tree, one entry per body; of a planar tree in types of `plane`."""
+    """Positions and velocities of the bodies of a tree, one entry per body (for a planar tree of types of `plane`)."""
 
     local: list[Any]
     """`Placement` in the parent."""
@@ -295,7 +293,7 @@ class Motion(NamedTuple):
     twist: list[Any]
     """Angular and linear velocity (6,) at the body's origin, in body axes."""
     bias: list[Any]
-    """Acceleration (6,) in the parent at zero joint accelerations: velocity products; planar: None if there is none."""
+    """Acceleration (6,) in the parent at zero joint accelerations: velocity products; planar: None if none."""
 
 
 @float64_default
@@ -304,16 +302,16 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
 
     Args:
         tree: the bodies.
-        q: coordinates in m and rad, `nq` numbers; of a planar tree any sequence of scalars.
-        v: velocities in m/s and rad/s, `nv` numbers, likewise.
+        q: coordinates (nq,) in m and rad; of a planar tree any sequence of scalars.
+        v: velocities (nv,) in m/s and rad/s, likewise.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
         >>> leg = Tree.build(Link("thigh", None, hinge((0, 1, 0)), mass=7.0),
         ...                  Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
-        >>> motion = kinematics(leg, jnp.array([-jnp.pi / 2, 0.0]), jnp.array([1.0, 2.0]))  # raised to the front
-        >>> print(f"{motion.world[1].r[0]:.2f} m, {motion.twist[1][1]:.0f} rad/s")  # the knee; both rates together
+        >>> motion = kinematics(leg, jnp.array([-jnp.pi / 2, 0.0]), jnp.array([1.0, 2.0]))  # level
+        >>> print(f"{motion.world[1].r[0]:.2f} m, {motion.twist[1][1]:.0f} rad/s")  # of the knee and the shank
         0.40 m, 3 rad/s
     """
     algebra, motion = tree.algebra, Motion([], [], [], [], [])
@@ -332,7 +330,7 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
 
 
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
-    """The sum of two vectors that may be None; `neither()` if both are.
+    """The sum of two vectors, either of which may be None; `neither()` if both are.
 
     Examples:
         >>> from jaxgait.mechanics.spatial.tree import plus
@@ -350,7 +348,7 @@ def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> N
     """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have.
 
     Raises:
-        ValueError: naming the body and what is wrong (mass, symmetry, or the triangle inequality of the moments).
+        ValueError: naming the body and the fault (mass, symmetry, or the triangle inequality of the moments).
 
     Examples:
         >>> import numpy as np
@@ -387,7 +385,7 @@ def _names(bodies: Sequence[str], motions: Sequence[Sequence[str]]) -> tuple[str
 
 
 def _traced(value: Any) -> Array:
-    """Nested tuples of numbers, some of them traced, as one array."""
+    """Nested tuples of numbers, possibly traced, as one array."""
     return (
         jnp.stack([_traced(v) for v in value]) if isinstance(value, tuple | list) else jnp.asarray(value, dtype=float)
     )

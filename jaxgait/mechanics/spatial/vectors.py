@@ -26,8 +26,8 @@ class Placement(NamedTuple):
         >>> knee = Placement(jnp.eye(3), jnp.array([0.0, 0.0, -0.4]))  # 0.4 m below the hip, not turned
         >>> print(knee.then(knee).r)  # the ankle in the axes of the hip, m
         [ 0.   0.  -0.8]
-        >>> swing = jnp.array([0.0, 2.0, 0.0, 0.0, 0.0, 0.0])  # the hip turns at 2 rad/s about y, and does not move
-        >>> print(knee.motion_to_child(swing), knee.matrix() @ swing)  # rad/s, m/s: the knee moves to the back
+        >>> swing = jnp.array([0.0, 2.0, 0.0, 0.0, 0.0, 0.0])  # the hip turns at 2 rad/s about y
+        >>> print(knee.motion_to_child(swing), knee.matrix() @ swing)  # rad/s, m/s
         [ 0.   2.   0.  -0.8  0.   0. ] [ 0.   2.   0.  -0.8  0.   0. ]
         >>> print(knee.motion_to_parent(knee.motion_to_child(swing)))
         [0. 2. 0. 0. 0. 0.]
@@ -39,26 +39,26 @@ class Placement(NamedTuple):
     """
 
     R: Mat3
-    """Rotation that takes components in the child to components in the parent."""
+    """Rotation from child components to parent components."""
     r: Vec3
     """Origin of the child in the parent, m."""
 
     def then(self, inner: Placement) -> Placement:
-        """The placement of a grandchild in the parent."""
+        """Placement of a grandchild in the parent."""
         return Placement(self.R @ inner.R, self.r + self.R @ inner.r)
 
     def motion_to_child(self, m: Vec6) -> Vec6:
-        """Takes a twist or a spatial acceleration of the parent's frame to the child's."""
+        """A twist or spatial acceleration from the parent's frame to the child's."""
         w, v = m[:3], m[3:]
         return jnp.concatenate([w @ self.R, (v - cross(self.r, w)) @ self.R])
 
     def motion_to_parent(self, m: Vec6) -> Vec6:
-        """Takes a twist or a spatial acceleration of the child's frame to the parent's."""
+        """A twist or spatial acceleration from the child's frame to the parent's."""
         w = self.R @ m[:3]
         return jnp.concatenate([w, self.R @ m[3:] + cross(self.r, w)])
 
     def force_to_parent(self, f: Vec6) -> Vec6:
-        """Takes a wrench at the child's origin to the parent's."""
+        """A wrench at the child's origin, at the parent's."""
         force = self.R @ f[3:]
         return jnp.concatenate([self.R @ f[:3] + cross(self.r, force), force])
 
@@ -68,7 +68,7 @@ class Placement(NamedTuple):
         return jnp.block([[Rt, jnp.zeros_like(Rt)], [-Rt @ skew(self.r), Rt]])
 
     def inertia_to_parent(self, inertia: Mat6) -> Mat6:
-        """Takes a spatial (rigid or articulated) inertia of the child to the parent's frame."""
+        """A spatial (rigid or articulated) inertia of the child in the parent's frame."""
         X = self.matrix()
         return X.T @ inertia @ X
 
@@ -88,7 +88,7 @@ def skew(a: Vec3) -> Mat3:
 
 @float64_default
 def cross_motion(m: Vec6, other: Vec6) -> Vec6:
-    """Spatial cross product of a twist with a motion vector: how the latter changes when carried along."""
+    """Spatial cross product of a twist with a motion vector: its rate of change when carried along."""
     w, v = m[:3], m[3:]
     return jnp.concatenate([cross(w, other[:3]), cross(w, other[3:]) + cross(v, other[:3])])
 
@@ -115,7 +115,7 @@ def rotation_about(axis: Vec3, angle: Float[Array, ""]) -> Mat3:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import rotation_about
         >>> R = rotation_about(jnp.array([0.0, 1.0, 0.0]), jnp.asarray(jnp.pi / 2))
-        >>> print((R @ jnp.array([0.0, 0.0, 1.0])).round(6))  # about y, an upward axis leans forward
+        >>> print((R @ jnp.array([0.0, 0.0, 1.0])).round(6))  # an upward axis leans forward
         [1. 0. 0.]
     """
     K = skew(axis)
@@ -138,12 +138,12 @@ def quaternion_about(axis: Vec3, angle: Float[Array, ""]) -> Quaternion:
 
 @float64_default
 def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
-    """Rotation matrix of a quaternion (w, x, y, z), which need not be of unit length.
+    """Rotation matrix of a quaternion (w, x, y, z) of any length.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import rotation_of_quaternion
-        >>> print(rotation_of_quaternion(jnp.array([1.0, 0.0, 0.0, 1.0]))[:, 0].round(6))  # a quarter about z
+        >>> print(rotation_of_quaternion(jnp.array([1.0, 0.0, 0.0, 1.0]))[:, 0].round(6))  # 90 degrees about z
         [0. 1. 0.]
     """
     q = quaternion / jnp.sqrt(jnp.sum(quaternion * quaternion))
@@ -154,6 +154,6 @@ def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
 
 @float64_default
 def quaternion_rate(quaternion: Quaternion, w_body: Vec3) -> Quaternion:
-    """Time derivative of a unit quaternion whose frame turns with `w_body` in rad/s, in its own axes."""
+    """Time derivative of a unit quaternion of a frame that turns with `w_body` in rad/s, in its own axes."""
     w, u = quaternion[0], quaternion[1:]
     return 0.5 * jnp.concatenate([-jnp.sum(u * w_body)[None], w * w_body + cross(u, w_body)])

@@ -1,4 +1,4 @@
-"""The bungee jumper: a mass on a rope that pulls only when it is taut. The quick start."""
+"""The bungee jumper: a mass on a rope. The quick start."""
 
 from jaxgait.registry import lazy
 

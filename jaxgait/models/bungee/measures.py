@@ -1,4 +1,4 @@
-"""Measures of a bungee jump: its lowest point, its clearance, and the parameter value that makes it just safe."""
+"""Measures of a bungee jump."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from jaxgait.run import Run
 __all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
 
 SPAN = 100.0
-"""`critical_value` searches from the present value divided by this number to the present value times this number."""
+"""`critical_value` searches from the present value divided by this number to the present value times it."""
 SCANNED = 121
-"""Number of values that it scans in this range: 8 % apart."""
-_LATEST = 1e3  # s: on any realistic rope the jumper has turned by then
+"""Number of values scanned in this range, 8 % apart."""
+_LATEST = 1e3  # s: on any realistic rope the jumper has turned
 
 
 class LowestPoint(NamedTuple):
@@ -40,20 +40,20 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     """Solves the fall up to its first turning point; differentiable (forward mode) and batchable by `jax.vmap`.
 
     Returns:
-        Time in s and position in m of the lowest point; NaN where the jumper has not turned after 1000 s.
+        Its time and position; NaN where the jumper has not turned after 1000 s.
 
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.models.bungee.measures import lowest_point
         >>> found = lowest_point(Bungee())
-        >>> print(round(float(found.time), 1), round(float(found.x), 1))  # s; m below the point where the rope is taut
+        >>> print(round(float(found.time), 1), round(float(found.x), 1))  # s, m
         7.1 60.5
     """
     bungee = precision.cast(bungee)
-    floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # what the precision in force can resolve
-    # the force has a kink where the rope goes taut, which costs derivatives two digits
+    floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # the resolution of the default precision
+    # the force has a kink where the rope becomes taut, which costs derivatives two digits
     rtol, atol = (max(tolerance / 100, floor) for tolerance in (bungee.numerics.rtol, bungee.numerics.atol))
-    # the time to rounding: where v is not zero yet, the lowest point's derivatives have v dt/dp too much
+    # the time to rounding: with a small v left, the lowest point's derivatives are off by v dt/dp
     event = diffrax.Event(lambda t, y, args, **_: y.v, optimistix.Newton(floor, floor), direction=False)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(bungee),
@@ -89,7 +89,7 @@ MEASURES = table(
 
 @float64_default
 def clearance(bungee: Bungee) -> Float[Array, ""]:
-    """Height in m of the lowest point above the ground: the jump is safe where it is positive.
+    """Height in m of the lowest point above the ground: a jump is safe where it is positive.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -104,22 +104,22 @@ def clearance(bungee: Bungee) -> Float[Array, ""]:
 def critical_value(bungee: Bungee, name: str) -> float:
     """Value of one parameter at which the clearance is exactly zero (float64).
 
-    The clearance is computed from a hundredth to a hundred times the present value (`SPAN`), at values 8 % apart.
-    Where it changes sign between two of them, Brent's method finds the root; of several roots, the one nearest to the
-    present value (in ratio) is returned. Two roots less than 8 % apart may be missed.
+    The clearance is scanned from a hundredth to a hundred times the present value (`SPAN`), in steps of 8 %; Brent's
+    method refines each change of sign. Of several roots the nearest one (in ratio) is returned. Two roots less than 8 %
+    apart may be missed.
 
     Args:
-        bungee: the model that provides all other parameters, and the value to start from.
+        bungee: the model with all other parameters and the value to start from.
         name: the parameter, e.g. "stiffness" or "mass".
 
     Raises:
         jaxgait.parameters.ParameterError: for an unknown name, or an impossible bungee.
-        ValueError: if the clearance does not change sign there: no value makes the jump just safe.
+        ValueError: if the clearance does not change sign: no value makes the jump just safe.
 
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.models.bungee.measures import critical_value
-        >>> round(critical_value(Bungee(), "stiffness"), 2)  # N/m: just safe
+        >>> round(critical_value(Bungee(), "stiffness"), 2)  # N/m
         26.31
     """
     info = parameter_info(bungee, name)
@@ -140,7 +140,7 @@ def critical_value(bungee: Bungee, name: str) -> float:
                 f"no {name} from {values[0]:g} to {values[-1]:g} {info.unit} makes the jump just safe: "
                 f"the clearance stays {'above' if low > 0 else 'below'} zero ({low:.4g} to {high:.4g} m)"
             )
-        from scipy import optimize  # slow to import, and simulations do not need it
+        from scipy import optimize  # slow to import
 
         brackets = [tuple(values[i : i + 2]) for i in changes]
         roots = [float(optimize.root_scalar(at, method="brentq", bracket=b, rtol=1e-12).root) for b in brackets]

@@ -13,7 +13,7 @@
     m x'' = m g - k max(x, 0) - a1 x' - a2 |x'| x'
 
 Source: a Simulink exercise on the page that carries the jumper's paper. The plus sign before k x in its combined
-equation is a misprint: the rope pulls up.
+equation is a misprint.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class BungeeState(NamedTuple):
 
 
 class Bungee(Model):
-    """A jumper on an elastic rope; see the module's docstring for the picture and the equation.
+    """A jumper on an elastic rope; see the module's docstring.
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> float(Bungee(mass=80.0).initial_state().x)  # m: the ledge is above the point where the rope is taut
+        >>> float(Bungee(mass=80.0).initial_state().x)  # m: the ledge is above the taut point
         -30.0
     """
 
@@ -84,7 +84,7 @@ class Bungee(Model):
         "drag_power": Variable("W", "power lost to the air"),
         "energy": Variable("J", "mechanical energy, zero at the start"),
     }
-    # The right side has a kink where the rope becomes taut; tight tolerances make the adaptive steps resolve it.
+    # The right-hand side has a kink where the rope becomes taut; tight tolerances make the adaptive steps resolve it.
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-10, atol=1e-10, first_step=1e-2)
 
     @property
@@ -94,7 +94,7 @@ class Bungee(Model):
         Examples:
             >>> from jaxgait import Bungee
             >>> jumper = Bungee(stiffness=20.0)
-            >>> print([float(jumper.rope_law.force(x, 0.0)) for x in (10.0, -1.0)])  # N: stretched by 10 m, slack
+            >>> print([float(jumper.rope_law.force(x, 0.0)) for x in (10.0, -1.0)])  # N
             [200.0, 0.0]
         """
         return self.rope or UnilateralSpring(self.stiffness)
@@ -119,7 +119,7 @@ class Bungee(Model):
         return BungeeState(x=y.v, v=self._acceleration(y))
 
     def events(self) -> Mapping[str, Callable[[Scalar, BungeeState], Array]]:
-        """The rope becomes taut, and slack; he turns at the lowest point, and at the top of a rebound.
+        """The rope becomes taut or slack; the jumper turns at the lowest point or at the top of a rebound.
 
         Examples:
             >>> from jaxgait import Bungee
@@ -135,7 +135,7 @@ class Bungee(Model):
         }
 
     def outputs(self, t: Scalar, y: BungeeState) -> dict[str, Array]:
-        """Height, rope force, acceleration, drag power and energy (see `variables`)."""
+        """See `variables`."""
         kinetic = 0.5 * self.mass * y.v**2
         potential = self.rope_law.energy(y.x) - self.mass * self.gravity * (y.x + self.rope_length)
         return {

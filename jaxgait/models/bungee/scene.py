@@ -1,4 +1,4 @@
-"""The bungee jumper in films: ledge, rope, man, ground."""
+"""Film scene of the bungee jumper."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
 
 
 def _rope(model: Bungee, run: xr.Dataset, ledge: float) -> np.ndarray:
-    """The rope: straight if it is taut, in waves if it is slack."""
+    """The rope: straight if taut, wavy if slack."""
     s = np.linspace(0.0, 1.0, 16 * TURNS + 1)
     fallen = run.x.values[:, None] + float(model.rope_length)
     spare = np.clip(1.0 - fallen / float(model.rope_length), 0.0, None)
@@ -45,7 +45,7 @@ def _rope(model: Bungee, run: xr.Dataset, ledge: float) -> np.ndarray:
 
 
 def _man(height: np.ndarray, tall: float) -> tuple[Limb, ...]:
-    """The man, head down below the end of the rope; drawn larger than life if the bridge is high."""
+    """The man, head down below the end of the rope; drawn larger than life on a high bridge."""
     size = max(MAN, 0.07 * tall)
     at = lambda x, y: (x * size, height - y * size)
     parts = (

@@ -11,9 +11,8 @@
     p_d = C rho (u - v) |u - v| / 2                   dynamic pressure        | on the face that meets
     p_h = kappa rho a u                               pulse wave (Joukowsky)  | the flow only
 
-Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25, eqs. (1)-(5), with fraction
-bars restored, the dynamic pressure of the relative flow, and `dp` from continuity (the printed (4) adds the wave speed
-to the flow speed).
+Source: Zhao et al. 2010 (see `model`), eqs. (1)-(5), with fraction bars restored, the dynamic pressure of the relative
+flow, and `dp` from continuity (the printed (4) adds the wave speed to the flow speed).
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ _CHOSEN = "chosen"
 SYSTOLE = 0.24
 """Duration in s of the forward flow."""
 CLOSURE = 0.27
-"""Time in s at which the valve closes; the flow is zero until the next beat."""
-_PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24 to four digits
+"""Time in s at which the valve closes; there is no flow until the next beat."""
+_PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24
 
 
 @float64_default
 class Inflow(eqx.Module):
     """Mean velocity in the vessel over a heart beat, eq. (1): a forward lobe, a short back-flow, rest.
 
-    The heart rate changes only the rest: systole keeps its shape.
+    The heart rate changes only the rest.
 
     Examples:
         >>> from jaxgait.models.creeper.artery import Inflow
         >>> flow = Inflow(amplitude=2.4, decay=0.0, direction=-1.0)
-        >>> print(round(float(flow(0.12)), 6), float(flow(0.5)) + 0.0)  # m/s: against the robot in mid-systole; rest
+        >>> print(round(float(flow(0.12)), 6), float(flow(0.5)) + 0.0)  # m/s, in mid-systole and at rest
         -2.4 0.0
     """
 
@@ -67,7 +66,7 @@ class Inflow(eqx.Module):
         -1.0, unit="1", doc="direction of the forward flow: +1 along the robot, -1 against it", source=_CHOSEN
     )
     backflow: Literal["closed", "printed"] = choice("closed", doc="end of the back-flow: at the closure, or as printed")
-    """"closed": the back-flow ends at zero (continuous); "printed": with the printed frequency, a jump at 0.27 s."""
+    """"closed": the back-flow ends at zero; "printed": it ends with a jump at 0.27 s, at the printed frequency."""
 
     def beat(self, s: Scalar) -> Float[Array, ""]:
         """Velocity in m/s at a time `s` in [0, heart period) after the valve opened, positive out of the heart."""
@@ -83,7 +82,7 @@ class Inflow(eqx.Module):
         return self.direction * self.beat(jnp.mod(t + self.phase, self.heart_period))
 
     def validate(self) -> None:
-        """Rejects a beat shorter than its own systole.
+        """Rejects a beat shorter than its systole.
 
         Raises:
             ParameterError: naming the value and the bound.
@@ -100,7 +99,7 @@ class Blood(eqx.Module):
     Examples:
         >>> from jaxgait.models.creeper.artery import Blood
         >>> blood = Blood(density=1060.0, wave_speed=5.0)
-        >>> print(float(blood.dynamic_pressure(2.0, 0.0)), float(blood.wave_pressure(2.0)))  # Pa: rho u^2 / 2, rho a u
+        >>> print(float(blood.dynamic_pressure(2.0, 0.0)), float(blood.wave_pressure(2.0)))  # Pa
         2120.0 10600.0
     """
 
@@ -123,13 +122,13 @@ class Blood(eqx.Module):
         return 0.5 * self.drag * self.density * (u - v) * jnp.abs(u - v)
 
     def wave_pressure(self, u: Scalar) -> Scalar:
-        """Pressure in Pa of the pulse wave that carries the flow `u` (m/s)."""
+        """Pressure in Pa of the pulse wave of a flow `u` (m/s)."""
         return self.hammer * self.density * self.wave_speed * u
 
     def gap_pressure(self, u: Scalar, v: Scalar, diameter: Scalar, clearance: Scalar, length: Scalar) -> Scalar:
-        """Pressure drop in Pa over a cylinder of these dimensions (m) moving with `v` in a flow `u` (m/s).
+        """Pressure drop in Pa over a cylinder (m) moving with `v` in a flow `u` (m/s); positive: it pushes forward.
 
-        Positive pushes forward. Solves continuity for the flow through the gap.
+        From continuity of the flow through the gap.
         """
         pipe = math.pi * (diameter + 2.0 * clearance) ** 2 / 4.0
         gap_flow = pipe * u - math.pi * diameter**2 / 4.0 * v

@@ -9,10 +9,9 @@ r"""The creeping robot in space (layer 2): units, springs and actuator shafts as
 
 Bodies are numbered from the tip. The shaft slides along x of the actuator unit (s); the spring turns about z (th3),
 then about the turned y axis (th4); the front unit sits on the spring, rigidly or with an axial and a lateral
-deflection. No gravity: the robot floats (neutral buoyancy). Longer robots repeat shaft, spring and unit.
+deflection. The robot is neutrally buoyant: no gravity. Longer robots repeat shaft, spring and unit.
 
-Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25, eqs. (6)-(20) and figure 5. Sizes and
-masses are ours.
+Source: Zhao et al. 2010 (see `model`), eqs. (6)-(20) and figure 5. Sizes and masses are ours.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ __all__ = ["Bearing", "ChainState", "CreeperChain", "GiveState", "Manoeuvre", "S
 
 _CHOSEN = "chosen"
 CYCLE_ROUNDING = 1e-6
-"""The fraction of a cycle by which a time may exceed it, because of rounding (also in float32)."""
+"""Fraction of a cycle by which rounding may make a time exceed it (also in float32)."""
 Manoeuvre = Literal["straight", "steer", "yaw"]
-"""What the robot does while it creeps: move straight, bend its spring, or turn as a rigid body."""
+"""What the robot does while it creeps: move straight, steer (bend its spring), or yaw (turn as a rigid body)."""
 
 
 @float64_default
@@ -61,7 +60,7 @@ class Bearing(eqx.Module):
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.creeper.chain import Bearing
         >>> bearing = Bearing(axial_stiffness=400.0, lateral_stiffness=150.0)
-        >>> print(bearing.force(jnp.array([1e-3, 2e-3]), jnp.zeros(2)).round(6))  # N, for 1 mm along and 2 mm across
+        >>> print(bearing.force(jnp.array([1e-3, 2e-3]), jnp.zeros(2)).round(6))  # N
         [-0.4 -0.3]
     """
 
@@ -88,21 +87,21 @@ class Bearing(eqx.Module):
 class ChainState(NamedTuple):
     """Coordinates, velocities and accelerations of the chain, base first, in the layout of its tree.
 
-    Of two units (longer chains repeat the entries from the shaft on):
+    For two units (longer chains repeat the entries from the shaft on):
 
-    - base (the actuator unit, at its front face): position in world axes in m, q[0:3], and quaternion (w, x, y, z),
-      q[3:7]; angular velocity in rad/s, v[0:3], and velocity in m/s, v[3:6], both in the base's own axes;
+    - base (front face of the actuator unit): position in world axes in m, q[0:3], quaternion (w, x, y, z), q[3:7];
+      angular velocity in rad/s, v[0:3], and velocity in m/s, v[3:6], in its own axes;
     - shaft: displacement along x of the base in m, q[7] and v[6];
     - spring: bend about z of the shaft, then about the turned y, in rad, q[8:10] and v[7:9];
     - front unit, if it has a bearing: deflection along x and y of the spring in m, q[10:12] and v[9:11].
 
-    See `jaxgait.mechanics.spatial.frames` for twists in world axes, rotation matrices, roll, pitch and yaw.
+    `jaxgait.mechanics.spatial.frames` converts them to world axes, rotation matrices, roll, pitch and yaw.
     """
 
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
     vdot: Float[Array, " nv"]
-    """Rates of `v`: of the components in the base's own, turning axes."""
+    """Rates of `v`: of components in the base's own, turning axes."""
 
 
 class CreeperChain(Model):
@@ -111,7 +110,7 @@ class CreeperChain(Model):
     Examples:
         >>> from jaxgait.models import CreeperChain
         >>> robot = CreeperChain(units=2)
-        >>> print(robot.tree().names, robot.labels["coordinate"][-3:], float(robot.duration))  # base first; s
+        >>> print(robot.tree().names, robot.labels["coordinate"][-3:], float(robot.duration))  # s
         ('unit 2', 'shaft 1', 'spring 1', 'unit 1') ['shaft 1', 'bend z 1', 'bend y 1'] 1.0
     """
 
@@ -137,7 +136,7 @@ class CreeperChain(Model):
         source=_CHOSEN,
     )
     bearing: Bearing | None = part(None, doc="springs between the front unit and its spring")
-    """Springs between the front unit and its spring; None: rigid."""
+    """None: rigid."""
     units: int = eqx.field(static=True, default=2)
     manoeuvre: Manoeuvre = eqx.field(static=True, default="straight")
 
@@ -174,17 +173,17 @@ class CreeperChain(Model):
         return self.state_at(jnp.zeros(()))
 
     def outputs(self, t: Scalar, y: ChainState) -> dict[str, Array]:
-        """Drive force of the actuator (figure 5), its stroke and the steering (see `variables`)."""
+        """See `variables`."""
         force = self.force_on_shaft(t, y)
         drive = {f"drive_{axis}": force[i] for i, axis in enumerate("xyz")}
         return {**drive, "stroke": y.q[7], "steering": y.q[8]}
 
     def terminations(self) -> Mapping[str, Callable[[Scalar, ChainState], Bool[Array, ""]]]:
-        """The manoeuvres are defined for one cycle."""
+        """Manoeuvres are defined for one cycle."""
         return {"the cycle is over": lambda t, y: jnp.asarray(t > self.robot.gait.period * (1.0 + CYCLE_ROUNDING))}
 
     def tree(self) -> Tree:
-        """The bodies, base first; "unit 1" is the tip, and "shaft 1" and "spring 1" are ahead of "unit 2"."""
+        """The bodies, base first; "unit 1" is the tip, "shaft 1" and "spring 1" are ahead of "unit 2"."""
         links = [self._unit(self.units)]
         for k in range(self.units - 1, 0, -1):
             links += [*self._joint(k), self._unit(k)]
@@ -234,9 +233,9 @@ class CreeperChain(Model):
         ]
 
     def state_at(self, t: Scalar) -> ChainState:
-        """The kinematics of a gait of two units without slip over one cycle, at time `t` in s.
+        """Kinematics of a gait of two units without slip over one cycle, at time `t` in s.
 
-        In extension the base rests (except for its yaw) and the shaft slides; in retraction the base follows the shaft.
+        In extension the base rests (except for yaw) and the shaft slides; in retraction the base follows the shaft.
         """
         self._only_two()
         stroke, rate = self.robot.gait.stroke_at(t), jnp.asarray(self.turning_rate)
@@ -246,7 +245,7 @@ class CreeperChain(Model):
         yaw = (0.5 * angle, rate) if self.manoeuvre == "yaw" else (zero, zero)
         bent = (angle, rate) if self.manoeuvre == "steer" else (zero, zero)
         give = [zero, zero] if self.bearing is not None else []
-        place = [
+        pose = [
             follows * (stroke.s - self.robot.gait.stroke),
             zero,
             zero,
@@ -255,42 +254,41 @@ class CreeperChain(Model):
             zero,
             jnp.sin(yaw[0]),
         ]
-        q = jnp.stack([*place, stroke.s, bent[0], zero, *give])
+        q = jnp.stack([*pose, stroke.s, bent[0], zero, *give])
         v = jnp.stack([zero, zero, yaw[1], follows * stroke.speed, zero, zero, stroke.speed, bent[1], zero, *give])
         push = [zero, zero, zero, follows * stroke.acceleration, zero, zero, stroke.acceleration, zero, zero]
         return ChainState(q, v, jnp.stack(push + give))
 
     def drive_force(self, t: Scalar) -> Float[Array, 3]:
-        """Force in N of the actuator unit on its shaft, in the unit's axes: the quantity of figure 5.
+        """Force in N of the actuator unit on its shaft, in the unit's axes (figure 5).
 
-        Summed from the free side: over the bodies ahead while the front unit slides, over the actuator unit while that
-        one slides. Loads are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
+        Summed over the bodies ahead while the front unit slides, over the actuator unit while that one slides. Loads
+        are those of the blood and of the sliding unit's liquid pad, along each unit's own axis.
 
         Examples:
             >>> from jaxgait.models import CreeperChain
             >>> robot = CreeperChain(manoeuvre="straight")
-            >>> force = robot.drive_force(0.25)  # in the middle of the extension
-            >>> print(force.shape, abs(float(force[1])) < 1e-9, abs(float(force[2])) < 1e-9)  # N, along the unit only
+            >>> force = robot.drive_force(0.25)  # in mid-extension
+            >>> print(force.shape, abs(float(force[1])) < 1e-9, abs(float(force[2])) < 1e-9)  # N, axial
             (3,) True True
         """
         return self.force_on_shaft(t, self.state_at(t))
 
     def force_on_shaft(self, t: Scalar, state: ChainState) -> Float[Array, 3]:
-        """Like `drive_force`, in N in the unit's axes, for a state that need not belong to the manoeuvre.
+        """`drive_force` in N, in the unit's axes, for a state that need not belong to the manoeuvre.
 
         Examples:
             >>> from jaxgait.models import CreeperChain
             >>> robot = CreeperChain()
             >>> same = robot.force_on_shaft(0.25, robot.state_at(0.25))
-            >>> print(bool((same == robot.drive_force(0.25)).all()))  # on the manoeuvre both are one
+            >>> print(bool((same == robot.drive_force(0.25)).all()))
             True
         """
         tree = self.tree()
         motion = kinematics(tree, state.q, state.v)
         extending = jnp.asarray(t < 0.5 * self.robot.gait.period)
         passed = joint_wrenches(tree, motion, state.vdot, self.loads(motion, t, extending), 0.0)
-        # The shaft never turns in the unit. In retraction only the shaft and the loads act on the base: there is no
-        # external wrench.
+        # The shaft never turns in the unit. In retraction only the shaft and the loads act on the base.
         outside, ahead = passed[0][3:], passed[1][3:]
         return jnp.where(extending, ahead, ahead - outside)
 
@@ -304,7 +302,7 @@ class CreeperChain(Model):
             >>> robot = CreeperChain()
             >>> state = robot.state_at(0.25)
             >>> wrenches = robot.loads(kinematics(robot.tree(), state.q, state.v), 0.25, jnp.asarray(True))
-            >>> print(wrenches.shape, float(wrenches[1, 3]))  # N m and N on four bodies; none on the shaft
+            >>> print(wrenches.shape, float(wrenches[1, 3]))  # none on the shaft
             (4, 6) 0.0
         """
         robot, rear, front = self.robot, motion.twist[0][3], motion.twist[3][3]
@@ -315,11 +313,7 @@ class CreeperChain(Model):
         return jnp.zeros((len(motion.twist), 6), dtype=on_front.dtype).at[3, 3].set(on_front).at[0, 3].set(on_rear)
 
     def validate(self) -> None:
-        """Rejects impossible parts, and a robot that is too long for its vessel's bend or its steering.
-
-        Raises:
-            ParameterError: naming the parameter, its value and the bound.
-        """
+        """Rejects impossible parts, and a robot too long for the bend of its vessel or for its steering."""
         check(self)
         self.robot.validate()
         if self.units < 2:
@@ -340,12 +334,12 @@ class CreeperChain(Model):
         robot, bend, limit = self.robot, np.asarray(self.bend), np.asarray(self.steering_limit)
         with np.errstate(divide="ignore"):
             radius = 1.0 / bend
-        # A rigid cylinder touches the inner wall with its middle and the outer wall with its corners.
+        # A rigid cylinder touches the inner wall in its middle and the outer wall at its corners.
         longest = 4.0 * np.sqrt(robot.clearance * (radius + 0.5 * robot.diameter))
         if np.any(robot.length > longest):
             raise ParameterError(
-                f"robot.length is {np.max(robot.length):g} m: a bend of {np.min(radius):g} m radius lets "
-                f"{np.min(longest):g} m pass"
+                f"robot.length is {np.max(robot.length):g} m, but at most {np.min(longest):g} m pass a bend of "
+                f"{np.min(radius):g} m radius"
             )
         angle = bend * (robot.length + robot.gap + robot.gait.stroke)
         if np.any(angle > limit):
@@ -408,7 +402,7 @@ class SoftExtension(Model):
         return GiveState(y.vx, y.vy, a[0], a[1])
 
     def outputs(self, t: Scalar, y: GiveState) -> dict[str, Array]:
-        """Drive force of the actuator (see `variables`)."""
+        """See `variables`."""
         force = self.chain.force_on_shaft(t, self._state(t, y))
         return {"drive_x": force[0], "drive_y": force[1]}
 
@@ -427,11 +421,7 @@ class SoftExtension(Model):
         return ChainState(q, v, found.vdot)
 
     def validate(self) -> None:
-        """Rejects what the chain rejects, and a chain without a bearing.
-
-        Raises:
-            ParameterError: saying what is missing or wrong.
-        """
+        """Rejects what the chain rejects, and a chain without a bearing."""
         if self.chain.bearing is None:
             raise ParameterError("chain.bearing is None: a soft extension needs the springs of a Bearing()")
         self.chain.validate()

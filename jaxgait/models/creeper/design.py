@@ -1,4 +1,4 @@
-"""The fastest gait of the creeping robot under limits on actuator force and slip, by gradients through the solve."""
+"""The fastest gait of the creeping robot under limits on actuator force and slip."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def fastest_gait(
     slip_limit: float = 0.015,
     iterations: int = 12,
 ) -> Optimum:
-    """Maximises the mean speed in m/s over parameters of the gait, from the robot's own.
+    """Maximises the mean speed in m/s over parameters of the gait, starting from the robot's own.
 
     Args:
         robot: the start of the search.
         over: parameters and their bounds, in the units of the parameters.
         force_limit: largest pull and push of the actuator in N.
-        slip_limit: largest fraction of the strokes that may be lost (no dimension).
-        iterations: largest number of iterations of the search.
+        slip_limit: largest fraction of the strokes lost (no dimension).
+        iterations: largest number of iterations.
 
     Raises:
-        jaxgait.outcome.NoResult: no gait that was visited keeps the limits.
+        jaxgait.outcome.NoResult: no gait visited keeps the limits.
     """
     limits = [at_most("peak_force", force_limit), at_least("least_force", -force_limit), at_most("slip", slip_limit)]
     return optimize(

@@ -2,9 +2,9 @@ r"""A creeping robot of n units, moving along its axis: a wave of strokes runs f
 
       [unit n]==/\/\==[unit n-1]==/\/\== ... ==/\/\==[unit 1]  -> x       n - 1 actuators, one unknown position
 
-One unit at a time releases its pad and is moved forward by one stroke while the n - 1 others hold: the actuator behind
-it extends, the one ahead retracts. With two units this is `Creeper`, whose parts are used. With
-r_k the prescribed displacement of unit k relative to the rear unit, whose velocity v is the unknown:
+One unit at a time releases its pad and moves forward by one stroke while the n - 1 others hold: the actuator behind it
+extends, the one ahead retracts. Two units are a `Creeper`, whose parts are used. With the prescribed displacement r_k
+of unit k relative to the rear unit, whose velocity v is the unknown:
 
     sum(m) v' = sum_k [ F_k(v + r_k') + f_k(v + r_k', z_k) - m_k r_k'' ]
 """
@@ -37,19 +37,19 @@ class InchwormState(NamedTuple):
 
 class _Forces(NamedTuple):
     displacement: Stroke
-    """Motion of each unit relative to the rear unit."""
+    """Of each unit relative to the rear unit."""
     load: Float[Array, " units"]
     """Blood and wall on each unit, N."""
     rate: Float[Array, " units"] | None
 
 
 class Inchworm(Model):
-    """n units in a vessel; see the module's docstring. `robot.gait.period` is the period of an entire wave.
+    """n units in a vessel; see the module's docstring. `robot.gait.period` is the period of a whole wave.
 
     Examples:
         >>> from jaxgait.models import Inchworm
         >>> robot = Inchworm(units=3)
-        >>> print(list(robot.labels["actuator"]), float(robot.period), float(robot.duration))  # s: four waves
+        >>> print(list(robot.labels["actuator"]), float(robot.period), float(robot.duration))  # s
         [1, 2] 1.0 4.0
         >>> print(robot.gait == robot.robot.gait, robot.numerics.stiff)
         True False
@@ -110,7 +110,7 @@ class Inchworm(Model):
         return InchwormState(y.v, self._acceleration(forces), forces.rate)
 
     def outputs(self, t: Scalar, y: InchwormState) -> dict[str, Array]:
-        """Positions of the units and forces of the actuators (see `variables`)."""
+        """See `variables`."""
         f = self._forces(t, y)
         needed = self._masses() * (self._acceleration(f) + f.displacement.acceleration) - f.load
         pitch = self.robot.length + self.robot.gap
@@ -127,8 +127,8 @@ class Inchworm(Model):
         coil = jax.vmap(gait.grip, (0, None))(jnp.mod(t - gait.coil_delay, gait.period) - start, span)
         friction, rate = jax.vmap(robot.pads.force)(coil, v, y.z)
         u = robot.inflow(t)
-        place = np.arange(self.units)
-        exposed = jnp.where(u < 0.0, place == 0, (u > 0.0) & (place == self.units - 1))
+        index = np.arange(self.units)
+        exposed = jnp.where(u < 0.0, index == 0, (u > 0.0) & (index == self.units - 1))
         fluid = jax.vmap(robot.fluid_force, (None, 0, 0))(u, v, exposed)
         return _Forces(displacement, fluid + friction, rate)
 
@@ -142,11 +142,7 @@ class Inchworm(Model):
         return jnp.sum(f.load - masses * f.displacement.acceleration) / jnp.sum(masses)
 
     def validate(self) -> None:
-        """Rejects a robot of one unit, and strokes that do not fit into their share of the period.
-
-        Raises:
-            ParameterError: naming the value and the bound.
-        """
+        """Rejects a robot of one unit, and strokes that do not fit into their share of the period."""
         super().validate()
         if self.units < 2:
             raise ParameterError(f"units must be at least 2, got {self.units}")

@@ -1,4 +1,4 @@
-"""Measures of a creeping robot: how far it gets, how hard its actuator works, and how much grip it needs."""
+"""Measures of a creeping robot."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _BEAT_SAMPLES = 2701  # 0.1 ms: the peak load is flat there, 1e-8 relative
 
 
 class Performance(NamedTuple):
-    """Result of one run over whole cycles; every field except the status is NaN if the run failed."""
+    """Result of a run over whole cycles; every field except the status is NaN if it failed."""
 
     steps: Float[Array, " cycles"]
     """Net displacement of each cycle in m, forward positive."""
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     slip: Float[Array, ""]
-    """Fraction of the strokes that was lost: 1 - net displacement / (cycles x stroke)."""
+    """Fraction of the strokes lost: 1 - net displacement / (cycles x stroke)."""
     peak_force: Float[Array, ""]
     """Largest push of the actuator in N."""
     least_force: Float[Array, ""]
-    """Smallest (most negative: pull) force of the actuator in N."""
+    """Smallest actuator force in N (negative: pull)."""
     status: Int[Array, ""]
 
 
@@ -56,8 +56,8 @@ def performance(
 
     Args:
         creeper: the robot.
-        cycles: number of cycles; 4 is the common period of gait and pulse at the defaults.
-        samples: number per cycle at which the actuator's force is evaluated.
+        cycles: 4 is the common period of gait and pulse at the defaults.
+        samples: per cycle, of the actuator's force.
         settings: integration settings; the model's own if None. For derivatives with an explicit solver set a
             `max_step` within its stability (1e-4 s while creeping): step control bounds the solution, not its tangents.
 
@@ -65,7 +65,7 @@ def performance(
         >>> from jaxgait.models import Creeper
         >>> from jaxgait.models.creeper.measures import performance
         >>> found = performance(Creeper(), cycles=2)
-        >>> print((1e3 * found.steps).round(1), round(float(found.slip), 2))  # mm of the stroke's 6, and the share lost
+        >>> print((1e3 * found.steps).round(1), round(float(found.slip), 2))  # mm of a stroke of 6 mm
         [5.9 6. ] 0.01
     """
     sampling = Sampling(checks.count("cycles", cycles), checks.count("samples", samples))
@@ -108,7 +108,7 @@ MEASURES = table(
 """Measures of a run over whole cycles, by name."""
 
 CHAIN_INTERVAL = 2e-3
-"""Longest time in s between samples that resolve the drive force of the chain, which is smooth within half a cycle."""
+"""Longest time in s between samples that resolve the chain's drive force, smooth within half a cycle."""
 CHAIN_MEASURES = table(
     Measure(
         "peak_drive",
@@ -166,13 +166,13 @@ def peak_load(creeper: Creeper) -> Float[Array, ""]:
 def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     """Friction coefficient (no dimension) of a solid pad below which the flow pushes the robot back: a static estimate.
 
-    The holding pad must carry the peak load and the drag of the sliding, liquid pad.
+    The holding pad carries the peak load and the drag of the sliding, liquid pad.
 
     Examples:
         >>> from jaxgait.models.creeper.measures import grip_threshold
         >>> from jaxgait.models.creeper.model import Creeper
         >>> robot = Creeper()
-        >>> print(float(grip_threshold(robot)) < robot.pads.friction_high)  # its pads hold against the pulse
+        >>> print(float(grip_threshold(robot)) < robot.pads.friction_high)
         True
     """
     return peak_load(creeper) / creeper.pads.normal_force + creeper.pads.friction_low

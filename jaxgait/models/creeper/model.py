@@ -9,16 +9,16 @@ r"""The creeping robot of two units in an artery, moving along its axis (layer 1
                          x
 
 The stroke s(t) is prescribed: the rear pad holds while the front unit is pushed out, then the front pad holds while the
-rear unit is pulled in. The unknowns are the rear unit's position x (of its front face), its velocity v, and, if the
-pads' friction law has them, the bristle deflections z of both pads:
+rear unit is pulled in. The unknowns are position x of the rear unit's front face, its velocity v, and the bristle
+deflections z of both pads, if their friction law has bristles:
 
     (m_f + m_r) v' = F_f(v + s') + F_r(v) + f_f(v + s', z_f) + f_r(v, z_r) - m_f s''
 
-with the fluid forces F of `creeper.artery` and the friction f of `jaxgait.mechanics.friction`, whose limit
-follows the coil currents: mu(t) = mu_low + (mu_high - mu_low) c(t).
+with the fluid forces F of `creeper.artery` and the friction f of `jaxgait.mechanics.friction`, whose limit follows the
+coil currents: mu(t) = mu_low + (mu_high - mu_low) c(t).
 
 Source: Zhao, Chen, Wu, Sang, Qian, J. Anhui Univ. Sci. Tech. 30(4) (2010) 25. The paper prints no mass, size or
-friction: we chose the defaults marked "chosen". The robot in space is `jaxgait.models.creeper.chain`.
+friction: defaults marked "chosen" are ours. The robot in space is `chain`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CHOSEN = "chosen"
 
 
 class Stroke(NamedTuple):
-    """Prescribed extension of the actuator: length in m, speed in m/s, acceleration in m/s^2."""
+    """Prescribed extension of the actuator (m), its speed (m/s) and acceleration (m/s^2)."""
 
     s: Float[Array, ""]
     speed: Float[Array, ""]
@@ -56,19 +56,19 @@ class Stroke(NamedTuple):
 class Gait(eqx.Module):
     """The timing of actuator and pads: extension in the first half of the period, retraction in the second.
 
-    Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (Constant speed without ramps, as the paper words
-    it, would need infinite forces.)
+    Each half: dwell, sin^2 ramp, constant speed, sin^2 ramp, dwell. (The paper's constant speed without ramps would
+    need infinite forces.)
 
     Examples:
         >>> from jaxgait.models.creeper.model import Gait
         >>> gait = Gait(period=1.0, stroke=6e-3)
-        >>> print(round(float(gait.stroke_at(0.5).s), 6))  # m: pushed out after half a period
+        >>> print(round(float(gait.stroke_at(0.5).s), 6))  # m
         0.006
-        >>> print([float(x) for x in gait.coils(0.25)])  # the front pad slides, the rear pad holds
+        >>> print([float(x) for x in gait.coils(0.25)])  # the front pad slides
         [0.0, 1.0]
-        >>> print(round(float(gait.move(0.25, 0.5).s), 6), float(gait.grip(0.6, 0.5)))  # m, half-way; grips again
+        >>> print(round(float(gait.move(0.25, 0.5).s), 6), float(gait.grip(0.6, 0.5)))  # m, half-way; gripping again
         0.003 1.0
-        >>> gait.check_fits()  # dwells and ramps fit into half a period
+        >>> gait.check_fits()
     """
 
     period: Scalar = parameter(1.0, unit="s", doc="period of the gait", bounds="positive", source=_PAPER)
@@ -93,12 +93,7 @@ class Gait(eqx.Module):
         return Stroke(s, sign * move.speed, sign * move.acceleration)
 
     def move(self, g: Scalar, span: Scalar) -> Stroke:
-        """One stroke within a time `span`: dwell, ramp, constant speed, ramp, dwell; at rest before and after.
-
-        Args:
-            g: time in s since the start of the span.
-            span: length of the span in s.
-        """
+        """One stroke within a time `span` in s, `g` in s after its start: dwell, ramp, constant speed, ramp, dwell."""
         width = span - 2.0 * self.dwell
         y = jnp.clip(g - self.dwell, 0.0, width)
         top = self.stroke / (width - self.ramp)
@@ -117,11 +112,11 @@ class Gait(eqx.Module):
         return self.grip(f, half), self.grip(f - half, half)
 
     def grip(self, g: Scalar, span: Scalar) -> Float[Array, ""]:
-        """Activation in [0, 1] of a pad that is released at g = 0 and grips again at g = span; times in s."""
+        """Activation in [0, 1] of a pad that lets go at g = 0 and grips again at g = span; times in s."""
         return 1.0 - _smoothstep(g / self.coil_time) * _smoothstep((span - g) / self.coil_time)
 
     def check_fits(self, moves: int = 2) -> None:
-        """Rejects dwells, ramps or coil times that do not fit into their move, of which `moves` share a period.
+        """Rejects dwells, ramps or coil times that do not fit into their move, one of `moves` in a period.
 
         Raises:
             ParameterError: naming the values and the bound.
@@ -146,7 +141,7 @@ def _smoothstep(x: Scalar) -> Array:
 
 @float64_default
 class Pads(eqx.Module):
-    """Friction pads: a magneto-rheological liquid that solidifies between the unit and the wall.
+    """Friction pads: a magneto-rheological liquid that solidifies between unit and wall.
 
     Examples:
         >>> from jaxgait.models.creeper.model import Pads
@@ -154,9 +149,9 @@ class Pads(eqx.Module):
         >>> print([round(float(pads.limit(coil)), 3) for coil in (0.0, 1.0)])  # N, liquid and solid
         [0.1, 1.6]
         >>> force, rate = pads.force(coil=1.0, v=-1e-3, z=0.0)
-        >>> print(type(pads.friction_law).__name__, float(force) > 0.0, float(rate) < 0.0)  # against the motion
+        >>> print(type(pads.friction_law).__name__, float(force) > 0.0, float(rate) < 0.0)
         Dahl True True
-        >>> pads.validate()  # they hold more when solid
+        >>> pads.validate()
     """
 
     normal_force: Scalar = parameter(2.0, unit="N", doc="normal force on a unit", bounds="positive", source=_CHOSEN)
@@ -199,7 +194,7 @@ class Pads(eqx.Module):
         return jnp.asarray(friction * self.normal_force)
 
     def force(self, coil: Scalar, v: Scalar, z: Scalar | None) -> tuple[Float[Array, ""], Float[Array, ""] | None]:
-        """Force in N on a unit sliding at `v` in m/s, and the rate of the friction law's memory `z`, if it has one."""
+        """Force in N on a unit sliding at `v` in m/s, and the rate of the friction law's memory `z`, if any."""
         return self.friction_law.force(v, self.limit(coil), z)
 
     def validate(self) -> None:
@@ -217,10 +212,7 @@ class Pads(eqx.Module):
 
 
 class CreeperState(NamedTuple):
-    """Rear unit: position x of its front face in m, velocity v in m/s; bristle deflections in m of both pads, if any.
-
-    None where the pads' friction law has no memory.
-    """
+    """Rear unit: position x (front face) in m, velocity v in m/s; bristle deflections in m of both pads, or None."""
 
     x: Scalar
     v: Scalar
@@ -241,15 +233,15 @@ class _Forces(NamedTuple):
 
 
 class Creeper(Model):
-    """Two units, an actuator between them, and blood that pushes; see the module's docstring.
+    """Two units and an actuator in a pulsating flow of blood; see the module's docstring.
 
     Examples:
         >>> from jaxgait.models import Creeper
         >>> robot = Creeper()
-        >>> print(float(robot.period), robot.duration, robot.numerics.stiff)  # s, s; bristles need no implicit solver
+        >>> print(float(robot.period), robot.duration, robot.numerics.stiff)  # s, s
         1.0 4.0 False
-        >>> front, rear = robot.fluid_forces(-1.0, 0.0, 0.0)  # blood at 1 m/s against it, at rest
-        >>> print(float(front) < float(rear) < 0.0)  # N: the front also meets the flow head on
+        >>> front, rear = robot.fluid_forces(-1.0, 0.0, 0.0)  # blood at 1 m/s against the robot at rest
+        >>> print(float(front) < float(rear) < 0.0)  # N
         True
         >>> print(bool(robot.fluid_force(-1.0, 0.0, True) == front))
         True
@@ -319,7 +311,7 @@ class Creeper(Model):
         return CreeperState(y.v, self._acceleration(forces), forces.rate_front, forces.rate_rear)
 
     def outputs(self, t: Scalar, y: CreeperState) -> dict[str, Array]:
-        """Tip, stroke, flow, coils, forces and the actuator's force and power (see `variables`)."""
+        """See `variables`."""
         f = self._forces(t, y)
         a = self._acceleration(f)
         push = self.front_mass * (a + f.stroke.acceleration) - f.fluid_front - f.friction_front
@@ -344,7 +336,7 @@ class Creeper(Model):
         return self.fluid_force(u, v_front, u < 0.0), self.fluid_force(u, v_rear, u > 0.0)
 
     def fluid_force(self, u: Scalar, v: Scalar, exposed: Bool[ArrayLike, ""]) -> Array:
-        """Axial force in N of a flow `u` on a unit moving at `v` (m/s), whose face may be exposed to the flow."""
+        """Axial force in N of a flow `u` on a unit moving at `v` (m/s); an `exposed` face meets the flow head on."""
         head_on = jnp.where(exposed, self.blood.dynamic_pressure(u, v) + self.blood.wave_pressure(u), 0.0)
         gap = self.blood.gap_pressure(u, v, self.diameter, self.clearance, self.length)
         return math.pi * self.diameter**2 / 4.0 * (gap + head_on)
@@ -363,11 +355,7 @@ class Creeper(Model):
         return (push - self.front_mass * f.stroke.acceleration) / (self.front_mass + self.rear_mass)
 
     def validate(self) -> None:
-        """Rejects impossible dimensions, gaits and pads.
-
-        Raises:
-            ParameterError: naming the parameter, its value and what would be right.
-        """
+        """Rejects impossible dimensions, gaits and pads."""
         super().validate()
         self.inflow.validate()
         self.gait.check_fits()

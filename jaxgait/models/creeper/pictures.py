@@ -1,4 +1,4 @@
-"""Pictures of the creeping robot: the robot in its vessel at one instant."""
+"""Pictures of the creeping robot."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def draw_robot(ax: Axes, robot: Creeper, sample: xr.Dataset, window: tuple[float
     """Draws the robot in its vessel at one instant, side view in mm.
 
     Gripping pads are solid and touch the wall; liquid pads are thin outlines. Arrows show the flow ahead of the robot
-    (a power-law profile with the mean velocity) and, to the same scale, its direction in the gap.
+    (a power-law profile) and, to the same scale, its direction in the gap.
 
     Args:
         ax: where to draw.
         robot: the model.
-        sample: the Dataset of `simulate` at one time.
+        sample: a result of `simulate` at one time.
         window: part of the vessel to show, in mm.
     """
     radius, pipe = _MM * robot.diameter / 2, _MM * (robot.diameter / 2 + robot.clearance)
@@ -72,7 +72,7 @@ def _draw_pads(ax: Axes, left: float, length: float, radius: float, pipe: float,
 
 def _draw_flow(ax: Axes, flow: float, pipe: float, window: tuple[float, float]) -> None:
     y = np.linspace(-pipe, pipe, 61)
-    profile = 9.0 / 7.0 * (1.0 - (np.abs(y) / pipe) ** 7)  # blunt, as at the heart; its mean over the section is 1
+    profile = 9.0 / 7.0 * (1.0 - (np.abs(y) / pipe) ** 7)  # blunt, as at the heart; mean 1 over the section
     root = window[1] - 5.0 - (0.0 if flow <= 0 else 1.3 * _PROFILE * flow)
     ax.plot([root, root], [-pipe, pipe], color=BLUE, lw=0.8)
     ax.plot(root + _PROFILE * flow * profile, y, color=BLUE, lw=1.2)

@@ -1,4 +1,4 @@
-"""The creeping robots in films: units with their pads, actuators, and liquid that drifts in the vessel."""
+"""Film scenes of the creeping robots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRIPS = {"gripping pad": RED}
 TURNS = 7
 """Turns of a drawn spring of the actuator."""
 PACKED, LANES = 9, 4
-"""Drops in a lane of the vessel, and lanes on either side of the axis."""
+"""Drops in a lane of the vessel; lanes on either side of the axis."""
 
 
 @float64_default
@@ -91,10 +91,10 @@ def chain(model: CreeperChain, run: xr.Dataset) -> Scene:
 
 
 def _placements(model: CreeperChain, run: xr.Dataset) -> dict[str, tuple[Any, Any]]:
-    """Rotation matrix and origin of every body at all samples, by name."""
+    """Rotation matrix and origin of every body at all samples."""
     tree = model.tree()
-    place = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(tree, q, v).world]))
-    return dict(zip(tree.names, place(jnp.asarray(run.q.values), jnp.asarray(run.v.values)), strict=True))
+    moved = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(tree, q, v).world]))
+    return dict(zip(tree.names, moved(jnp.asarray(run.q.values), jnp.asarray(run.v.values)), strict=True))
 
 
 def _in_the_vessel(
@@ -106,7 +106,7 @@ def _in_the_vessel(
     forces: tuple[Force, ...],
     curves: tuple[Curve, ...],
 ) -> Scene:
-    """The robot in its vessel, from its units' front faces in m and the activation of their pads, from the front."""
+    """The robot from its units' front faces in m and the activation of their pads, both from the front."""
     length, radius = float(model.length), float(model.diameter) / 2
     pipe = radius + float(model.clearance)
     low, high = float(faces[-1].min()) - length, float(faces[0].max())
@@ -141,14 +141,14 @@ def _box(
 
 
 def _unit(face: np.ndarray, coil: np.ndarray, length: float, radius: float, pipe: float) -> list[Body]:
-    """A unit with its pads: they reach the wall as they grip."""
+    """A unit with its pads, which reach the wall as they grip."""
     reach = radius + (pipe - radius) * (0.25 + 0.75 * coil)
     pads = [(face - 0.7 * length, face - 0.3 * length, side * radius, side * reach) for side in (-1, 1)]
     return [Body(_box(face - length, face, -radius, radius), SHELL), *(Body(_box(*pad), RED) for pad in pads)]
 
 
 def _actuator(start: np.ndarray, end: np.ndarray, radius: float) -> list[Limb]:
-    """Shaft and springs between the front face of one unit and the rear face of the next."""
+    """Shaft and springs from the front face of one unit to the rear face of the next."""
     middle = start + 0.55 * (end - start)
     turns = np.linspace(0.0, 1.0, 12 * TURNS + 1)
     springs = []
@@ -160,9 +160,9 @@ def _actuator(start: np.ndarray, end: np.ndarray, radius: float) -> list[Limb]:
 
 
 def _drops(time: np.ndarray, flow: np.ndarray, ends: tuple[float, float], pipe: float) -> list[Body]:
-    """Drops that drift with the liquid, faster at the axis (a blunt profile); those that leave enter again."""
+    """Drops that drift with the liquid, faster at the axis; those that leave enter again."""
     y = np.linspace(-0.9, 0.9, 2 * LANES)
-    profile = 9.0 / 7.0 * (1.0 - np.abs(y) ** 7)  # its mean over the section is 1
+    profile = 9.0 / 7.0 * (1.0 - np.abs(y) ** 7)  # mean 1 over the section
     drift = np.concatenate([[0.0], np.cumsum(0.5 * (flow[1:] + flow[:-1]) * np.diff(time))])
     wide, found = ends[1] - ends[0], []
     for lane, (level, speed) in enumerate(zip(y, profile, strict=True)):

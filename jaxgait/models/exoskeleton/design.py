@@ -1,8 +1,8 @@
-"""The free numbers of the exoskeleton's gait, chosen by optimisation: least positive work per metre at the same speed.
+"""The free numbers of the exoskeleton's gait, optimised for least positive work per metre at the same speed.
 
-The paper leaves j, f, T and eps to "the synthesis of an anthropomorphic periodic gait". Periodicity (steps join without
-a jump) is built into `JoinedGait`; what remains are six numbers and limits, most of which apply throughout a step. The
-motion is prescribed: nothing is integrated.
+The paper leaves j, f, T and eps to "the synthesis of an anthropomorphic periodic gait". `JoinedGait` is periodic by
+construction; six numbers remain, and limits, most of which apply throughout a step. The motion is prescribed: nothing
+is integrated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BOUNDS = {
 }
 """Bounds of the search, in rad and s; the stretch has no dimension."""
 ROUNDING = 1.5
-"""Power in W over which the search rounds the kink of positive work, so that it does not stall there."""
+"""Power in W over which the search rounds the kink of positive work, where it would stall."""
 CLEARANCE = 0.01
 """Least height in m of the swing foot in the middle half of the step."""
 FRICTION = 0.6
@@ -43,7 +43,7 @@ FRICTION = 0.6
 LIFT = 100.0
 """Least vertical ground reaction in N."""
 SPREAD = 0.25
-"""Largest distance of the further starts from the first one, as a fraction of the box."""
+"""Largest distance of the other starts from the first one, as a fraction of the box."""
 
 
 @float64_default
@@ -53,7 +53,7 @@ def example() -> Exoskeleton:
 
 
 def _step(run: Run) -> Step:
-    """Figures of the prescribed step, at the middles between the samples of a run of one step."""
+    """Figures of the prescribed step at midpoints between the samples of a run of one step."""
     return step_figures(run.model, samples=run.sampling.intervals, rounding=ROUNDING)  # type: ignore[arg-type]
 
 
@@ -62,7 +62,6 @@ def _of_step(name: str, read: Callable[[Step], Array], unit: str, long_name: str
 
 
 def _middle(foot: Float[Array, "samples d"]) -> Float[Array, " half"]:
-    """Heights in m of the foot in the middle half of a step."""
     n = foot.shape[0]
     return foot[n // 4 : n - n // 4, 2]
 
@@ -92,9 +91,9 @@ def least_work(
     Args:
         exo: the start of the search, with a `JoinedGait`; `example()` if None.
         over: parameters and their bounds, in the units of the parameters.
-        starts: number of starts: the gait itself, and gaits around it.
+        starts: number of starts, the gait itself and others around it.
         iterations: largest number of iterations of each search.
-        samples: number of samples of a step; with fewer than in the final check, limits may be missed between them.
+        samples: samples of a step; limits may be missed between few of them.
 
     Raises:
         jaxgait.outcome.NoResult: no search ended within its limits.
@@ -126,7 +125,6 @@ def least_work(
 
 
 def _starts(exo: Exoskeleton, over: Mapping[str, tuple[float, float]], count: int) -> list[dict[str, float]]:
-    """The gait itself, and others around it, in the parameters' units."""
     own = np.array([float(get_parameter(exo, name)) for name in over])
     (low, high), rng = np.array(list(over.values())).T, np.random.default_rng(0)
     around = [own + SPREAD * rng.uniform(-1.0, 1.0, own.size) * (high - low) for _ in range(count - 1)]

@@ -1,4 +1,4 @@
-"""Inverse dynamics of a walking exoskeleton: labelled histories of its prescribed motion, and figures of one step."""
+"""Inverse dynamics of a walking exoskeleton: labelled histories of its prescribed motion, and figures of a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_kind
 
-_WHOLE = 1e-9  # largest distance of the number of samples from an integer
+_WHOLE = 1e-9  # tolerance of an integer number of samples
 
 
 def histories(
@@ -25,11 +25,11 @@ def histories(
     """Inverse dynamics along the prescribed motion, labelled.
 
     In the mode "gait" some variables jump when the feet are exchanged. A sample at that instant belongs to the step
-    that ends there; the next one belongs to the step that begins.
+    that ends there.
 
     Args:
         exo: the mechanism; its `mode` decides between one fixed foot and alternating feet.
-        strides: number of strides of two steps; fractions such as 0.5 or 1.5 are allowed.
+        strides: number of strides of two steps, possibly a fraction such as 0.5.
         samples: samples per stride.
         precision: "float64" or "float32".
 
@@ -38,7 +38,7 @@ def histories(
 
     Raises:
         TypeError: for anything but an exoskeleton.
-        ValueError: for impossible strides or samples, or if their product is not an integer.
+        ValueError: for impossible strides or samples, or a product of them that is not an integer.
         jaxgait.parameters.ParameterError: for impossible parameters.
     """
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
@@ -47,7 +47,7 @@ def histories(
     if np.ndim(exo.lengths) != 1 or np.ndim(exo.gait.stride_time) != 0:
         raise ValueError("histories takes one exoskeleton, this one has a batch axis: use jax.vmap of its prescribed()")
     index = np.arange(count + 1)
-    step = np.maximum((2 * index - 1) // samples, 0)  # in integers, so that rounding does not decide the step
+    step = np.maximum((2 * index - 1) // samples, 0)  # in integers, free of rounding
     with precisions.use(precision):
         cast = precisions.cast(exo)
         ts = jnp.asarray(index, dtype=float) * (cast.gait.stride_time / samples)
@@ -69,7 +69,6 @@ def histories(
 
 
 def _samples(strides: float | int, samples: int) -> int:
-    """Number of sample intervals."""
     checks.number("strides", strides, "strides", above=0.0)
     exact = float(strides) * checks.count("samples", samples)
     if abs(exact - round(exact)) > _WHOLE * exact or exact < 0.5:
@@ -87,7 +86,7 @@ class Step(NamedTuple):
     speed: Float[Array, ""]
     """Mean speed in m/s."""
     foot: Float[Array, "samples d"]
-    """Path of the swing foot in m, at the midpoints of equal parts of the step."""
+    """Path of the swing foot in m, at midpoints of equal parts of the step."""
     flexion: Float[Array, "samples 2"]
     """Knee flexion of stance and swing leg in rad (links numbered as in the paper's examples)."""
     work: Float[Array, " kinds"]
@@ -104,12 +103,12 @@ class Step(NamedTuple):
 
 @float64_default
 def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) -> Step:
-    """Figures of one step, pure JAX: `vmap` over the model for ensembles, differentiate for optimisation.
+    """Figures of one step in pure JAX: `vmap` over the model for ensembles, differentiate for optimisation.
 
     Args:
         exo: the mechanism; its leaves may be traced.
-        samples: midpoints at which the step is sampled and integrated.
-        rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
+        samples: midpoints at which the step is evaluated.
+        rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers.
 
     Raises:
         ValueError: for an impossible number of samples or rounding.

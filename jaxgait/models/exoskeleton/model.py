@@ -14,20 +14,19 @@ r"""The exoskeleton: telescopic links with point masses, walking as prescribed o
             /////
 
 The model uses the paper's matrix method in link vectors (`formulations.vectors`), not the tree engine: W is constant
-and factorised once, so that an evaluation is two triangular solves, without velocity terms and without a singularity.
-A tree would need three bodies per link and a constraint for the masses that slide in proportion to the length.
+and factorised once, so an evaluation is two triangular solves, without velocity terms and without a singularity. A tree
+would need three bodies per link and a constraint for the masses that slide in proportion to the length.
 
 Each link has a moment actuator at its proximal joint (acting back on its parent) and an axial one that stretches it.
 
-- `Exoskeleton.prescribed` is the paper's task: the motion is prescribed, and all actuators follow from it (inverse
-  dynamics).
+- `Exoskeleton.prescribed` is the paper's task: the actuators follow from a prescribed motion (inverse dynamics).
 - As a `Model` it runs forward, in link vectors: the actuators apply those moments and forces, plus the tracking force
   -k^2 e - 2 k e' of the link vectors, without which the motion is violently unstable (axial forces turn with their
   rods: a perturbation grows by a factor of 10^4 in 0.3 s).
 
-Source: Borisov & Chigarev, section 7 and figures 6-9. Masses and their positions are the paper's; we chose the lengths
-and the numbers of the gait (the paper prints none). The ideal ankle moment needs a fixed base: the centre of pressure
-leaves any real foot.
+Source: Borisov & Chigarev, section 7 and figures 6-9. Masses and their positions are the paper's, lengths and numbers
+of the gait are ours (the paper prints none). The ideal ankle moment needs a fixed base: the centre of pressure leaves
+any real foot.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class ExoskeletonState(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """Coordinates of all links with their first and second time derivatives (rad, m, s)."""
+    """Coordinates of all links, their rates and accelerations (rad, m, s)."""
 
     q: Any
     rate: Any
@@ -79,10 +78,10 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
     """The paper's five links.
 
     Args:
-        split: interpretation of "half in the joints, half on the rod". "half": a quarter of the link's mass at each
-            end and half on the rod; "distal": half at the far end and half on the rod.
-        mirror_swing: whether to measure the position of the rod's mass in the swing leg from its far end (as in
-            anatomy) instead of from its proximal joint (as everywhere else).
+        split: reading of "half in the joints, half on the rod". "half": a quarter of the link's mass at each end and
+            half on the rod; "distal": half at the far end and half on the rod.
+        mirror_swing: whether the position of the rod's mass in the swing leg is measured from its far end (as in
+            anatomy) instead of its proximal joint.
 
     Raises:
         ValueError: for another `split`.
@@ -98,8 +97,8 @@ def paper_table(split: str = "half", mirror_swing: bool = False) -> list[Link]:
         raise ValueError(f"split must be 'half' or 'distal', got {split!r}")
     links = []
     for p, s, m, n, l in zip(_PARENT, _SIGN, _LINK_MASSES, _ROD_FRACTIONS, _LENGTHS, strict=True):
-        place = 1 - n if mirror_swing and s < 0 else n
-        links.append(Link(p, tuple(m * share for share in shares[split]), (0.0, place, 1.0), s, l))
+        fraction = 1 - n if mirror_swing and s < 0 else n
+        links.append(Link(p, tuple(m * share for share in shares[split]), (0.0, fraction, 1.0), s, l))
     return links
 
 
@@ -107,7 +106,7 @@ _MASSES, _FRACTIONS = mass_table(paper_table())
 
 
 class Exoskeleton(Model):
-    """A tree of telescopic links that walks; the default is the paper's spatial five-link example.
+    """A tree of telescopic links that walks; by default the paper's spatial five-link example.
 
     Build others with `Exoskeleton.from_links`, `five_links` and `four_links`.
 
@@ -116,7 +115,7 @@ class Exoskeleton(Model):
         >>> exoskeleton = Exoskeleton()
         >>> print(exoskeleton.labels["axis"], exoskeleton.chain.size, exoskeleton.period, exoskeleton.duration)  # s
         ('x', 'y', 'z') 5 1.8 1.8
-        >>> motion = exoskeleton.motion(0.45)  # a quarter of a stride
+        >>> motion = exoskeleton.motion(0.45)
         >>> print(motion.q.phi.shape, exoskeleton.landing().shape)
         (5,) (3,)
     """
@@ -147,10 +146,10 @@ class Exoskeleton(Model):
     parent: tuple[int, ...] = eqx.field(static=True, default=_PARENT)
     sign: tuple[int, ...] = eqx.field(static=True, default=_SIGN)
     exchange: tuple[int, ...] = eqx.field(static=True, default=(4, 3, 2, 1, 5))
-    """Link that takes each link's part after a step; the partner of link 1 brings the next foot to the ground."""
+    """Link that takes each link's part after a step; that of link 1 brings the next foot to the ground."""
     dimension: int = eqx.field(static=True, default=3)
     mode: str = eqx.field(static=True, default="literal")
-    """literal: one foot is always the base, as the formulas say; gait: the legs exchange roles every T/2."""
+    """literal: one foot is always the base, as in the formulas; gait: the legs exchange roles every T/2."""
 
     scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -184,7 +183,7 @@ class Exoskeleton(Model):
         Args:
             links: the table; parents come before their links.
             gait: the prescribed motion, with one role per link.
-            fields: any other field, e.g. `dimension=2`, `exchange=...`.
+            fields: other fields, e.g. `dimension=2`, `exchange=...`.
 
         Examples:
             >>> import numpy as np
@@ -231,7 +230,7 @@ class Exoskeleton(Model):
         return self.gait.stride_time * (0.5 if self.mode == "gait" else 1.0)
 
     def validate(self) -> None:
-        """Rejects impossible tables, masses, lengths and gaits; leaves may carry a batch axis."""
+        """Rejects impossible tables, masses, lengths and gaits; leaves may have a batch axis."""
         super().validate()
         n = len(self.parent)
         if self.dimension not in (2, 3) or self.mode not in ("literal", "gait"):
@@ -267,21 +266,19 @@ class Exoskeleton(Model):
     def prescribed(self, t: Scalar, step: Scalar | None = None) -> dict[str, Array]:
         """Inverse dynamics: all variables of the prescribed motion at time `t` in s, by name (see `variables`).
 
-        In the mode "gait" the links are those of the present step (1 is always the stance shank) and `joints` are
-        positions in the world; forces and points of pressure are relative to the present foot, with y mirrored on every
-        other step.
+        In the mode "gait" link 1 is always the stance shank and `joints` are positions in the world; forces and centres
+        of pressure are relative to the present foot, with y mirrored on every other step.
 
         Args:
             t: time in s.
-            step: number of the step, counted from 0, which matters at the instant of an exchange, when two steps meet.
-                None: the step that begins there.
+            step: number of the step from 0, for the instant of an exchange, when two steps meet; None: the later one.
 
         Examples:
             >>> from jaxgait.models import Exoskeleton
             >>> exoskeleton = Exoskeleton()
-            >>> asked = exoskeleton.prescribed(0.0)
+            >>> start = exoskeleton.prescribed(0.0)
             >>> weight = float(exoskeleton.chain.total_mass) * exoskeleton.gravity
-            >>> print(asked["M_psi"].shape, round(float(asked["reaction"][2]) / weight, 2))  # of each link; in weights
+            >>> print(start["M_psi"].shape, round(float(start["reaction"][2]) / weight, 2))
             (5,) 0.98
         """
         step, local = self._step(t, step)
@@ -312,7 +309,7 @@ class Exoskeleton(Model):
         return step, t - step * half
 
     def _in_the_world(self, joints: Array, step: Array) -> Array:
-        """Positions moved to the foot on which the step stands, and mirrored on every other step."""
+        """Positions from the foot of this step, mirrored on every other step, in the world."""
         if self.mode == "literal":
             return joints
         odd = step % 2
@@ -324,19 +321,19 @@ class Exoskeleton(Model):
         return joints * mirror[None, None] + base[None, None]
 
     def landing(self) -> Float[Array, " d"]:
-        """Position in m at which the swing foot lands, relative to the stance foot."""
+        """Position in m where the swing foot lands, relative to the stance foot."""
         x = vectors.link_vectors(self.motion(self.gait.stride_time / 2).q)
         return vectors.joints(self.chain, x)[self.exchange[0] - 1, 1]
 
     def exchanged(self, y: ExoskeletonState) -> ExoskeletonState:
-        """The same posture after the legs have exchanged their roles: the state in which the next step begins.
+        """The same posture with the roles of the legs exchanged: the state in which the next step begins.
 
         Examples:
             >>> from jaxgait.models import Exoskeleton
             >>> exoskeleton = Exoskeleton()
             >>> y = exoskeleton.initial_state()
             >>> twice = exoskeleton.exchanged(exoskeleton.exchanged(y))
-            >>> print(bool((twice.x == y.x).all()))  # two exchanges are none
+            >>> print(bool((twice.x == y.x).all()))
             True
         """
         order = np.array(self.exchange) - 1
@@ -346,7 +343,7 @@ class Exoskeleton(Model):
     # The forward model.
 
     def prepared(self) -> System:
-        """The exoskeleton with W factorised once for the whole run."""
+        """The exoskeleton with W factorised for the whole run."""
         return FactorisedExoskeleton(self, vectors.factorise(self.chain))
 
     def _accelerations(self, force: Array) -> Array:
@@ -371,7 +368,7 @@ class Exoskeleton(Model):
         Examples:
             >>> from jaxgait.models import Exoskeleton
             >>> exoskeleton = Exoskeleton()
-            >>> print(exoskeleton.actuators(0.0, exoskeleton.initial_state()).shape)  # N, on the vector of each link
+            >>> print(exoskeleton.actuators(0.0, exoskeleton.initial_state()).shape)
             (5, 3)
         """
         x, v, a = vectors.motion(*self.motion(t))
@@ -381,7 +378,7 @@ class Exoskeleton(Model):
         return vectors.link_forces(y.x, moment, axial) + self.chain.W @ correction
 
     def outputs(self, t: Scalar, y: ExoskeletonState) -> dict[str, Array]:
-        """Posture, actuators, ground reaction, energy and tracking error (see `variables`)."""
+        """See `variables`."""
         force = self.actuators(t, y)
         x = vectors.link_vectors(self.motion(t).q)
         _, axial = vectors.actuation(y.x, force)
@@ -393,7 +390,7 @@ class Exoskeleton(Model):
         }
 
     def _observed(self, x: Array, v: Array, force: Array, acceleration: Array) -> dict[str, Array]:
-        """The variables that prescribed and forward motion share."""
+        """The variables of both prescribed and forward motion."""
         moment, _ = vectors.actuation(x, force)
         reaction = vectors.ground_reaction(self.chain, acceleration, self.gravity)
         about_foot = jnp.sum(moment, axis=0)
@@ -433,7 +430,7 @@ class FactorisedExoskeleton(System):
     _factor: vectors.Factor
 
     def vector_field(self, t: Scalar, y: ExoskeletonState) -> ExoskeletonState:
-        """The exoskeleton's vector field, using the factors of W."""
+        """The exoskeleton's vector field, from the factors of W."""
         force = self._model.actuators(t, y)
         return ExoskeletonState(y.v, vectors.accelerations(self._factor, force, self._model.gravity))
 
@@ -445,7 +442,7 @@ def five_links(split: str = "half", mirror_swing: bool = False, **fields: Any) -
     Args:
         split: see `paper_table`.
         mirror_swing: see `paper_table`.
-        fields: any field of `Exoskeleton`, e.g. `dimension=2`, `mode="gait"`.
+        fields: other fields of `Exoskeleton`, e.g. `dimension=2`, `mode="gait"`.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.model import five_links
@@ -463,7 +460,7 @@ def four_links(**fields: Any) -> Exoskeleton:
 
     Examples:
         >>> from jaxgait.models.exoskeleton.model import four_links
-        >>> legs = four_links()  # two legs without a torso, in the plane
+        >>> legs = four_links()
         >>> print(len(legs.lengths), legs.dimension)
         4 2
     """

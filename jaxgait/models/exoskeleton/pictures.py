@@ -1,4 +1,4 @@
-"""Pictures of a walking exoskeleton from its labelled histories (`jaxgait.models.exoskeleton.measures.histories`)."""
+"""Pictures of a walking exoskeleton from `measures.histories`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
 
 
 def symbol(name: str, link: int) -> str:
-    """Mathematical symbol of an actuator, e.g. of M_psi of link 1."""
+    """Mathematical symbol of an actuator by its variable and link."""
     greek = {"M_phi": rf"M_{{{link}}}^{{\varphi}}", "M_psi": rf"M_{{{link}}}^{{\psi}}", "F": f"F_{{{link}}}"}
     return f"${greek[name]}$"
 
@@ -95,7 +95,7 @@ def kinogram(data: xr.Dataset, frames: int = 17) -> Figure:
 
 
 def draw_posture(ax: Axes, data: xr.Dataset, i: int, *, alpha: float = 1.0) -> list[Line2D]:
-    """Draws the links at sample `i`, in m, from the side; each anatomical leg keeps its colour through all steps."""
+    """Draws the links at sample `i`, in m, from the side; each anatomical leg keeps its colour."""
     lines = []
     for part, ends in zip(_parts(data, i), _seen_from_the_side(data, i), strict=True):
         (line,) = ax.plot(*ends, "o-", color=LEGS[part], lw=1.6, ms=2.5, alpha=alpha, solid_capstyle="round")
@@ -109,13 +109,12 @@ def leg_handles() -> list[Line2D]:
 
 
 def _reach(data: xr.Dataset) -> tuple[float, float]:
-    """Ends of the picture along x in m."""
     x = data.joints.sel(axis="x")
     return float(x.min()) - 0.15, float(x.max()) + 0.15
 
 
 def _seen_from_the_side(data: xr.Dataset, i: int) -> np.ndarray:
-    """Forward and upward coordinates of both ends of every link at sample `i`: (links, 2 coordinates, 2 ends)."""
+    """Forward and upward coordinates of the ends of every link at sample `i`: (links, 2 coordinates, 2 ends)."""
     return data.joints.values[i][:, :, [0, -1]].transpose(0, 2, 1)
 
 
@@ -127,13 +126,13 @@ def _step(data: xr.Dataset) -> np.ndarray:
 
 
 def _parts(data: xr.Dataset, i: int) -> tuple[str, ...]:
-    """The part of the body to which each link belongs at sample `i`; the legs exchange roles at every step."""
+    """Part of the body of each link at sample `i`; the legs exchange roles at every step."""
     swap = {"left leg": "right leg", "right leg": "left leg"} if _step(data)[i] % 2 else {}
     return tuple(swap.get(part, part) for part in _PARTS[: data.sizes["link"]])
 
 
 def _foot(data: xr.Dataset, leg: str) -> xr.DataArray:
-    """Path of the foot of an anatomical leg: the base while it stands, the far end of link 4 while it swings."""
+    """Path of the foot of an anatomical leg: the base in stance, the far end of link 4 in swing."""
     stands = (_step(data) % 2 == 1) == (leg == "right leg")
     base, swing = data.joints.sel(link=1, end="proximal"), data.joints.sel(link=4, end="far")
     return xr.where(xr.DataArray(stands, dims="time"), base, swing)

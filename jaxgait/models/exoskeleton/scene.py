@@ -1,4 +1,4 @@
-"""The walking exoskeleton in films: telescopic links by leg, torso, ground reaction, path of the hip."""
+"""Film scene of the walking exoskeleton."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, di
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE
 
 ABOVE, ASIDE = 0.15, 0.35
-"""Direction in rad from which a spatial one is seen: above the horizon, and from the right side toward the front."""
+"""Viewing direction in rad in space: above the horizon, and from the right side toward the front."""
 THICKNESS = (0.055, 0.075, 0.075, 0.055, 0.12)
 """Thickness of the five links in m."""
 
 
 def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
-    """The walk; see `jaxgait.plot.scene`.
-
-    `run` is a result of `simulate` or of `jaxgait.models.exoskeleton.measures.histories`.
-    """
+    """The walk, simulated or from `measures.histories`; see `jaxgait.plot.scene`."""
     joints = _flat(model, run.joints.transpose("time", "link", "end", "axis").values)
     at, force = joints[:, 0, 0], _flat(model, run.reaction.values)
     hip = joints[:, min(1, joints.shape[1] - 1), 1]
@@ -41,7 +38,7 @@ def _flat(model: Exoskeleton, positions: np.ndarray) -> np.ndarray:
 
 
 def _two_legs(model: Exoskeleton) -> bool:
-    """Whether it is built like the paper's: two links of the stance leg, two of the swing leg, a torso or none."""
+    """Whether the links are the paper's: two per leg, with or without a torso."""
     return tuple(int(p) for p in model.parent)[:4] == (0, 1, 2, 3) and len(model.parent) in (4, 5)
 
 
@@ -60,7 +57,7 @@ def _links(model: Exoskeleton, run: xr.Dataset, joints: np.ndarray) -> tuple[Lim
 
 
 def _step(model: Exoskeleton, run: xr.Dataset) -> np.ndarray:
-    """Number of the step at each sample: in the mode "gait" the legs exchange their links at every step."""
+    """Number of the step at each sample; the legs exchange links at every step."""
     if model.mode == "literal":
         return np.zeros(run.sizes["time"], dtype=int)
     return np.floor(run.time.values / (float(model.gait.stride_time) / 2) * (1 - 1e-9)).astype(int)

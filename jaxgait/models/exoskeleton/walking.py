@@ -6,11 +6,11 @@ With w = 2 pi / T and c = cos(w t), for a link of the stance leg (upper signs) o
     azimuth     phi = j sin(w t)                        for shanks, cosine for thighs and the torso
     length      l = l* (1 + eps sin(w t))               for all links but the swing shank, which has a minus
 
-T is one stride of two steps; 0 <= t <= T/2 is one step on one leg. All elevation rates vanish at 0 and T/2: in this
-parametrisation, the gait stops and starts again at every step.
+T is one stride of two steps; 0 <= t <= T/2 is one step on one leg. All elevation rates vanish at 0 and T/2: the gait
+stops and starts again at every step.
 
-Source: Borisov & Chigarev, section 7, eq. (26). The paper gives no values of T, j, f, l*, eps: we chose them so that
-consecutive steps join (`joined_amplitudes`).
+Source: Borisov & Chigarev, section 7, eq. (26). The paper gives no values of T, j, f, l*, eps: ours make consecutive
+steps join (`joined_amplitudes`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 _OURS = "our choice; the paper gives none"
-_SWING = 0.28  # amplitude of all elevations at the instant of exchange, rad
+_SWING = 0.28  # rad, of all elevations at the exchange
 _PHASE = np.array([np.pi / 2, 0.3, 0.3, 0.45, 0.0])
 
 
@@ -37,7 +37,7 @@ class Role(NamedTuple):
     """The role of a link in the gait."""
 
     cosine: bool
-    """Whether the formulas have a cosine (thighs, torso) or a sine (shanks)."""
+    """Whether the formulas have a cosine (thighs, torso), not a sine (shanks)."""
     swings: bool
     """Whether it belongs to the swing leg."""
     tilts: bool = True
@@ -58,14 +58,14 @@ FIVE_ROLES = (STANCE_SHANK, STANCE_THIGH, SWING_THIGH, SWING_SHANK, TORSO)
 def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0.1) -> Float[Array, " n"]:
     """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
 
-    At the exchange of roles each leg must be the mirror image of the other:
+    At the exchange of roles each leg is the mirror image of the other:
     j_1 sin f_1 = j_2 cos f_2 = j_3 cos f_3 = j_4 sin f_4 = `swing`.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.models.exoskeleton.walking import joined_amplitudes
         >>> phase = np.array([np.pi / 2, 0.0, np.pi / 3, np.pi / 6, 0.0])
-        >>> print(joined_amplitudes(0.2, phase).round(6))  # rad: 0.2 over sin 90, cos 0, cos 60 and sin 30 degrees
+        >>> print(joined_amplitudes(0.2, phase).round(6))  # rad
         [0.2 0.2 0.4 0.4 0.1]
     """
     at_exchange = jnp.stack([jnp.sin(phase[0]), jnp.cos(phase[1]), jnp.cos(phase[2]), jnp.sin(phase[3])])
@@ -74,14 +74,14 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = 0
 
 @float64_default
 class WalkingGait(eqx.Module):
-    """The analytical gait; the defaults are our five-link example.
+    """The analytical gait; by default our five-link example.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.models.exoskeleton.walking import WalkingGait
         >>> gait = WalkingGait(stride_time=1.8, stretch=0.03)
-        >>> gait.validate(5)  # one role for each of five links
-        >>> print(gait.coordinates(0.45, 0.5 * np.ones(5)).l.round(4))  # m: links stretch, the swing shank shortens
+        >>> gait.validate(5)
+        >>> print(gait.coordinates(0.45, 0.5 * np.ones(5)).l.round(4))  # m: the swing shank shortens
         [0.515 0.515 0.515 0.485 0.515]
     """
 
@@ -126,9 +126,7 @@ class WalkingGait(eqx.Module):
 
 @float64_default
 class JoinedGait(eqx.Module):
-    """The analytical gait of five links by the six numbers that remain where consecutive steps join without a jump.
-
-    The defaults are our five-link example.
+    """The analytical gait of our five-link example by the six numbers that keep consecutive steps joined.
 
     Examples:
         >>> import numpy as np
@@ -138,7 +136,7 @@ class JoinedGait(eqx.Module):
         >>> print(gait.by_link().amplitude.shape)
         (5,)
         >>> tilt = gait.coordinates(0.0, np.ones(5)).psi - np.pi / 2
-        >>> print(abs(tilt[:4]).round(6))  # rad at the exchange: all links of the legs alike
+        >>> print(abs(tilt[:4]).round(6))  # rad at the exchange
         [0.2 0.2 0.2 0.2]
     """
 
@@ -150,7 +148,7 @@ class JoinedGait(eqx.Module):
     stretch: Scalar = parameter(0.03, unit="1", doc="relative change of the links' lengths", source=_OURS)
 
     def by_link(self) -> WalkingGait:
-        """The same gait with the numbers of each link: the amplitudes are those of `joined_amplitudes`."""
+        """The same gait by link, with the amplitudes of `joined_amplitudes`."""
         angles = (self.stance_shank, self.thighs, self.thighs, self.swing_shank, 0.0)
         phase = jnp.stack([jnp.asarray(angle, dtype=float) for angle in angles])
         return WalkingGait(joined_amplitudes(self.swing, phase), phase, self.stride_time, self.stretch)
@@ -166,7 +164,7 @@ class JoinedGait(eqx.Module):
             ParameterError: naming what does not fit.
         """
         if n != len(FIVE_ROLES):
-            raise ParameterError(f"a JoinedGait is one of {len(FIVE_ROLES)} links, the exoskeleton has {n}")
+            raise ParameterError(f"a JoinedGait has {len(FIVE_ROLES)} links, the exoskeleton has {n}")
         _check_stretch(self.stretch)
 
 

@@ -1,4 +1,4 @@
-"""The jumping human of fifteen bodies with a flexible multi-point sole: in the plane, in space, and as a robot."""
+"""The jumping human of fifteen bodies with a flexible sole: in the plane, in space, and as a robot."""
 
 from jaxgait.registry import lazy
 

@@ -1,4 +1,4 @@
-"""Joint timing of the jumper for height, under limits on peak force and angular momentum, by exact gradients."""
+"""Joint timing of the jumper for height, under limits on peak force and angular momentum."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-
 
 
 class ArmSwinger(Jumper):
-    """A jumper whose elbow swings with the shoulder: only the angle of `elbow` is used, not its timing."""
+    """A jumper whose elbow swings with the shoulder: only the angle of `elbow` is used."""
 
     @classmethod
     def of(cls, jumper: Jumper) -> ArmSwinger:
@@ -47,18 +47,18 @@ class ArmSwinger(Jumper):
 
 
 def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMING, *, iterations: int = 40) -> Optimum:
-    """Maximises the jump height in m; peak force and angular momentum stay below those of the jumper it starts from.
+    """Maximises the jump height in m; peak force and angular momentum stay below those of the initial jumper.
 
     Args:
         jumper: the start of the search; its elbow is made to swing with the shoulder.
         over: parameters of the timing and their bounds in s.
-        iterations: largest number of iterations of the search.
+        iterations: largest number of iterations.
 
     Returns:
         The optimum; its model is an `ArmSwinger`.
 
     Raises:
-        jaxgait.outcome.NoResult: no jump that was visited keeps the limits.
+        jaxgait.outcome.NoResult: no jump visited keeps the limits.
     """
     model, first = ArmSwinger.of(jumper), next(iter(over))
     own = {first: [float(get_parameter(model, first))]}

@@ -1,12 +1,12 @@
-"""The human jumper in the sagittal plane: fifteen segments moving symmetrically, i.e. nine bars.
+"""The human jumper in the sagittal plane: fifteen segments in symmetric motion, i.e. nine bars.
 
     0 foot - 1 shank - 2 thigh - 3 lower trunk - 4 upper trunk - 5 head
                                                        |
                                                   6 upper arm - 7 forearm - 8 hand
 
-Limbs are given twice their mass. See `jaxgait.models.jumper.planar` for the equations and
-`jaxgait.models.jumper.spatial` for the fifteen bodies in space. Source: Chen, Yan, Jin 2003 (the sine swings and their
-amplitudes, the sole of many flexible points); segments: de Leva 1996; values that we chose are marked "chosen".
+Limbs have twice their mass. `planar` has the equations, `spatial` the fifteen bodies in space. Source: Chen, Yan, Jin
+2003 (sine swings and their amplitudes, the sole of many flexible points); segments: de Leva 1996; our own values are
+marked "chosen".
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Jumper(PlanarJumper):
         >>> jumper = Jumper(mass=70.0)
         >>> print(len(jumper.links()), round(sum(float(link.mass) for link in jumper.links()), 2))  # bars, kg
         9 70.0
-        >>> print(len(jumper.tips()), round(float(jumper.tips()[1].z), 3))  # m: as long as the shank
+        >>> print(len(jumper.tips()), round(float(jumper.tips()[1].z), 3))  # m: the shank
         9 0.424
     """
 
@@ -93,7 +93,7 @@ class Jumper(PlanarJumper):
 
     @classmethod
     def simultaneous(cls, duration: float = 0.30, **parameters: Any) -> Jumper:
-        """All joints start together and take the same time, as the paper's text suggests. Duration in s.
+        """All joints start together and take the same `duration` in s, as the paper's text suggests.
 
         Examples:
             >>> from jaxgait.models import Jumper
@@ -122,7 +122,7 @@ class Jumper(PlanarJumper):
         ]
 
     def tips(self) -> list[Vec]:
-        """Toe tip, knee, hip, and so on to the finger tips."""
+        """Toe tip, knee, hip, ..., finger tips."""
         s = segments(self.mass, self.stature)
         zero = jnp.zeros(())
         up = {name: Vec(zero, jnp.asarray(s[name].length, dtype=float)) for name in _NAMES}

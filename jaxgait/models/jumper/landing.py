@@ -1,16 +1,16 @@
-r"""Soft landings: an absorbing motion of the legs, planned in the air, and the figures of a landing.
+r"""Soft landings: an absorbing leg motion, planned in the air, and the figures of a landing.
 
 Joints follow prescribed motions, so a landing is soft only if the legs already shorten at touch-down as fast as the
 body falls. The plan needs no feedback, only ballistics and the linear map from the rates of ankle, knee and hip over a
-foot at rest to the momentum p = (velocity of the centre of mass, angular momentum about it):
+resting foot to the momentum p = (velocity of the centre of mass, angular momentum about it):
 
-- **posture at touch-down** (ankle, hip; the knee is chosen) **and its time**: the foot is level, so that all studs
-  touch the ground together (its pitch is a quadrature, since the angular momentum is constant in the air); the centre
-  of mass has fallen to its height in that posture, and lies a chosen distance ahead of the ankle;
-- **rates**: the legs carry all of the momentum, so that the foot comes down at rest; **accelerations**: those of free
-  fall, p' = (0, -g, 0), so that it stays at rest;
-- **absorption**: from there p goes to zero along cubics in a chosen time, and the joints follow. This also determines
-  the ground reaction: it grows from zero without any impact, and the centre of pressure stays under the sole.
+- **posture and time of touch-down** (ankle, hip; the knee is chosen): the foot is level, so that all studs touch the
+  ground together (its pitch is a quadrature, as the angular momentum is constant in the air); the centre of mass has
+  fallen to its height in that posture, at a chosen distance ahead of the ankle;
+- **rates**: the legs carry all of the momentum, so the foot is at rest at touch-down; **accelerations**: those of free
+  fall, p' = (0, -g, 0), so it stays at rest;
+- **absorption**: p goes to zero along cubics in a chosen time, and the joints follow. So the ground reaction grows from
+  zero without impact, and the centre of pressure stays under the sole.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Flight(NamedTuple):
 
 
 class Legs(NamedTuple):
-    """Ankle, knee and hip at a time."""
+    """Ankle, knee and hip at one time."""
 
     t: Float[Array, ""]
     angle: Float[Array, 3]
@@ -76,15 +76,15 @@ class Legs(NamedTuple):
 
 @float64_default
 def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None) -> J:
-    """The jumper with a motion of the legs that absorbs the landing of its jump.
+    """The jumper with a leg motion that absorbs the landing of its jump.
 
     Args:
         model: a jumper without a landing. Its arms may swing in the air: raised arms bring the trunk forward.
-        run: its jump, simulated up to a time in the air, before the preparation for touch-down begins.
-        absorption: posture at touch-down, and the durations of preparation and absorption.
+        run: its jump, up to a time in the air before the preparation for touch-down.
+        absorption: posture at touch-down, durations of preparation and absorption.
 
     Raises:
-        ValueError: the run does not end in the air, there is no time for the preparation, or the plan has no solution
+        ValueError: the run does not end in the air, leaves no time for the preparation, or the plan has no solution
             (naming the residual).
         jaxgait.parameters.ParameterError: it needs joint angles beyond the limits.
     """
@@ -121,7 +121,7 @@ def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
 
 
 def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs | None, float]:
-    """The legs at touch-down (None if there is no solution), and the residual of the conditions."""
+    """The legs at touch-down (None without a solution), and the residual of the conditions."""
     u = jnp.stack([0.6 * chosen.knee, 0.3 * chosen.knee, flight.t + 0.25 + flight.velocity.z / model.gravity])
 
     def evaluated(_: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,7 +163,7 @@ def _legs(
     momentum: Float[Array, 3],
     change: Float[Array, 3],
 ) -> Legs:
-    """Rates and accelerations at which the legs, over a foot at rest, carry a momentum and its rate of change."""
+    """Rates and accelerations of legs, over a resting foot, that carry a momentum and its rate of change."""
     others = model.joint_turns(t)[3:]
     positions, rates, accelerations = (
         jnp.concatenate([own, jnp.stack([turn[k] for turn in others]) if others else jnp.zeros(0)])
@@ -187,7 +187,7 @@ def _legs(
 
 
 def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) -> Float[Array, ""]:
-    """Pitch of the foot at time `end`: its rate follows from the constant angular momentum, whatever the pitch."""
+    """Pitch of the foot at time `end`, by quadrature: its rate follows from the constant angular momentum."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     span = end - flight.t
 
@@ -233,7 +233,7 @@ def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -
 
 
 def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
-    """Motions added to those of the leg joints: at rest until `reach` before the path, then along it."""
+    """Motions to add to those of the leg joints: at rest until `reach` before the path, then along it."""
     anyway = jax.vmap(model.joint_turns)(path.t)[:3]
     times = jnp.concatenate([jnp.zeros(1), path.t - path.t[0] + reach])
     return [
@@ -253,7 +253,7 @@ def _turns(legs: Legs) -> list[Turn]:
 
 
 def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> Motion:
-    """The bars over a level foot whose ankle rests in the origin; the foot may turn."""
+    """The bars over a level foot, possibly turning, with the ankle at the origin."""
     return model.posed(flexions, rates=(0.0, 0.0, spin))
 
 
@@ -261,24 +261,24 @@ def _over_foot(model: System, flexions: list[Turn], spin: Scalar = 0.0) -> Motio
 
 
 class Landing(NamedTuple):
-    """The figures of one landing."""
+    """The figures of a landing."""
 
     touch_down: float
-    """Time in s at which the first stud meets the ground."""
+    """Time in s when the first stud meets the ground."""
     speed: float
     """Downward velocity of the centre of mass at touch-down, m/s."""
     fall: float
-    """Fall of the centre of mass from its largest height to touch-down, m."""
+    """Fall of the centre of mass from its apex to touch-down, m."""
     peak_force: float
     """Largest vertical ground reaction, body weights."""
     lowering: float
     """Descent of the centre of mass from touch-down to its lowest position, m."""
     impulse: float
-    """Impulse of the ground reaction less the weight from touch-down to the end, N s: it stops the fall."""
+    """Impulse of the ground reaction less the weight from touch-down to the end, N s."""
     momentum: float
-    """Upward momentum gained in the same time, N s: what the impulse should be."""
+    """Upward momentum gained in this time, N s: what the impulse should be."""
     airborne: float
-    """Time in s without any contact after touch-down: bouncing."""
+    """Time in s without contact after touch-down: bouncing."""
     speed_end: float
     """Speed of the centre of mass at the end, m/s."""
     com_end: float
@@ -287,7 +287,7 @@ class Landing(NamedTuple):
 
 @float64_default
 def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landing:
-    """Reads the figures of a landing off the time histories of a jump.
+    """Reads the figures of a landing off a jump.
 
     Args:
         run: a jump that comes down again, sampled densely (0.1 ms for the impulse).
@@ -295,7 +295,7 @@ def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landi
         gravity: m/s^2.
 
     Raises:
-        ValueError: the jump has no flight, or does not come down from it.
+        ValueError: the jump has no flight, or does not come down.
 
     Examples:
         >>> import xarray as xr

@@ -22,10 +22,10 @@ Number = Float[Array, ""]
 
 
 class Jump(NamedTuple):
-    """The figures of one jump."""
+    """The figures of a jump."""
 
     take_off: Number
-    """Time in s at which the last stud leaves the ground for good; NaN if it never does."""
+    """Time in s when the last stud leaves the ground for good; NaN if it never does."""
     x: Number
     """Centre of mass at take-off, m."""
     z: Number
@@ -49,11 +49,11 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
     """The figures of a jump from its time histories; differentiable.
 
     Args:
-        time: in s, dense enough for linear interpolation between the samples (1 ms).
+        time: in s, dense enough for linear interpolation (1 ms).
         run: histories by name, from a jumper's `outputs` and state: `depth`, `com_x`, `com_z`, `com_vx`, `com_vz`,
             `grf_z`, `angular_momentum`, `pitch`.
         weight: body weight in N.
-        gravity: gravitational acceleration in m/s^2.
+        gravity: in m/s^2.
 
     Examples:
         >>> import numpy as np
@@ -62,7 +62,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
         >>> run |= {"com_z": [0.9, 1.0, 1.3], "com_vz": [3.0, 3.0, 3.0]}  # m, m/s
         >>> run |= dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], [0.0, 0.0, 0.0])
         >>> jump = assess(np.array([0.0, 0.1, 0.2]), run, weight=500.0, gravity=10.0)
-        >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s; m: v^2 / 2 g
+        >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s, m
         0.15 0.45
     """
     time = jnp.asarray(time)
@@ -91,7 +91,7 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
 
 @float64_default
 def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Jump:
-    """One jump from start to flight, reduced to its figures; may be jitted, vmapped and differentiated. Times in s."""
+    """The figures of a jump from start to flight; may be jitted, vmapped and differentiated. Times in s."""
     trajectory = integrate(model, ts, settings)
     run = jax.vmap(model.outputs)(ts, trajectory.ys)
     weight = jnp.sum(model.tree().mass) * model.gravity
@@ -100,13 +100,13 @@ def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Ju
 
 @float64_default
 def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Array, " rows"]:
-    """Displacement in m that each row of studs slides under load during a run with `depth` and `slip`.
+    """Distance in m that each row of studs slides under load, from `depth` and `slip`.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import slid
         >>> run = {"depth": [[1e-3, -1e-3], [1e-3, -1e-3]], "slip": [[0.02, 0.02], [0.02, 0.02]]}  # m and m/s, two rows
-        >>> print(slid(np.array([0.0, 0.5]), run))  # m: only the row that presses slides under load
+        >>> print(slid(np.array([0.0, 0.5]), run))  # m: only the first row is loaded
         [0.01 0.  ]
     """
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
@@ -114,7 +114,7 @@ def slid(time: Float[ArrayLike, " times"], run: Mapping[Any, Any]) -> Float[Arra
 
 
 def _jump(run: Run) -> Jump:
-    """The figures of one jump from its samples."""
+    """The figures of a jump from its samples."""
     model: Any = run.model
     weight = jnp.sum(model.tree().mass) * model.gravity
     histories = {**run.outputs(), "pitch": run.ys.pitch}
@@ -122,7 +122,6 @@ def _jump(run: Run) -> Jump:
 
 
 def _spatial_jump(run: Run) -> Jump:
-    """The figures of one jump in space from its samples, those of the sagittal plane."""
     model: Any = run.model
     com, velocity = run["com"], run["com_velocity"]
     histories = {
@@ -140,7 +139,6 @@ def _spatial_jump(run: Run) -> Jump:
 
 
 def _sideways(run: Run) -> Number:
-    """Velocity of the centre of mass to the left at take-off."""
     take_off = run.once(_spatial_jump).take_off
     return jnp.where(jnp.isnan(take_off), jnp.nan, jnp.interp(take_off, run.ts, run["com_velocity"][:, 1]))
 
@@ -153,7 +151,7 @@ def _peak_force(run: Run) -> Number:
 
 
 INTERVAL = 2.5e-3
-"""Longest time in s between samples that allows linear interpolation (see `assess`)."""
+"""Longest time in s between samples that allows linear interpolation."""
 
 
 def _read(figures: Callable[[Run], Jump], name: str, unit: str, long_name: str) -> Measure:
@@ -190,13 +188,13 @@ measures = Measures(tuple(MEASURES.values()))
 
 @float64_default
 def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "times rows"]) -> Float[Array, " rows"]:
-    """Times in s at which each row of studs leaves the ground for good; NaN for rows that never do.
+    """Times in s when each row of studs leaves the ground for good; NaN for rows that never do.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.models.jumper.measures import lift_off_times
         >>> depth = np.array([[1e-3, 1e-3], [-1e-3, 1e-3], [-2e-3, -1e-3]])  # m, heel and toe
-        >>> print(lift_off_times(np.array([0.0, 0.1, 0.2]), depth).round(6))  # s: heel first
+        >>> print(lift_off_times(np.array([0.0, 0.1, 0.2]), depth).round(6))  # s
         [0.05 0.15]
     """
     time, depth = jnp.asarray(time), jnp.asarray(depth)
@@ -205,7 +203,7 @@ def lift_off_times(time: Float[ArrayLike, " times"], depth: Float[ArrayLike, "ti
 
 
 def _last_crossing(depth: Float[Array, " times"]) -> tuple[Number, Array]:
-    """The last zero at which a depth falls: as a fraction of the sample interval, and the sample before it."""
+    """The last zero of a falling depth: its fraction of the sample interval, and the sample before it."""
     touching = depth > 0.0
     last = depth.shape[0] - 1 - jnp.argmax(touching[::-1])
     flies = jnp.any(touching) & (last < depth.shape[0] - 1)

@@ -1,4 +1,4 @@
-"""Pictures of jumps: ground reaction, the sole stud by stud, postures."""
+"""Pictures of jumps."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def landings(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
 
 
 def postures(bodies: Float[np.ndarray, "frames bars 2 2"], time: Float[np.ndarray, " frames"]) -> Figure:
-    """Stick figures side by side over the ground, each above its time. Positions in m, times in s."""
+    """Stick figures side by side, each above its time. Positions in m, times in s."""
     gap = 0.85  # m between figures
     with style():
         figure, axis = plt.subplots(figsize=(7.0, 3.6))
@@ -79,7 +79,7 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
     state = np.where(touching, np.where(sliding, 2, 1), 0)
     with style():
         figure, axes = plt.subplots(2, 1, figsize=(7.0, 5.0), sharex=True)
-        load = np.where(touching, run.normal.values, np.nan)  # white in the air; roots show light loads beside heavy
+        load = np.where(touching, run.normal.values, np.nan)  # white in the air; roots show light loads, too
         mesh = axes[0].pcolormesh(
             _edges(run.time.values), edges, load.T, cmap="viridis", norm=PowerNorm(0.5, vmin=0.0), rasterized=True
         )
@@ -100,7 +100,7 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
 def foot_maps(
     runs: Mapping[str, xr.Dataset], times: Sequence[float], positions: Float[np.ndarray, "studs 2"], friction: float
 ) -> Figure:
-    """Both soles from above at some instants, one row per run: load (area and colour) of each stud, stick or slip.
+    """Both soles from above, one row per run: load (area and colour) of each stud, stick or slip.
 
     Args:
         runs: jumps of the spatial jumper.

@@ -40,10 +40,10 @@ REST = 1e-6
 
 
 class JumperState(NamedTuple):
-    """Ankle position (x, z) in m, pitch of the foot in rad, their rates, and one bristle deflection in m per row.
+    """Ankle position (x, z) in m, pitch of the foot in rad, their rates, and a bristle deflection in m per row.
 
-    With `ImpactHertz` also the speed in m/s at which each row came down last; with friction that has no memory, no
-    bristles.
+    With `ImpactHertz` also the speed in m/s of each row at its last touch-down; no bristles for friction without
+    memory.
     """
 
     x: Scalar
@@ -57,10 +57,7 @@ class JumperState(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees.
-
-    `PlanarJumper.joints` lists them in the order of their bars.
-    """
+    """A moving joint: its name, the bar beyond it, the sense of flexion about +y, and its limits in degrees."""
 
     name: str
     bar: int
@@ -69,7 +66,7 @@ class Joint(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """The sole's contact, row by row (one stud of each row)."""
+    """Contact of the sole, for one stud of each row."""
 
     depth: Float[Array, " rows"]
     rate: Float[Array, " rows"]
@@ -81,11 +78,11 @@ class Contact(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What stays constant during a run."""
+    """Constants of a run."""
 
     tree: PlanarTree
     ankle: Scalar
-    """Angle of the ankle in the crouch."""
+    """Ankle angle in the crouch."""
 
 
 class PlanarJumper(Model):
@@ -102,14 +99,14 @@ class PlanarJumper(Model):
         ['ankle', 'knee', 'hip', 'shoulder', 'elbow'] 0.6
         >>> print(jumper.tree().names[:3], round(float(jumper.build().mass.sum()), 2))  # kg
         ('foot', 'shank', 'thigh') 70.0
-        >>> print(round(math.degrees(float(jumper.crouch_ankle()))))  # deg: the ankle of the crouch
+        >>> print(round(math.degrees(float(jumper.crouch_ankle()))))  # deg
         38
-        >>> print([round(math.degrees(float(turn.angle))) for turn in jumper.joint_turns(0.0)])  # deg, all joints in it
+        >>> print([round(math.degrees(float(turn.angle))) for turn in jumper.joint_turns(0.0)])  # deg
         [38, 90, 90, -30, 0]
     """
 
     joints: ClassVar[tuple[Joint, ...]]
-    """The ankle first: its start angle is solved for."""
+    """In the order of their bars, the ankle first: its start angle is solved for."""
     studs_per_row: ClassVar[float]
 
     gravity: Scalar
@@ -178,12 +175,12 @@ class PlanarJumper(Model):
         return self.build() if self._settled is None else self._settled.tree
 
     def settled(self) -> PlanarJumper:
-        """The same jumper with its bars and its crouch computed; only for `prepared`."""
+        """The same jumper with bars and crouch computed; only for `prepared`."""
         settled = Settled(self.build(), self.crouch_ankle())
         return eqx.tree_at(lambda m: m._settled, self, settled, is_leaf=lambda leaf: leaf is None)
 
     def prepared(self) -> System:
-        """The jumper with its bars and its crouch computed."""
+        """The jumper with bars and crouch computed."""
         return System(self.settled())
 
     @property
@@ -200,12 +197,12 @@ class PlanarJumper(Model):
         return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
 
     def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
-        """Ankle angle in rad that puts the centre of mass of a posture `com_ahead` in m of the ankle over a flat foot.
+        """Ankle angle in rad with the centre of mass `com_ahead` in m of the ankle over a flat foot; NaN if impossible.
 
-        The body without the foot turns about the ankle as one, so the angle has a closed form. NaN: impossible.
+        A closed form, because the body without the foot turns about the ankle as one.
 
         Args:
-            flexions: of all joints; that of the ankle is ignored.
+            flexions: of all joints; the ankle's is ignored.
             com_ahead: in m.
 
         Examples:
@@ -214,7 +211,7 @@ class PlanarJumper(Model):
             >>> jumper = Jumper()
             >>> straight = [locked(0.0) for _ in jumper.joints]
             >>> low, high = (float(jumper.balanced_ankle(straight, ahead)) for ahead in (0.05, 0.10))
-            >>> print(low < high)  # rad: the farther ahead, the more the ankle bends
+            >>> print(low < high)  # rad
             True
         """
         tree = self.tree()
@@ -222,7 +219,7 @@ class PlanarJumper(Model):
         coms = [motion.world[i].point(com).scaled(tree.mass[i]) for i, com in enumerate(tree.coms())]
         x, z = sum(com.x for com in coms[1:]), sum(com.z for com in coms[1:])
         wanted = com_ahead * jnp.sum(tree.mass) - tree.mass[0] * tree.com[0, 0]
-        # x(ankle) = x cos + z sin = |r| cos(ankle - direction); the branch with the trunk upright is the smaller ankle
+        # x(ankle) = x cos + z sin = |r| cos(ankle - direction); the smaller ankle angle has the trunk upright
         return jnp.arctan2(z, x) - jnp.arccos(wanted / jnp.sqrt(x * x + z * z))
 
     def joint_turns(self, t: Scalar) -> list[Turn]:
@@ -234,7 +231,6 @@ class PlanarJumper(Model):
         return found
 
     def _crouch(self, ankle: Scalar) -> list[Turn]:
-        """The joints in the crouch, with the ankle at a given angle."""
         return [locked(ankle), *(locked(getattr(self, f"{joint.name}_start")) for joint in self.joints[1:])]
 
     # --- equations of motion -------------------------------------------------------------------------------------
@@ -249,7 +245,7 @@ class PlanarJumper(Model):
         foot: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, 0.0),
         rates: tuple[Scalar, Scalar, Scalar] = (0.0, 0.0, 0.0),
     ) -> Motion:
-        """Motion of all bars from that of the joints and of the foot.
+        """Motion of all bars from the joints and the foot.
 
         Args:
             flexions: of all joints.
@@ -271,7 +267,7 @@ class PlanarJumper(Model):
         return motion, found.vdot, wrenches
 
     def contact(self, y: JumperState, dt: Scalar | None = None) -> Contact:
-        """Compression, sliding and forces of one stud in each row; with `dt` (s) by the incremental friction law.
+        """Compression, sliding and forces of one stud of each row; with `dt` (s) by the incremental friction law.
 
         Examples:
             >>> from jaxgait.models import Jumper
@@ -279,7 +275,7 @@ class PlanarJumper(Model):
             >>> jumper = Jumper()
             >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
             >>> contact = jumper.contact(aloft)
-            >>> print(round(float(contact.depth[0]), 3), float(contact.studs.normal.max()))  # m above the ground; N
+            >>> print(round(float(contact.depth[0]), 3), float(contact.studs.normal.max()))  # m, N
             -0.932 0.0
         """
         sole = self.sole
@@ -287,7 +283,7 @@ class PlanarJumper(Model):
         ahead, below = sole.row_positions, sole.radius - sole.drop
         arm_x, arm_z = c * ahead + s * below, c * below - s * ahead
         depth, rate = sole.radius - (y.z + arm_z), -(y.vz - y.spin * arm_x)
-        # material point at the contact: from the stud's centre straight down to the ground
+        # the material point at the contact: straight below the stud's centre
         slip = y.vx + y.spin * (arm_z - (y.z + arm_z))
         bristle = None if y.bristle is None else y.bristle[:, None]
         if dt is None:
@@ -297,7 +293,6 @@ class PlanarJumper(Model):
         return Contact(depth, rate, y.x + arm_x, slip, studs)
 
     def _wrench(self, y: JumperState, contact: Contact) -> tuple[Vec, Scalar]:
-        """Force of all studs and its moment about the ankle."""
         normal, tangential = contact.studs.normal, contact.studs.tangential[:, 0]
         n = self.studs_per_row
         moment = jnp.sum(-y.z * tangential - (contact.position - y.x) * normal)
@@ -313,14 +308,9 @@ class PlanarJumper(Model):
         return JumperState(y.vx, y.vz, y.spin, ax, az, angular, None if rate is None else rate[:, 0], approach_rate)
 
     def advance(self, t: Scalar, y: JumperState, dt: Scalar) -> JumperState:
-        """One step of semi-implicit Euler with the paper's incremental friction law (`bristle` holds its springs).
+        """One step `dt` in s of semi-implicit Euler with the paper's incremental friction law (springs in `bristle`).
 
-        That law is not an ordinary differential equation; it is for comparison, at small steps (0.01 ms).
-
-        Args:
-            t: time in s.
-            y: state.
-            dt: step in s.
+        For comparison at small steps (0.01 ms): that law is not a differential equation.
         """
         change = self._rates(t, y, self.contact(y, dt))
         vx, vz, spin = y.vx + dt * change.vx, y.vz + dt * change.vz, y.spin + dt * change.spin
@@ -328,36 +318,35 @@ class PlanarJumper(Model):
         return JumperState(y.x + dt * vx, y.z + dt * vz, y.pitch + dt * spin, vx, vz, spin, bristle, approach)
 
     def step_amounts(self, t: Scalar, y: JumperState, dt: Scalar) -> dict[str, Array]:
-        """What a time step adds to the displacement slid under load and to the impulse of friction, row by row."""
+        """What a time step adds to the distance slid under load and to the impulse of friction, row by row."""
         del t
         contact = self.contact(y, dt)
         speed = jnp.where(contact.studs.normal > 0.0, jnp.abs(contact.slip), 0.0)
         return {"slid": dt * speed, "friction_impulse": dt * contact.studs.tangential[:, 0]}
 
     def initial_state(self) -> JumperState:
-        """The static crouch: ankle height and foot pitch at which the studs carry the weight without moving; or NaN."""
+        """The static crouch: the ankle height and foot pitch at which the studs carry the weight at rest; or NaN."""
         tree, studs, rows = self.tree(), self.studs_per_row, len(self.sole.rows)
         frozen = spatial.momentum(tree, self.posed(self._crouch(self.crouch_ankle()))).com
         weight = jnp.sum(tree.mass) * self.gravity
         equal = self.sole.normal_law.static_depth(weight / (studs * rows))
         flat = jnp.stack([self.sole.drop - equal, jnp.zeros(())])
-        tolerance = float(jnp.finfo(flat.dtype).eps) ** 0.5  # one step further it is rounding: convergence is quadratic
+        tolerance = float(jnp.finfo(flat.dtype).eps) ** 0.5  # the quadratic next step is at rounding
         return self._standing(root(_unbalanced, flat, (self, frozen, weight), tolerance=tolerance).x)
 
     def _standing(self, pose: Float[Array, 2]) -> JumperState:
-        """At rest at this ankle height and foot pitch."""
         zero, rows = jnp.zeros(()), len(self.sole.rows)
         return JumperState(zero, pose[0], pose[1], zero, zero, zero, *self.sole.memories(rows))
 
-    # --- what can be observed ------------------------------------------------------------------------------------
+    # --- outputs -----------------------------------------------------------------------------------------------------
 
     def events(self) -> Mapping[str, Callable[[Scalar, JumperState], Array]]:
-        """The last stud leaves the ground, and the first one comes down."""
+        """The last stud leaves the ground; the first one comes down."""
         lowest = lambda y: jnp.max(self.contact(y).depth)
         return {"take-off": lambda t, y: lowest(y), "landing": lambda t, y: -lowest(y)}
 
     def outputs(self, t: Scalar, y: JumperState) -> dict[str, Array]:
-        """Centre of mass, ground reaction, studs, joint moments, powers and energy (see `variables`)."""
+        """See `variables`."""
         tree, contact, flexions = self.tree(), self.contact(y), self.joint_turns(t)
         force, _ = self._wrench(y, contact)
         motion, vdot, wrenches = self._accelerated(t, y, contact)
@@ -384,14 +373,14 @@ class PlanarJumper(Model):
         }
 
     def figure(self, t: Scalar, y: JumperState) -> Float[Array, "bars 2 2"]:
-        """Stick figure: for each bar its joint and its far end, (x, z) in m.
+        """Stick figure: the joint and the far end of each bar, (x, z) in m.
 
         Examples:
             >>> from jaxgait.models import Jumper
             >>> from jaxgait.models.jumper.planar import JumperState
             >>> jumper = Jumper()
             >>> aloft = JumperState(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, *jumper.sole.memories(6))
-            >>> print(jumper.figure(0.0, aloft)[0])  # m: ankle and toe
+            >>> print(jumper.figure(0.0, aloft)[0])  # m
             [[0.         1.        ]
              [0.18902183 0.932     ]]
         """
@@ -404,14 +393,10 @@ class PlanarJumper(Model):
     def tips(self) -> list[Vec]:
         """Far end of each bar in its own frame, for drawing."""
 
-    # --- bad input -----------------------------------------------------------------------------------------------
+    # --- validation --------------------------------------------------------------------------------------------------
 
     def validate(self) -> None:
-        """Rejects joint motions beyond the limits and crouches that the sole cannot carry. Leaves may be batched.
-
-        Raises:
-            ParameterError: naming the joint or the studs, and by how much they miss.
-        """
+        """Rejects joint motions beyond the limits and crouches that the sole cannot carry."""
         check(self)
         self.sole.validate()
         batched = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, self)
@@ -449,7 +434,7 @@ class PlanarJumper(Model):
 
 @eqx.filter_jit
 def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
-    """The quantities that `validate` checks: the crouch and the angles between which the joints move."""
+    """The quantities that `validate` checks: the crouch and the range of the joint angles."""
 
     def one(model: PlanarJumper) -> dict[str, Array]:
         ankle, found = model.crouch_ankle(), {}
@@ -466,7 +451,7 @@ def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
 
 @float64_default
 def locked(angle: Scalar) -> Turn:
-    """A joint that does not move, at an angle in rad.
+    """A joint at rest at an angle in rad.
 
     Examples:
         >>> from jaxgait.models.jumper.planar import locked

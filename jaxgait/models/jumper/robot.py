@@ -5,8 +5,8 @@ r"""A jumping robot of four bars (foot, shank, thigh, trunk): a planar jumper wi
       / shank
     __/_ foot       four degrees of freedom in stance, six in flight: here one set of equations for both
 
-The jumper's source page describes its structure (relative joint angles, Lagrange's equations) and gives no numbers:
-all parameters are chosen, for a robot of 12 kg and 0.9 m.
+The jumper's source page describes its structure (relative joint angles, Lagrange's equations) without numbers: all
+parameters are chosen, for a robot of 12 kg and 0.9 m.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class JumpingRobot(PlanarJumper):
 
     @property
     def duration(self) -> Scalar:
-        """0.45 s: the robot is in the air then; it lands before 0.6 s."""
+        """0.45 s: in flight; the robot lands before 0.6 s."""
         return 0.45
 
     def links(self) -> list[Link]:
-        """Four bars; offsets and centres of mass at the bars' ends and middles."""
+        """Four bars, with offsets and centres of mass at their ends and middles."""
         lengths = [self.foot_length, self.shank_length, self.thigh_length, self.trunk_length]
         masses = [self.foot_mass, self.shank_mass, self.thigh_mass, self.trunk_mass]
         coms = [(0.2 * self.foot_length, -0.5 * self.sole.drop), *((0.0, 0.5 * length) for length in lengths[1:])]
@@ -95,7 +95,7 @@ class JumpingRobot(PlanarJumper):
         ]
 
     def tips(self) -> list[Vec]:
-        """Toe tip, knee, hip and the trunk's top."""
+        """Toe tip, knee, hip and top of the trunk."""
         zero = jnp.zeros(())
         toe = Vec(zero + 0.7 * self.foot_length, zero - self.sole.drop)
         return [toe, *(Vec(zero, zero + x) for x in (self.shank_length, self.thigh_length, self.trunk_length))]

@@ -1,4 +1,4 @@
-"""The jumpers in films: bodies, ground reaction, path of the centre of mass, load of the sole's studs."""
+"""Film scenes of the jumpers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ THICKNESS: Mapping[str, float] = {
 FLOOR = "#E4E0D8"
 ARMS = ("upper_arm", "forearm", "hand")
 ABOVE, ASIDE = 0.2, 0.5
-"""Direction in rad from which the spatial jumper is seen: above the horizon, and from the right toward the front."""
+"""Viewing direction in rad of the spatial jumper: above the horizon, and from the right toward the front."""
 MAX_BAR = 0.08
 """Length in m of the bar below the stud with the largest load."""
 
@@ -93,7 +93,6 @@ def spatial(model: SpatialJumper, run: xr.Dataset) -> Scene:
 
 
 def _across(bars: np.ndarray, names: list[str], part: str) -> np.ndarray:
-    """From the left joint to the right one."""
     return rod(*(bars[:, names.index(f"{side}_{part}"), 0] for side in ("left", "right")))
 
 
@@ -126,7 +125,7 @@ def _bodies(bars: np.ndarray, names: list[str], tall: float) -> list[Limb | Body
 
 
 def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
-    """A bar below each row of studs, its length proportional to the load; the longest of the run is `MAX_BAR`."""
+    """A bar below each row of studs, its length proportional to the load."""
     rows, pitch = np.array([float(r) for r in model.sole.rows]), run.pitch.values[:, None]
     below = float(model.sole.radius - model.sole.drop)
     x = run.x.values[:, None] + rows * np.cos(pitch) + below * np.sin(pitch)
@@ -140,7 +139,7 @@ def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
 
 
 def _foot(model: PlanarJumper, run: xr.Dataset, bar: np.ndarray) -> Body:
-    """Heel, toe and ankle, with a heel one row behind the last studs."""
+    """Heel, toe and ankle, the heel one row behind the last studs."""
     rows, pitch = [float(r) for r in model.sole.rows], run.pitch.values
     heel, drop = 2.0 * rows[0] - rows[1], float(model.sole.drop)
     point = lambda x, z: (

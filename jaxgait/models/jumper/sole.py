@@ -27,7 +27,7 @@ class StudForces(NamedTuple):
     tangential: Float[Array, "... axes"]
     """N."""
     bristle_rate: Float[Array, "... axes"] | None
-    """Rate of the bristles in m/s, if the friction law has them."""
+    """Rate of the bristles in m/s, if any."""
     approach_rate: Float[Array, ...] | None = None
     """Rate of the remembered approach speeds in m/s^2 (`ImpactHertz` only)."""
 
@@ -43,15 +43,15 @@ class Sole(eqx.Module):
         >>> print(round(1e-6 * float(sole.stiffness), 2))  # MN/m^1.5: 4/3 E / (1 - nu^2) sqrt(R)
         1.75
         >>> forces = sole.forces(jnp.array([1e-3]), jnp.zeros(1), jnp.zeros((1, 1)), jnp.zeros((1, 1)))
-        >>> print(round(float(forces.normal[0]), 1))  # N on a stud that is pressed in by 1 mm
+        >>> print(round(float(forces.normal[0]), 1))  # N at 1 mm
         55.5
         >>> print(type(sole.normal_law).__name__, type(sole.friction_law).__name__, type(sole.stepped_law).__name__)
         HystereticHertz Bristle Incremental
         >>> bristles, approach = sole.memories(1, 1)
-        >>> print(sole.row_positions.shape, bristles.shape, approach)  # rows; of one stud
+        >>> print(sole.row_positions.shape, bristles.shape, approach)
         (6,) (1, 1) None
         >>> stepped = sole.step(jnp.array([1e-3]), jnp.zeros(1), jnp.array([[0.1]]), bristles, dt=1e-4)
-        >>> print(bool(stepped.tangential[0, 0] < 0.0))  # against the slip
+        >>> print(bool(stepped.tangential[0, 0] < 0.0))
         True
         >>> sole.validate()
     """
@@ -174,7 +174,7 @@ class Sole(eqx.Module):
 
     @property
     def stepped_law(self) -> Incremental:
-        """The law of friction for time steps; by default that of the numbers here.
+        """The law of friction for time steps.
 
         Raises:
             ParameterError: if `friction` is another law.
@@ -194,7 +194,7 @@ class Sole(eqx.Module):
         """Bristles in m and remembered approach speeds in m/s at rest; None for laws without that memory.
 
         Args:
-            shape: shape of the studs' sliding velocities; its first number is that of the studs.
+            shape: of the studs' sliding velocities, the number of studs first.
         """
         law, normal = self.friction_law, self.normal_law
         bristle = jnp.zeros(shape) if isinstance(law, Incremental) else law.at_rest(*shape)
@@ -214,7 +214,7 @@ class Sole(eqx.Module):
             depth: compression in m.
             rate: its rate in m/s.
             velocity: sliding velocity of the foot's material at the contact, one or two axes, m/s.
-            bristle: deflections in m, if the friction law has them.
+            bristle: deflections in m, if any.
             approach: remembered approach speeds in m/s, for `ImpactHertz`.
 
         Raises:
@@ -237,7 +237,7 @@ class Sole(eqx.Module):
         dt: Scalar,
         approach: Float[Array, ...] | None = None,
     ) -> StudForces:
-        """Forces with the paper's incremental friction law, over a time step of `dt` in s; see `forces`."""
+        """`forces` by the paper's incremental friction law over a time step `dt` in s."""
         law = self.stepped_law
         assert deflection is not None
         normal, approach_rate = self._normal(depth, rate, approach)
@@ -247,7 +247,7 @@ class Sole(eqx.Module):
     def _normal(
         self, depth: Float[Array, ...], rate: Float[Array, ...], approach: Float[Array, ...] | None
     ) -> tuple[Float[Array, ...], Float[Array, ...] | None]:
-        """Normal force in N, and the rate of the remembered approach speeds in m/s^2 if the law has them."""
+        """Normal force in N, and the rate of the remembered approach speeds in m/s^2, if any."""
         law = self.normal_law
         if not isinstance(law, ImpactHertz):
             return law.force(depth, rate), None
@@ -258,7 +258,7 @@ class Sole(eqx.Module):
         """Rejects an impossible rubber or friction.
 
         Raises:
-            ParameterError: naming the parameter and what would be right.
+            ParameterError: naming the parameter and the bound.
         """
         own = {"poisson": 0.5, "restitution": 1.0} if self.normal is None else {}
         for name, upper in own.items():

@@ -1,8 +1,8 @@
 """The human jumper in space: fifteen bodies, ball joints and hinges, twelve studs under each foot.
 
 The tree is rooted at the lower trunk (a free joint at the middle of the hips); the joints follow the same swings as
-`Jumper`, as rotations about the bodies' own y axes (x forward, y left, z up). Left and right may differ: `asymmetry`
-delays the left leg and arm. In a symmetric motion the model reproduces `Jumper`, whose root is the foot.
+`Jumper`, as rotations about the bodies' own y axes (x forward, y left, z up). `asymmetry` delays the left leg and arm;
+in a symmetric motion the model reproduces `Jumper`, whose root is the foot.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SpatialJumper(Model):
     """Body, posture, swings and sole, shared with the planar model."""
     asymmetry: Scalar = parameter(0.0, unit="s", doc="delay of the left limbs", bounds="nonnegative", source="chosen")
     _settled: spatial.Tree | None = None
-    """The bodies; set only in the result of `prepared`."""
+    """The bodies; only in the result of `prepared`."""
 
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:SPATIAL_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.jumper.scene:spatial"
@@ -118,7 +118,7 @@ class SpatialJumper(Model):
         return self.plane.duration
 
     def prepared(self) -> System:
-        """The jumper with its bodies and its crouch computed."""
+        """The jumper with bodies and crouch computed."""
         known = (self.plane.settled(), self.build())
         return System(eqx.tree_at(lambda m: (m.plane, m._settled), self, known, is_leaf=lambda leaf: leaf is None))
 
@@ -186,7 +186,7 @@ class SpatialJumper(Model):
         centre, velocity = spatial.point_motion(motion, points)
         spin = [motion.world[b].R @ motion.twist[b][:3] for b in sorted(set(points.body))]
         omega = jnp.repeat(jnp.stack(spin), len(points.body) // 2, axis=0)
-        lever = -centre[:, 2]  # from the centre straight down to the ground
+        lever = -centre[:, 2]  # straight down to the ground
         slip = velocity[:, :2] + jnp.stack([omega[:, 1] * lever, -omega[:, 0] * lever], axis=1)
         depth = self.plane.sole.radius - centre[:, 2]
         position = centre.at[:, 2].set(0.0)
@@ -221,10 +221,10 @@ class SpatialJumper(Model):
         origin = jnp.stack([hip.x, jnp.zeros(()), hip.z])
         return SpatialState(jnp.concatenate([origin, turn]), jnp.zeros(6), *self.plane.sole.memories(studs, 2))
 
-    # --- what can be observed ------------------------------------------------------------------------------------
+    # --- outputs -----------------------------------------------------------------------------------------------------
 
     def outputs(self, t: Scalar, y: SpatialState) -> dict[str, Array]:
-        """Balances, ground reaction of each foot, studs, joint forces (see `variables`)."""
+        """See `variables`."""
         tree, motion, ground, found = self._solve(t, y)
         momentum = spatial.momentum(tree, motion)
         kinetic, potential = spatial.energy(tree, motion, self.plane.gravity)
@@ -244,7 +244,7 @@ class SpatialJumper(Model):
         }
 
     def figure(self, t: Scalar, y: SpatialState) -> Float[Array, "bodies 2 3"]:
-        """Stick figure: for each body its joint and its far end in m."""
+        """Stick figure: the joint and the far end of each body in m."""
         tree = self.tree()
         q, v, _ = self.coordinates(t, y)
         s = segments(self.plane.mass, self.plane.stature)
@@ -260,7 +260,7 @@ class SpatialJumper(Model):
         return jnp.stack(ends)
 
     def validate(self) -> None:
-        """Rejects what the planar model rejects, and inertia tensors that no rigid body can have."""
+        """Rejects what the planar model rejects, and inertia tensors of no rigid body."""
         super().validate()
         self.plane.validate()
         if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:
@@ -284,6 +284,6 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
 
 
 def _unit(pose: Float[Array, 7]) -> Float[Array, 7]:
-    """Divisor that normalises the quaternion of a pose and leaves its position alone."""
+    """Divisor that normalises the quaternion of a pose."""
     length = jnp.sqrt(jnp.sum(pose[3:] ** 2))
     return jnp.concatenate([jnp.ones(3, dtype=pose.dtype), jnp.full(4, length)])

@@ -15,7 +15,7 @@ from jaxgait.parameters import part
 from jaxgait.precision import float64_default
 
 _MODEL = "see the model's swings"
-_PROBES = 33  # angles computed between two keyframes to find the extremes of a joint's motion
+_PROBES = 33  # angles between two keyframes, for the extremes of a joint's motion
 
 
 class Turn(NamedTuple):
@@ -30,13 +30,12 @@ class Turn(NamedTuple):
 class Keyframes(eqx.Module):
     """A motion through keyframes of angle, rate and acceleration: quintic polynomials, smooth to second order.
 
-    Before the first keyframe the joint rests at the first angle, after the last one at the last angle; the rates and
-    accelerations of both should vanish.
+    The joint rests before the first keyframe and after the last one; rates and accelerations there should vanish.
 
     Examples:
         >>> from jaxgait.models.jumper.swing import Keyframes
         >>> knee = Keyframes(times=(0.0, 0.4), angles=(0.0, 1.0))
-        >>> print(round(float(knee.turn(0.2).angle), 6))  # rad, half-way
+        >>> print(round(float(knee.turn(0.2).angle), 6))  # rad
         0.5
     """
 
@@ -54,7 +53,7 @@ class Keyframes(eqx.Module):
         piece = jnp.clip(jnp.searchsorted(times, t, side="right") - 1, 0, times.shape[0] - 2)
         T = times[piece + 1] - times[piece]
         s = jnp.clip((t - times[piece]) / T, 0.0, 1.0)
-        # With s from 0 to 1: value, slope and curvature at both ends, and the coefficients of s^3, s^4, s^5.
+        # With s from 0 to 1: value, slope and curvature at both ends; coefficients of s^3, s^4, s^5.
         (q0, q1), (v0, v1), (a0, a1) = (
             (scale * x[piece], scale * x[piece + 1])
             for x, scale in (
@@ -93,7 +92,7 @@ class Swing(eqx.Module):
         >>> from jaxgait.models.jumper.swing import Swing
         >>> hip = Swing(angle=1.0, duration=0.4)
         >>> half = hip.turn(0.2)
-        >>> print(round(float(half.angle), 6), round(float(half.rate), 6))  # rad; twice the mean rate of 2.5 rad/s
+        >>> print(round(float(half.angle), 6), round(float(half.rate), 6))  # rad, rad/s
         0.5 5.0
         >>> print(*map(float, hip.corners()))  # rad
         0.0 1.0
@@ -117,6 +116,6 @@ class Swing(eqx.Module):
         return own if self.then is None else Turn(*(a + b for a, b in zip(own, self.then.turn(t), strict=True)))
 
     def corners(self) -> list[Float[Array, ""]]:
-        """Angles in rad, relative to the start, between which the joint moves."""
+        """Extreme angles in rad, relative to the start."""
         here = jnp.asarray(self.angle, dtype=float)
         return [0.0 * here, here] if self.then is None else [0.0 * here, *(here + c for c in self.then.corners())]

@@ -1,4 +1,4 @@
-"""Force and moment of the hip on the leg, the powers of all forces, its energy, and the closure error of its loop."""
+"""Reactions at the hip, powers, energy and the closure error of the loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hip_reactions(
     ground: Sequence[Force],
     gravity: Scalar,
 ) -> dict[str, Any]:
-    """Force in N and moment in N m that the hip must apply: Newton and Euler for the entire leg about H.
+    """Force in N and moment in N m of the hip on the leg: Newton and Euler for the entire leg about H.
 
     Rows 1 to 3 of the paper's equations.
 
@@ -43,7 +43,7 @@ def hip_reactions(
         at: their centres of mass (see `centres`).
         accelerations: of the free coordinates.
         ground: forces of the ground on heel and toe.
-        gravity: gravitational acceleration in m/s^2.
+        gravity: in m/s^2.
     """
     force, moment = Vec(0.0, 0.0), 0.0
     H = leg.points["H"].position
@@ -62,7 +62,7 @@ def hip_reactions(
 
 
 def energy(leg: Leg, moving: Mapping[str, Body], at: Sequence[tuple[Vec, Vec]], gravity: Scalar) -> Scalar:
-    """Kinetic and potential energy in J of all bodies, zero height on the floor; arguments as of `hip_reactions`."""
+    """Kinetic and potential energy in J of all bodies, zero on the floor; arguments as for `hip_reactions`."""
     turns = (leg.thigh, leg.plate, leg.link_AD, leg.link_BC, leg.bar_CD, leg.shank, leg.foot)
     total = 0.0
     for b, (centre, velocity), turn in zip(moving.values(), at, turns, strict=True):
@@ -72,14 +72,7 @@ def energy(leg: Leg, moving: Mapping[str, Body], at: Sequence[tuple[Vec, Vec]], 
 
 
 def powers(leg: Leg, torques: Torques, ground: Sequence[Force], hip: Mapping[str, Any]) -> dict[str, Any]:
-    """Power in W of everything that acts on the bodies; their sum is the rate of `energy`.
-
-    Args:
-        leg: the leg.
-        torques: in its joints.
-        ground: forces of the ground on heel and toe.
-        hip: result of `hip_reactions`.
-    """
+    """Powers in W of the hip, the joints and the ground on heel and toe: their sum is the rate of `energy`."""
     P, thigh = leg.points, leg.thigh.rate
     at_hip = dot(Vec(hip["hip_force_x"], hip["hip_force_y"]), P["H"].velocity) + hip["hip_moment"] * thigh
     return {

@@ -17,26 +17,25 @@ from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 
 FITTED_DEPTH = 0.005
-"""Distance in m by which a leg fitted to a person is set deeper.
+"""Distance in m by which a leg fitted to a person is lowered.
 
 The middle of the shallowest range of depths, in steps of 1 mm, at which all of four measured people walk for ten
 strides: 4 to 6 mm (the next is 10 to 12 mm; between them one knee folds). The floor yields by the same 6 mm under the
 mean load of stance (0.7 body weights on 1e5 N/m), and the knee angles are closer to the measured ones than at 10 mm.
 """
 LANDING_SHARE = 0.1
-"""Fraction of a stride: `with_drive` keeps the mean depth of the straight leg in the deepest part of this length."""
+"""Fraction of a stride: `with_drive` keeps the mean depth of the straight leg in its deepest part of this length."""
 
 
 @float64_default
 def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
     """The leg driven by another measured stride, with `height_offset` set so that the leg meets the floor as before.
 
-    Subjects differ by centimetres of leg length, and the walk changes within millimetres of hip height: if the hip is
-    too high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight
-    leg's ankle in the floor, in the deepest tenth (`LANDING_SHARE`) of the stride, is kept. Only hip height and thigh
-    angle of the new stride enter, not its knee angle, which depends on marker placement. All embedded gaits walk with
-    it; some millimetres of `height_offset` remain to be tuned. If the drive contains its person, the leg is first
-    fitted to that person (see `fitted`).
+    Subjects differ by centimetres of leg length, and a walk changes within millimetres of hip height: if the hip is too
+    high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight leg's
+    ankle in the floor is kept over the deepest tenth (`LANDING_SHARE`) of the stride. The measured knee angle, which
+    depends on marker placement, is ignored. All embedded gaits walk with it; some millimetres of `height_offset` remain
+    to be tuned. If the drive contains its person, the leg is first `fitted`.
 
     Args:
         model: the leg, with a drive at which it walks well.
@@ -58,16 +57,16 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
 
 REFERENCE_MASS = 85.07
 REFERENCE_PERSON = Person(thigh=0.4175, shank=0.4151, mass=REFERENCE_MASS)
-"""The person of the default drive (rajagopal_1.26ms), whom the parameter sets fit."""
+"""The person of the default drive (rajagopal_1.26ms) and of the parameter sets."""
 
 
 @float64_default
 def fitted(leg: Prosthesis) -> Prosthesis:
-    """The leg fitted to the person of its drive; unchanged if the drive does not contain a person.
+    """The leg fitted to the person of its drive, if there is one.
 
     The thigh with its socket and the pylon become longer or shorter by as much as that person's thigh and shank differ
     from those of `REFERENCE_PERSON`; knee, foot and their masses do not change. The mass of the residual thigh scales
-    with the person's mass, if that is known, and its moment of inertia with mass and length squared.
+    with the person's mass, if known, and its moment of inertia with mass and length squared.
 
     Examples:
         >>> import dataclasses
@@ -76,7 +75,7 @@ def fitted(leg: Prosthesis) -> Prosthesis:
         >>> taller = REFERENCE_PERSON._replace(shank=REFERENCE_PERSON.shank + 0.03)
         >>> drive = dataclasses.replace(Prosthesis().drive, person=taller)
         >>> leg = fitted(dataclasses.replace(Prosthesis(), drive=drive))
-        >>> print(round(float(leg.segments.shank - Prosthesis().segments.shank), 6))  # m: a pylon 3 cm longer
+        >>> print(round(float(leg.segments.shank - Prosthesis().segments.shank), 6))  # m: a longer pylon
         0.03
     """
     person, s, m = leg.drive.person, leg.segments, leg.masses
@@ -96,9 +95,9 @@ def fitted(leg: Prosthesis) -> Prosthesis:
 
 @float64_default
 def straight_ankle_height(leg: Prosthesis) -> float:
-    """Height in m of the ankle of a straight leg above the floor, at the deepest `LANDING_SHARE` of the stride.
+    """Height in m of the ankle of a straight leg above the floor, in the deepest `LANDING_SHARE` of the stride.
 
-    It is negative, because a walking leg bends its knee.
+    It is negative, as a walking leg bends its knee.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parameters

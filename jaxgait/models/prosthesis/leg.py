@@ -1,4 +1,4 @@
-"""The states of the leg, its kinematics at one time, and the names of its points."""
+"""States of the leg, its kinematics at one time, and the names of its points."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SocketState(NamedTuple):
 
 
 class BristleState(NamedTuple):
-    """`KneeState` or `SocketState` with the memory of the ground's friction law, in its unit: m for `Bristle`."""
+    """`KneeState` or `SocketState` with the memory of the ground's friction law, in m for `Bristle`."""
 
     theta_b: Scalar
     beta_1: Scalar
@@ -48,7 +48,7 @@ class BristleState(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """The kinematics of the leg at one time and state: the drive, the linkage, the turning segments and the points."""
+    """Kinematics of the leg at one time and state."""
 
     hip: HipMotion
     knee: Closure
@@ -72,4 +72,4 @@ class Torques(NamedTuple):
 
 
 POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
-"""Points of the output `points` (see the sketch in `jaxgait.models.prosthesis.model`), for stick figures."""
+"""Points of the output `points` (see the sketch in `prosthesis.model`)."""

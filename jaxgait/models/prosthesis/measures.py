@@ -2,7 +2,7 @@
 
     ensemble(Prosthesis(), grid, strides=20, observe=["rho", "peak_flexion", "order"])
 
-The measures of `MEASURES` use the last strides of a run counted in strides, with any sampling density.
+They use the last strides of a run counted in strides, at any sampling density.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run
 
 ANALYSED = 5
-"""Number of last strides used for correlation and flexion (the paper runs 20 and takes the last 5)."""
+"""Number of last strides for correlation and flexion (the paper runs 20 and takes the last 5)."""
 COMPARED = 9
-"""Number of last strides that are compared with each other for the subharmonic order."""
+"""Number of last strides compared for the subharmonic order."""
 SETTLED = 20
 """Least number of strides for the order, as in the paper: after ten, gaits of period one have not settled and count as
 irregular. `dataclasses.replace(MEASURES["order"], strides=...)` allows shorter runs."""
@@ -45,7 +45,6 @@ def _rho(run: Run) -> Float[Array, ""]:
 
 
 def _peaks(run: Run) -> Float[Array, " strides"]:
-    """Largest flexion in deg of each of the last strides."""
     return jax.vmap(extremes.maximum)(_last_strides(run))
 
 
@@ -69,7 +68,7 @@ def _order(run: Run) -> Float[Array, ""]:
 
 
 correlation = Measure("rho", _rho, "1", "gait correlation coefficient", strides=1, samples_per_stride=COARSEST)
-"""Gait correlation coefficient over the last strides of a run: the objective of the knee's design."""
+"""Gait correlation coefficient over the last strides: the objective of the knee's design."""
 
 
 def _flexion(name: str, function: object, long_name: str) -> Measure:

@@ -15,10 +15,9 @@ r"""Planar leg prosthesis with a four-bar knee, driven by measured hip motion.
     ===o====== foot, beta1: heel and toe touch the ground y = 0
 
 World frame: x forward, y up. Thigh, shank and link angles from the downward vertical, positive forward; the foot's from
-the horizontal, toe up positive. Knee flexion = alpha1 - alpha11. The state holds the free angles (thetaB, beta1) and
+the horizontal, toe up positive. Knee flexion = alpha1 - alpha11. The state has the free angles (thetaB, beta1) and
 their rates; thetaA and alpha11 follow from the loop in closed form (`mechanics.fourbar`), the accelerations from Kane's
-method (`mechanics.kane`). The paper's own formulation with multipliers is
-`jaxgait.models.prosthesis.formulations.multipliers`; the two agree.
+method (`mechanics.kane`). The paper's own formulation is `formulations.multipliers`.
 
 Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, Chin. J. Theor. Appl. Mech. 52(4) (2020)
 1157-1173. The paper's tables are lost; the parameter sets R1, R2, R3 are reconstructions (R2: default).
@@ -62,11 +61,11 @@ from jaxgait.precision import float64_default
 
 
 class Prosthesis(Model):
-    """The leg of the module's docstring; its defaults are the reference set R2 with the embedded gait.
+    """The leg of the module's docstring, by default the reference set R2 with the embedded gait.
 
     Examples:
         >>> from jaxgait import Prosthesis
-        >>> round(float(Prosthesis().period), 3)  # s, of the measured stride
+        >>> round(float(Prosthesis().period), 3)  # s
         1.127
     """
 
@@ -99,7 +98,7 @@ class Prosthesis(Model):
     search: ClassVar[Mapping[str, Any]] = {
         "maximize": "rho",
         "over": {"damper.k": (5e3, 4e4), "damper.c": (100.0, 3e3)},
-        # A touch-down depth of 0.1 mm instead of 1 micrometre, because derivatives need steps that resolve it.
+        # A touch-down depth of 0.1 mm instead of 1 micrometre: derivatives need steps that resolve it.
         "set": {"ground.steepness": 1e4},
         "strides": 12,
         "rtol": 1e-5,
@@ -193,7 +192,7 @@ class Prosthesis(Model):
         return motion._replace(hip_y=lifted)
 
     def initial_state(self) -> State:
-        """The leg at heel strike: the measured knee angle, at least 0.05 rad, with links and foot at rest."""
+        """Heel strike, with the measured knee angle (at least 0.05 rad), links and foot at rest."""
         hip = self.hip(0.0)
         psi = fourbar.psi_at(self.linkage.bars, jnp.maximum(hip.knee.value, 0.05))
         knee = fourbar.close(self.linkage.bars, psi)
@@ -205,7 +204,7 @@ class Prosthesis(Model):
         return self._state(free, (zero,) * 4, (law.at_rest(), law.at_rest()))
 
     def _state(self, free: Sequence[Scalar], socket: Sequence[Scalar], memories: Sequence[Array | None]) -> State:
-        """The state, or its rate, from its components, without those that the socket or the friction law lacks."""
+        """The state, or its rate, without the components that the socket or the friction law lacks."""
         if memories[0] is not None:
             return BristleState(*free, *(socket if self.socket is not None else (None,) * 4), *memories)
         return KneeState(*free) if self.socket is None else SocketState(*free, *socket)
@@ -213,7 +212,7 @@ class Prosthesis(Model):
     # --- kinematics ---------------------------------------------------------------------------------------------------
 
     def leg(self, t: Scalar, y: State) -> Leg:
-        """Positions, velocities and partial velocities of everything at time `t` in s and state `y`.
+        """Positions, velocities and partial velocities at time `t` in s and state `y`.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -290,7 +289,7 @@ class Prosthesis(Model):
             >>> leg = Prosthesis()
             >>> toe = leg.leg(0.0, leg.initial_state()).points["toe"]
             >>> force, _ = leg.ground_force(toe)
-            >>> print((float(force.y) > 0.0) == (float(toe.position.y) < 0.0))  # N only where it is below the floor
+            >>> print((float(force.y) > 0.0) == (float(toe.position.y) < 0.0))  # N, below the floor only
             True
         """
         return self.ground.force(-point.position.y, -point.velocity.y, point.velocity.x, memory)
@@ -304,30 +303,26 @@ class Prosthesis(Model):
             >>> leg = Prosthesis()
             >>> straight = fourbar.psi_at(leg.linkage.bars, 0.0)
             >>> bent, beyond = (float(leg.lock_torque(straight + turn, 0.0)) for turn in (-0.1, 0.1))
-            >>> print(bent, round(beyond, 3))  # N m: 75 kN/m at 1 cm, 0.1 rad overextended
+            >>> print(bent, round(beyond, 3))  # N m, the latter at 0.1 rad of overextension
             0.0 0.75
         """
         return self.lock.torque(psi - fourbar.psi_at(self.linkage.bars, 0.0), psi_rate)
 
     def cylinder(self, AD: Vec, rate: Scalar) -> tuple[Scalar, Scalar]:
-        """Length in m of the hydraulic cylinder and its torque in N m on link AD (see `Damper.torque`).
-
-        Args:
-            AD: direction of the link in the thigh frame.
-            rate: angular velocity of the link against the thigh in rad/s.
+        """Length in m of the hydraulic cylinder and its torque in N m on link AD; arguments as for `Damper.torque`.
 
         Examples:
             >>> from jaxgait import Prosthesis
             >>> leg = Prosthesis()
             >>> knee = leg.leg(0.0, leg.initial_state()).knee
             >>> length, torque = leg.cylinder(knee.AD, 0.0)
-            >>> print(abs(float(length - leg.damper.rest_length)) < 0.01)  # m: near its rest length
+            >>> print(abs(float(length - leg.damper.rest_length)) < 0.01)  # m
             True
         """
         return self.damper.torque(AD, rate, self.linkage.gamma1)
 
     def torques(self, leg: Leg, y: State) -> Torques:
-        """The torques of lock, cylinder and ankle at a state."""
+        """Torques of lock, cylinder and ankle."""
         thigh = leg.hip.thigh
         shank = thigh.value + fourbar.shank_angle(self.linkage.bars, leg.knee)
         length, cylinder = self.cylinder(leg.knee.AD, leg.link_AD.rate - thigh.rate)
@@ -336,7 +331,6 @@ class Prosthesis(Model):
         return Torques(lock, cylinder, ankle, length)
 
     def _socket_forces(self, leg: Leg, y: State) -> tuple[Scalar, ...]:
-        """Force in N of the socket on the leg, forward and upward."""
         if self.socket is None:
             return ()
         at, rate = Vec(y.socket_x, y.socket_y), Vec(y.socket_x_rate, y.socket_y_rate)
@@ -373,7 +367,7 @@ class Prosthesis(Model):
         return self._state((y.theta_b_rate, y.beta_1_rate, theta, beta), socket, memory_rates)
 
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
-        """Angles, instantaneous centre, forces and torques, hip reactions and points; see `variables`."""
+        """See `variables`."""
         leg = self.leg(t, y)
         forces, _ = self._ground_forces(leg, y)
         rates, bodies = self._accelerations(leg, y, forces)
@@ -409,14 +403,14 @@ class Prosthesis(Model):
         }
 
     def knee_angle(self, t: Scalar, y: State) -> Scalar:
-        """Knee flexion in rad, without the cost of the other outputs.
+        """Knee flexion in rad, without the cost of `outputs`.
 
         Examples:
             >>> import math
             >>> from jaxgait import Prosthesis
             >>> leg = Prosthesis()
             >>> angle = float(leg.knee_angle(0.0, leg.initial_state()))
-            >>> print(round(math.degrees(angle)))  # deg: a stride starts with the knee nearly straight
+            >>> print(round(math.degrees(angle)))  # deg, nearly straight at the start of a stride
             3
         """
         bars = self.linkage.bars
@@ -432,11 +426,7 @@ class Prosthesis(Model):
         return jnp.abs(knee.cosine) > 1.0 - FOLD_MARGIN
 
     def validate(self) -> None:
-        """Rejects impossible numbers and a linkage that does not assemble, straight or at the start.
-
-        Raises:
-            ParameterError: naming the parameter, its value and what would be right.
-        """
+        """Rejects impossible numbers and a linkage that does not assemble, straight or at the start."""
         super().validate()
         _check_assembly(self.linkage)
         if np.any(np.asarray(self.segments.ankle) > 1.0):
@@ -459,7 +449,7 @@ def _rod(mass: Scalar, length: Scalar) -> Scalar:
 
 @kept
 def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
-    """The angle psi of the linkage at a knee angle, and the cosine of DAC there."""
+    """Angle psi of the linkage at a knee angle, and the cosine of DAC there."""
     psi = fourbar.psi_at(linkage.bars, angle)
     return psi, fourbar.close(linkage.bars, psi).cosine
 

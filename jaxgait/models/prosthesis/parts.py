@@ -1,8 +1,4 @@
-"""The physical parameters of the four-bar prosthesis, by part, and the reconstructed parameter sets.
-
-The paper's tables are lost. R2 is the reference for numbers and gradients (the defaults here), R3 shows the paper's
-sequence of subharmonic windows, R1 is a cross-check that folds at weak damping.
-"""
+"""The parameters of the four-bar prosthesis, by part, and the reconstructed sets (see `parameter_set`)."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ class Linkage(eqx.Module):
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Linkage
         >>> bars = Linkage(l_AB=0.025).bars
-        >>> print(float(bars.l_AB), float(bars.l_AD))  # m: the shortest bar and the longest
+        >>> print(float(bars.l_AB), float(bars.l_AD))  # m
         0.025 0.1128
     """
 
@@ -54,7 +50,7 @@ class Linkage(eqx.Module):
 
     @property
     def bars(self) -> FourBar:
-        """The dimensions that the closure needs."""
+        """The dimensions for `mechanics.fourbar`."""
         return FourBar(self.l_AB, self.l_BC, self.l_CD, self.l_AD, self.gamma1, self.gamma2)
 
 
@@ -64,7 +60,7 @@ class Segments(eqx.Module):
     Examples:
         >>> from jaxgait import Prosthesis
         >>> from jaxgait.models.prosthesis.parts import Segments
-        >>> leg = Prosthesis(segments=Segments(shank=0.35))  # a longer pylon
+        >>> leg = Prosthesis(segments=Segments(shank=0.35))
         >>> print(leg.segments.shank, leg.segments.thigh)  # m
         0.35 0.4175
     """
@@ -91,7 +87,7 @@ class Masses(eqx.Module):
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Masses
         >>> m = Masses()
-        >>> print(round(m.AD + m.BC + m.CD + m.BE, 2))  # kg of the four-bar knee
+        >>> print(round(m.AD + m.BC + m.CD + m.BE, 2))  # kg, of the knee
         0.9
     """
 
@@ -116,7 +112,7 @@ class Masses(eqx.Module):
 class Ground(eqx.Module):
     """Foot-ground contact: Kelvin-Voigt with Coulomb friction (section 1.2 of the paper), or other laws.
 
-    `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))` replaces the paper's law by another.
+    For example `Ground(friction=Stribeck(...))` or `Ground(normal=HuntCrossley(...))`.
 
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Ground
@@ -124,7 +120,7 @@ class Ground(eqx.Module):
         >>> print(type(ground.normal_law).__name__, type(ground.friction_law).__name__)
         KelvinVoigt Coulomb
         >>> force, _ = ground.force(depth=2e-3, rate=0.0, slip=1.0)
-        >>> print(round(float(force.x), 1), round(float(force.y), 1))  # N: 2 mm deep, sliding forward
+        >>> print(round(float(force.x), 1), round(float(force.y), 1))  # N
         -100.0 200.0
     """
 
@@ -169,10 +165,10 @@ class Ground(eqx.Module):
         """Friction and normal force in N on a point of the foot, and the rate of the friction law's memory.
 
         Args:
-            depth: depth of the point in the ground in m.
+            depth: penetration of the ground in m.
             rate: its rate in m/s.
             slip: velocity of the point along the ground in m/s.
-            memory: memory of the friction law, if it has one.
+            memory: of the friction law, if any.
         """
         normal_law = self.normal_law
         normal = normal_law.force(depth, rate)
@@ -183,7 +179,7 @@ class Ground(eqx.Module):
 
 @float64_default
 class Lock(eqx.Module):
-    """Unilateral stop between AB and BC that keeps the straight knee from overextending.
+    """Unilateral stop between AB and BC against overextension of the straight knee.
 
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Lock
@@ -222,11 +218,11 @@ class Damper(eqx.Module):
     Examples:
         >>> from jaxgait.models.prosthesis.parts import Damper
         >>> damper = Damper(k=2e4, c=1000.0, rest_length=0.17)
-        >>> round(float(damper.force(length=0.18, rate=0.1)), 3)  # N: 200 of the spring, 100 of the oil
+        >>> round(float(damper.force(length=0.18, rate=0.1)), 3)  # N, of spring and oil
         300.0
         >>> from jaxgait.mechanics.planar import down
         >>> length, torque = damper.torque(down(0.0), rate=0.0, gamma1=0.0)
-        >>> print(0.14 < float(length) < 0.19)  # m: about the distance of its lower end from A
+        >>> print(0.14 < float(length) < 0.19)  # m
         True
     """
 
@@ -260,8 +256,8 @@ class Damper(eqx.Module):
 
         Args:
             AD: direction of the link in the thigh frame.
-            rate: angular velocity of the link against the thigh in rad/s.
-            gamma1: angle of the bar AB against the thigh axis in rad.
+            rate: angular velocity of the link relative to the thigh in rad/s.
+            gamma1: angle between the bar AB and the thigh axis in rad.
         """
         arm = added(AD, down(self.thigh_tilt - gamma1))  # cos and sin of theta1 + eps are (y, -x)
         product = self.thigh_arm * self.link_arm
@@ -278,7 +274,7 @@ class Ankle(eqx.Module):
         >>> from jaxgait.models.prosthesis.parts import Ankle
         >>> from jaxgait.motion.drive import Jet
         >>> measured = Jet(value=0.1, rate=0.5, acceleration=0.0)
-        >>> round(float(Ankle(stiffness=10.0).torque(angle=0.3, rate=0.5, target=measured)), 3)  # N m, 0.2 rad off
+        >>> round(float(Ankle(stiffness=10.0).torque(angle=0.3, rate=0.5, target=measured)), 3)  # N m
         -2.0
     """
 
@@ -302,14 +298,14 @@ class Ankle(eqx.Module):
 
 @float64_default
 class JointDampedAnkle(Ankle):
-    """An ankle whose damper resists the turning of the joint itself, not of the deviation from the measured angle.
+    """An ankle whose damper resists the rotation of the joint, not of the deviation from the measured angle.
 
     Examples:
         >>> from jaxgait.models.prosthesis.parts import JointDampedAnkle
         >>> from jaxgait.motion.drive import Jet
         >>> measured = Jet(value=0.3, rate=0.5, acceleration=0.0)
         >>> ankle = JointDampedAnkle(damping=0.2)
-        >>> round(float(ankle.torque(angle=0.3, rate=0.5, target=measured)), 3)  # N m, at the measured angle
+        >>> round(float(ankle.torque(angle=0.3, rate=0.5, target=measured)), 3)  # N m
         -0.1
     """
 
@@ -322,20 +318,18 @@ class JointDampedAnkle(Ankle):
 class Socket(eqx.Module):
     """Compliant socket between the measured hip path and the prosthesis, in x and y (beyond the paper).
 
-    The paper prescribes the hip's position over a stiff floor, so that a millimetre of hip height means a hundred
-    newtons of ground force. A real wearer is softer: soft tissue yields, and the trunk's weight, not its position,
-    presses the foot down. So a spring and a damper hold the prosthesis at the measured path, and the trunk pushes with
-    a fraction of the ground reaction that was measured together with the path: zero in swing, about body weight in
-    stance. (In control terms: impedance control of the hip with feedforward of the measured load.) The knee bears it
-    only if the leg is straight when the foot lands: raise the hip by some millimetres (`height_offset` -0.11 m for set
-    R2), or the knee buckles.
+    The paper prescribes the hip's position over a stiff floor, so a millimetre of hip height means a hundred newtons of
+    ground force. On a real wearer soft tissue yields, and the trunk's weight presses the foot down. So a spring and a
+    damper guide the prosthesis along the measured path, and the trunk pushes with a fraction of the ground reaction
+    measured with it: zero in swing, about body weight in stance. The leg must be straight at heel strike: raise the hip
+    by some millimetres (`height_offset` -0.11 m for set R2), or the knee buckles.
 
     Examples:
         >>> from jaxgait.mechanics.planar import Vec
         >>> from jaxgait.models.prosthesis.parts import Socket
         >>> still = Vec(0.0, 0.0)
         >>> force = Socket(stiffness_y=1e4).force(Vec(0.0, 0.02), still, load=Vec(0.0, 300.0))
-        >>> print(round(float(force.y), 3))  # N: 200 of the spring at 2 cm, and the trunk's weight
+        >>> print(round(float(force.y), 3))  # N: 200 of the spring, 300 of the trunk
         -500.0
     """
 

@@ -1,4 +1,4 @@
-"""Pictures of the prosthetic knee: time histories, spectra, centrode, forces, maps over (k, c/k)."""
+"""Pictures of the prosthetic knee."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, styl
 POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
 """Rows of the output `points` of `Prosthesis`."""
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
-"""Colours of irregular gaits and of period one, two, three, four."""
+"""Colours of irregular gaits and of periods one to four."""
 
 
 def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) -> Figure:
-    """Knee flexion over the last strides of some runs, with the measured knee dashed.
+    """Knee flexion over the last strides of runs, with the measured knee dashed.
 
     Args:
         runs: results of `simulate(Prosthesis(...))` by label.
         period: stride time in s.
-        last: number of strides to show.
+        last: number of strides.
     """
     with style():
         figure, axes = plt.subplots(
@@ -67,7 +67,7 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
 
 
 def _lines(ax: Axes, frequency: np.ndarray, amplitude: np.ndarray) -> None:
-    """The lines of a spectrum, drawn down to the lower end of any logarithmic scale."""
+    """Draws lines down to the lower end of any logarithmic scale."""
     ax.vlines(frequency, 1e-9, amplitude, color=BLUE, lw=1.5)
 
 
@@ -76,8 +76,8 @@ def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None 
 
     Args:
         drive: the motion as Fourier series.
-        measured: samples at equal phases of one stride (0 and 100 % included) that were fitted: `hip_x_m` without the
-            progression, `hip_y_m`, `thigh_rad`.
+        measured: the samples that were fitted, at equal phases of one stride (0 and 100 % included): `hip_x_m` without
+            the progression, `hip_y_m`, `thigh_rad`.
     """
     phase = np.linspace(0.0, 1.0, 201)
     motion = jax.jit(jax.vmap(lambda s: drive.evaluate(s * drive.period)))(phase)
@@ -101,7 +101,7 @@ def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None 
 
 
 def _sampled(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None) -> tuple[np.ndarray, ...]:
-    """Measured samples for the picture, with the progression; empty without measured samples."""
+    """Measured samples with the progression; empty without measured samples."""
     if measured is None:
         return ()
     sway, height, thigh = (np.asarray(measured[name]) for name in ("hip_x_m", "hip_y_m", "thigh_rad"))
@@ -109,11 +109,11 @@ def _sampled(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None) -
 
 
 def centrode(run: xr.Dataset, paper: Mapping[str, Sequence[float]] | None = None) -> Figure:
-    """Path of the knee's instantaneous centre in the thigh frame over the run (the J-curve), coloured by flexion.
+    """Path of the knee's instantaneous centre in the thigh frame (the J-curve), coloured by flexion.
 
     Args:
         run: result of `simulate`.
-        paper: columns `x` and `y` in mm to be drawn too.
+        paper: columns `x` and `y` in mm for comparison.
     """
     with style():
         figure, ax = plt.subplots(figsize=(3.6, 5.2))
@@ -159,7 +159,7 @@ def ground_forces(runs: Mapping[str, xr.Dataset], period: float) -> Figure:
 def ground_load(
     runs: Mapping[str, xr.Dataset], period: float, weight: float, measured: Float[np.ndarray, "2 phases"] | None = None
 ) -> Figure:
-    """Total ground reaction over the last stride of some runs, in body weights, with a measured one.
+    """Total ground reaction over the last stride of runs, in body weights, with a measured one.
 
     Args:
         runs: results with the forces of heel and toe, by label.
@@ -228,7 +228,7 @@ def _edges(centres: xr.DataArray) -> tuple[float, float]:
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:
-    """Draws, for every start, the points that improved on all earlier ones, from a circle to a star at the end."""
+    """Draws, for every start, the points better than all earlier ones, from a circle to a star at the end."""
     for start in path.start.values:
         one = path.sel(start=start)
         steps = _improvements(one.objective.values)
@@ -240,7 +240,7 @@ def _draw_path(ax: Axes, path: xr.Dataset) -> None:
 
 
 def _improvements(objective: Float[np.ndarray, " n"]) -> np.ndarray:
-    """Indices of the first value, of those above all earlier ones, and of the last one that is finite."""
+    """Indices of the first value, of those above all earlier ones, and of the last finite one."""
     values = np.where(np.isfinite(objective), objective, -np.inf)
     before = np.maximum.accumulate(np.concatenate([[-np.inf], values[:-1]]))
     better = np.flatnonzero(values > before)
@@ -250,7 +250,7 @@ def _improvements(objective: Float[np.ndarray, " n"]) -> np.ndarray:
 def scan_lines(
     scan: xr.Dataset, ratios: Sequence[float], critical: Mapping[float, float], measured_peak: float
 ) -> Figure:
-    """Peak flexion in deg and rho over k at some c/k (figures 12 and 13 of the paper), each panel with its own scale.
+    """Peak flexion in deg and rho over k at some c/k (figures 12 and 13 of the paper).
 
     Marked in red, as in the paper: in the upper panels the k at which the peak falls to the measured one (see
     `first_fall`), in the lower panels the critical k.
@@ -280,10 +280,7 @@ def scan_lines(
 
 
 def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
-    """The x at which a sampled curve first falls through a level, by linear interpolation; NaN if it never does.
-
-    x and y have the shape (n,); the result is in the unit of x.
-    """
+    """The x (n,) at which a curve y (n,) first falls through a level, by linear interpolation, in its unit; or NaN."""
     falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
     if not falls.size:
         return float("nan")
@@ -292,7 +289,7 @@ def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
 
 
 def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Figure:
-    """Spectrum of the knee against stiffness as a map (the paper's Figure 11): subharmonics are lines below one.
+    """Spectrum of the knee over stiffness as a map (the paper's Figure 11): subharmonics are lines below one.
 
     Stiffness in N/m, frequency in 1/stride, amplitude in deg; shapes (k,), (lines,), (k, lines).
     """

@@ -1,4 +1,4 @@
-"""The prosthetic leg in films: socket, four-bar knee with its cylinder, shank, foot, and the sound leg behind."""
+"""Film scene of the prosthetic leg."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _hardware(model: Prosthesis, run: xr.Dataset, at: dict[str, np.ndarray]) -> 
 
 
 def cylinder(model: Prosthesis, run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Upper and lower end of the hydraulic cylinder in m, (samples, 2): equations (10) and (11), drawn."""
+    """Upper and lower end of the hydraulic cylinder in m, (samples, 2): equations (10) and (11)."""
     A, D = (run.points.values[:, POINTS.index(name)] for name in "AD")
     along = (D - A) / np.linalg.norm(D - A, axis=-1, keepdims=True)
     angle = run.thigh_angle.values + np.pi - float(model.damper.thigh_tilt - model.linkage.gamma1)
@@ -75,7 +75,7 @@ def cylinder(model: Prosthesis, run: xr.Dataset) -> tuple[np.ndarray, np.ndarray
 
 
 def _sound_leg(model: Prosthesis, run: xr.Dataset, hip: np.ndarray) -> tuple[Limb, ...]:
-    """Thigh and shank of the measured leg: with the same hip and thigh, the measured knee, and the same leg length."""
+    """Thigh and shank of the measured leg: same hip, thigh and leg length, measured knee."""
     thigh = float(model.segments.thigh + model.linkage.l_AE)
     ankle = straight_ankle(model)
     shank = float(np.hypot(float(ankle.x), float(ankle.y))) - thigh

@@ -1,4 +1,4 @@
-"""Mechanisms assembled from bodies, joints, contact points and drives, without writing an equation."""
+"""Mechanisms assembled from bodies, joints, contact points and drives."""
 
 from jaxgait.registry import lazy
 

@@ -13,8 +13,8 @@ r"""A mechanism assembled from bodies, joints, contact points and drives, withou
     run.q.sel(coordinate="lower")                          # joint angles by name
     ensemble(pendulum, {"links.lower.mass": masses, "drives.knee.stiffness": stiffnesses})
 
-The equations are those of `jaxgait.mechanics.spatial` (articulated bodies); what acts on the bodies is in
-`jaxgait.models.tree.parts`. The ground is level, at z = 0; z points up.
+The equations are those of `jaxgait.mechanics.spatial` (articulated bodies), the loads those of `parts`. The ground is
+level, at z = 0; z points up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from jaxgait.precision import float64_default
 __all__ = ["TreeModel", "TreeState"]
 
 STIFF_CONTACT = 1e-3
-"""Longest step in s of models with contacts, so that no touch-down is stepped over."""
+"""Longest step in s of models with contacts, so that no touch-down is missed."""
 
 
 class TreeState(NamedTuple):
@@ -47,7 +47,7 @@ class TreeState(NamedTuple):
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
     memory: Float[Array, "contacts 2"] | None = None
-    """One row per contact, e.g. deflections of bristles in m; None if no friction law has a memory."""
+    """One row per contact, e.g. deflections of bristles in m; None without memories."""
 
 
 class Loads(NamedTuple):
@@ -98,13 +98,13 @@ class TreeModel(Model):
     drives: Mapping[str, Any] = eqx.field(converter=_drives, default_factory=OrderedDict)
     """`Spring`, `Torque`, `Force`, `Prescribed` by name, or functions of t, q, v that return all generalised forces."""
     start: Mapping[str, Scalar] = eqx.field(default_factory=dict)
-    """Coordinates at t = 0 in m and rad, by their names; those left out are neutral."""
+    """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
     start_rates: Mapping[str, Scalar] = eqx.field(default_factory=dict)
-    """Velocities at t = 0 in m/s and rad/s, by their names; those left out are zero."""
+    """Velocities at t = 0 in m/s and rad/s, by name; the others are zero."""
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
     span: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
     _tree: Tree | None = None
-    """Set only in the result of `prepared`."""
+    """Only in the result of `prepared`."""
 
     scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
@@ -153,7 +153,7 @@ class TreeModel(Model):
         return System(eqx.tree_at(lambda m: m._tree, self, Tree.build(*self.links.values()), is_leaf=_is_none))
 
     def _skeleton(self) -> Tree:
-        """The tree without its numbers, which may have batch axes: for names."""
+        """The tree for names, without its numbers, which may have batch axes."""
         return Tree.build(*(Link(link.name, link.parent, link.joint, 0.0) for link in self.links.values()))
 
     def tree(self) -> Tree:
@@ -161,7 +161,7 @@ class TreeModel(Model):
         return Tree.build(*self.links.values()) if self._tree is None else self._tree
 
     def initial_state(self) -> TreeState:
-        """The coordinates and rates of `start`; prescribed joints start on their prescribed motion."""
+        """`start` and `start_rates`; prescribed joints start on their motion."""
         tree = self.tree()
         q, v = jnp.asarray(tree.neutral(), dtype=float), jnp.zeros(tree.nv)
         for name, value in self.start.items():
@@ -204,11 +204,10 @@ class TreeModel(Model):
         return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.gravity)
 
     def _motions(self, tree: Tree) -> list[tuple[int, int, Prescribed]]:
-        """Prescribed motions with their indices in q and v."""
         return [(*_coordinate(tree, d.joint), d) for d in self.drives.values() if isinstance(d, Prescribed)]
 
     def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """Coordinates and velocities with the prescribed ones put in, and the prescribed accelerations."""
+        """Coordinates and velocities that include the prescribed ones, and the prescribed accelerations."""
         vdot = jnp.zeros_like(v)
         for i, j, drive in self._motions(self.tree()):
             angle, rate, acceleration = drive.at(t)
@@ -216,7 +215,6 @@ class TreeModel(Model):
         return q, v, vdot
 
     def _driven(self, t: Scalar, tree: Tree, motion: spatial.Motion, q: Array, v: Array) -> tuple[Array, Array]:
-        """Generalised forces and wrenches of the drives."""
         tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
         for drive in self.drives.values():
             if isinstance(drive, Spring | Torque):
@@ -224,9 +222,9 @@ class TreeModel(Model):
                 tau = tau.at[j].add(drive.force(t, q[i], v[j]))
             elif isinstance(drive, Force):
                 points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
-                place, velocity = spatial.point_motion(motion, points)
-                force = drive.force(t, place[0], velocity[0])
-                wrenches = wrenches + spatial.point_wrenches(motion, points, place, force[None])
+                position, velocity = spatial.point_motion(motion, points)
+                force = drive.force(t, position[0], velocity[0])
+                wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
             elif not isinstance(drive, Prescribed):
                 tau = tau + jnp.asarray(drive(t, q, v), dtype=v.dtype)
         return tau, wrenches
@@ -252,12 +250,12 @@ class TreeModel(Model):
         return depth, force, change, spatial.point_wrenches(motion, points, position, force)
 
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
-        """Positions, balances, forces and energies (see `variables`)."""
+        """See `variables`."""
         tree, loads = self.tree(), self.loads(t, y)
         momentum = spatial.momentum(tree, loads.motion)
         kinetic, potential = spatial.energy(tree, loads.motion, self.gravity)
         found = {
-            "position": jnp.stack([place.r for place in loads.motion.world]),
+            "position": jnp.stack([body.r for body in loads.motion.world]),
             "com": momentum.com,
             "com_velocity": momentum.linear / momentum.mass,
             "momentum": momentum.linear,
@@ -270,18 +268,14 @@ class TreeModel(Model):
         return found | touching
 
     def _elastic(self, tree: Tree, loads: Loads) -> Array:
-        """Energy in J of all springs, and of the contacts whose laws define it."""
+        """Energy in J of all springs, and of contacts whose laws define one."""
         springs = [d for d in self.drives.values() if isinstance(d, Spring)]
         stored = [jnp.asarray(s.energy(loads.q[_coordinate(tree, s.joint)[0]])) for s in springs]
         stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
         return sum(stored, jnp.zeros(()))
 
     def validate(self) -> None:
-        """Rejects impossible parameters, impossible bodies and unknown names.
-
-        Raises:
-            jaxgait.parameters.ParameterError: naming the body, drive, contact or coordinate, and what would be valid.
-        """
+        """Rejects impossible parameters, impossible bodies and unknown names."""
         super().validate()
         for part in (*self.links.values(), *self.contacts.values(), *self.drives.values()):
             check(part)
@@ -306,11 +300,7 @@ class TreeModel(Model):
 
 @float64_default
 def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
-    """Indices in q and in v of a joint coordinate whose velocity is its rate.
-
-    Raises:
-        ValueError: if there is no such joint, or its velocity is not the rate of one coordinate.
-    """
+    """Indices in q and in v of a joint coordinate whose velocity is its rate."""
     j = _index(tree.velocity_names, name)
     body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
     if tree.joints[body].nq != tree.joints[body].nv:
@@ -320,7 +310,7 @@ def _coordinate(tree: Tree, name: str) -> tuple[int, int]:
 
 def _index(names: Sequence[str], name: str) -> int:
     if name not in names:
-        raise ValueError(f"nothing is called {name!r}: there are {', '.join(names)}")
+        raise ValueError(f"there is no {name!r}, only {', '.join(names)}")
     return list(names).index(name)
 
 

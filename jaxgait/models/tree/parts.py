@@ -1,4 +1,4 @@
-"""Loads on a tree of bodies: contact points with their laws, springs, torques, forces, prescribed joint motions.
+"""Loads on a tree of bodies: contact points, springs, torques, forces, prescribed joint motions.
 
 Laws are modules with parameters of their own, or plain functions. Joints are named as in `Tree.velocity_names`.
 """
@@ -25,11 +25,11 @@ ANY = (float("-inf"), float("inf"))
 
 @float64_default
 class Function(eqx.Module):
-    """Wraps a plain function, without parameters, as a law.
+    """A plain function as a law without parameters.
 
     Examples:
         >>> from jaxgait.models.tree.parts import Function
-        >>> Function(lambda depth, rate: 1e4 * depth)(0.02, 0.0)  # N at 2 cm
+        >>> Function(lambda depth, rate: 1e4 * depth)(0.02, 0.0)  # N
         200.0
     """
 
@@ -42,7 +42,7 @@ class Function(eqx.Module):
 
 @float64_default
 def law(function: Any) -> Any:
-    """A converter for fields: a module unchanged, any other function as a `Function`.
+    """Converts a field: any function that is not a module becomes a `Function`.
 
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
@@ -55,26 +55,26 @@ def law(function: Any) -> Any:
 
 @float64_default
 class Contact(eqx.Module):
-    """A sphere (or point) of a body that may touch the level ground.
+    """A sphere or point of a body that may touch the level ground.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.tree.parts import Contact
         >>> sliding = lambda slip, normal: -0.5 * normal * jnp.sign(slip)
         >>> foot = Contact("foot", lambda depth, rate: 1e4 * depth, sliding)
-        >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))  # from its laws
+        >>> print(foot.remembers, foot.stiff, float(foot.energy(0.01)))
         False True 0.0
         >>> force, _ = foot.forces(0.01, 0.0, jnp.array([0.3, 0.0]), jnp.zeros(2))
-        >>> print(force)  # N: 1 cm deep, sliding along x
+        >>> print(force)  # N
         [-50.  -0. 100.]
     """
 
     body: str = eqx.field(static=True)
     normal: Any = eqx.field(converter=law)
-    """Module with `force(depth, rate)`, as in `jaxgait.mechanics.contact`, or function of these: normal force in N,
+    """Module with `force(depth, rate)`, as in `jaxgait.mechanics.contact`, or a function of these: normal force in N,
     >= 0, from the penetration in m and its rate in m/s."""
     friction: Any = eqx.field(converter=law, default=None)
-    """Friction law of `jaxgait.mechanics.friction`, or function of the sliding velocity (2,) in m/s and the normal
+    """Friction law of `jaxgait.mechanics.friction`, or a function of the sliding velocity (2,) in m/s and the normal
     force in N that returns the force (2,) in N on the body; None: frictionless."""
     position: Any = parameter((0.0, 0.0, 0.0), unit="m", doc="centre of the ball in the body's frame", plausible=ANY)
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
@@ -88,7 +88,7 @@ class Contact(eqx.Module):
             depth: penetration in m.
             rate: its rate in m/s.
             slip: sliding velocity in m/s.
-            memory: state of the friction law, e.g. deflections of bristles in m; ignored by laws without a memory.
+            memory: of the friction law, e.g. deflections of bristles in m; ignored by laws without one.
         """
         normal = jnp.asarray(_called(self.normal, depth, rate))
         tangential, change = self._friction(depth, slip, normal, memory)
@@ -154,7 +154,7 @@ class Torque(eqx.Module):
 
     Examples:
         >>> from jaxgait.models.tree.parts import Torque
-        >>> motor = Torque("hip", lambda t, q, v: 40.0 - 2.0 * v)  # N m, less what it loses with speed
+        >>> motor = Torque("hip", lambda t, q, v: 40.0 - 2.0 * v)  # N m
         >>> motor.force(0.0, 0.3, 5.0)
         30.0
     """
@@ -171,18 +171,18 @@ class Torque(eqx.Module):
 
 @float64_default
 class Prescribed(eqx.Module):
-    """A joint coordinate that follows a prescribed motion, by whatever moment that takes.
+    """A joint coordinate that follows a prescribed motion, whatever moment that takes.
 
     Examples:
         >>> from jaxgait.models.tree.parts import Prescribed
         >>> knee = Prescribed("knee", lambda t: 0.5 * t**2)
-        >>> print(*map(float, knee.at(2.0)))  # rad, rad/s, rad/s^2: the rates are derived
+        >>> print(*map(float, knee.at(2.0)))  # rad, rad/s, rad/s^2
         2.0 2.0 1.0
     """
 
     joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
-    """Function of the time in s: the coordinate in rad (m). Twice differentiable; its rates are derived from it."""
+    """Function of the time in s, twice differentiable: the coordinate in rad (m)."""
 
     def at(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
         """Coordinate in rad (m), its rate and its acceleration at a time in s."""
@@ -202,7 +202,7 @@ class Force(eqx.Module):
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.tree.parts import Force
-        >>> wind = Force("trunk", lambda t, position, velocity: jnp.array([-20.0, 0.0, 0.0]))  # N, from ahead
+        >>> wind = Force("trunk", lambda t, position, velocity: jnp.array([-20.0, 0.0, 0.0]))  # N
         >>> print(wind.force(0.0, jnp.zeros(3), jnp.zeros(3)))
         [-20.   0.   0.]
     """

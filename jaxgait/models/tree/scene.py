@@ -1,4 +1,4 @@
-"""A tree of bodies in films: rods from every joint to the next ones, to contact points and to free ends."""
+"""Film scene of a tree of bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxgait.plot.style import BLUE, PALETTE
 from jaxgait.precision import cast, float64_default
 
 ABOVE, ASIDE = 0.2, 0.5
-"""Direction in rad from which a motion outside the plane y = 0 is seen: above the horizon, and toward the front."""
+"""Viewing direction in rad of a motion outside the plane y = 0: above the horizon, and toward the front."""
 Placements = list[tuple[np.ndarray, np.ndarray]]
 """Rotation matrix and origin of every body at all samples."""
 THICKNESS = 0.03
@@ -27,8 +27,8 @@ THICKNESS = 0.03
 def scene(model: TreeModel, run: xr.Dataset) -> Scene:
     """The bodies, with the forces of the ground; see `jaxgait.plot.scene`."""
     tree = model.tree()
-    place = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(cast(model).tree(), q, v).world]))
-    world = [(np.asarray(R), np.asarray(r)) for R, r in place(jnp.asarray(run.q.values), jnp.asarray(run.v.values))]
+    moved = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(cast(model).tree(), q, v).world]))
+    world = [(np.asarray(R), np.asarray(r)) for R, r in moved(jnp.asarray(run.q.values), jnp.asarray(run.v.values))]
     rods = [(i, a, b) for i in range(len(world)) for a, b in _rods(model, tree, world, i)]
     everything = np.concatenate([end.reshape(-1, 3) for _, *ends in rods for end in ends])
     planar = bool(np.abs(everything[:, 1]).max() < 1e-9)
@@ -51,7 +51,7 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
 
 
 def _rods(model: TreeModel, tree: Any, world: Placements, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ends in m of the rods of one body: to the joints that it carries, to its contact points, or to its free end."""
+    """Ends in m of the rods of one body: to its children's joints, to its contact points, or to its free end."""
     R, r = world[i]
     name = tree.names[i]
     ahead = [world[j][1] for j, link in enumerate(model.links.values()) if link.parent == name]
@@ -67,7 +67,6 @@ def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:
 
 
 def _forces(model: TreeModel, tree: Any, world: Placements, run: xr.Dataset, flat: Any) -> tuple[Force, ...]:
-    """Forces of the ground, drawn below the contact points."""
     found = []
     for name, contact in model.contacts.items():
         R, r = world[tree.index(contact.body)]

@@ -1,7 +1,6 @@
 """The fastest gait of the rolling walker at a given stability, over the slope and the radius of its feet.
 
-The gait is solved for (`rolling_gait`), so its period is free and no transient enters. Speed and stability depend on
-the walker alone, so the run from which they are computed may be arbitrarily short.
+The gait is solved for (`rolling_gait`), so its period is free and no transient enters.
 """
 
 from __future__ import annotations
@@ -25,23 +24,21 @@ __all__ = ["BOUNDS", "MULTIPLIER", "SPEED", "fastest_stable_gait"]
 BOUNDS = {"slope": (0.005, 0.02), "foot_radius": (0.05, 0.18)}
 """Bounds of the search, in rad and m."""
 SHORT = {"duration": 0.01, "samples": 1}
-"""A run as short as possible: the measures do not use it."""
+"""As short as possible: the measures depend on the walker alone."""
 STAGES = 4
-"""Number of steps in which the gait is followed from the default walker to another one."""
+"""Number of steps to follow the gait from the default walker to another one."""
 
 
 class _Judged(NamedTuple):
-    """The periodic gait and its stability."""
-
     gait: RollingGait
     multiplier: Float[Array, ""]
-    """Modulus of the largest Floquet multiplier; NaN where there is no gait."""
+    """Modulus of the largest Floquet multiplier; NaN without a gait."""
 
 
 def _followed(walker: RollingWalker) -> Float[Array, 3]:
-    """Section point (rad, rad/s) of the gait that leads to the paper's as all parameters return to the defaults.
+    """Section point (rad, rad/s) of the gait continued from the paper's, as parameters change from the defaults.
 
-    There are other, unstable gaits, to which Newton's method converges from a distant guess.
+    From a distant guess Newton's method converges to other, unstable gaits.
     """
     step, default = PoincareMap(), RollingWalker()
 
@@ -74,16 +71,16 @@ def fastest_stable_gait(
 ) -> Optimum:
     """Maximises the speed in m/s of the periodic gait, from the walker's own.
 
-    Finite differences are accurate enough here, because gaits are solved for to 1e-10.
+    Finite differences are accurate enough, as gaits are solved for to 1e-10.
 
     Args:
         walker: the start of the search.
         over: parameters and their bounds, in the units of the parameters.
-        multiplier: largest factor by which a perturbation may grow in a step (no dimension).
+        multiplier: largest growth of a perturbation in a step (no dimension).
         search: further arguments of `jaxgait.optimize`.
 
     Raises:
-        jaxgait.outcome.NoResult: no gait that was visited keeps the limit.
+        jaxgait.outcome.NoResult: no gait visited keeps the limit.
     """
     limits = [at_most(MULTIPLIER, multiplier)]
     request = {"starts": 1, "gradient": "differences", "progress": False, **SHORT, **search}

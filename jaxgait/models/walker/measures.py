@@ -1,4 +1,4 @@
-"""Measures of a walk: the rolling gait and its numbers, and the measures of smooth and of time-stepped walks.
+"""Measures of a walk.
 
 - `rolling_gait`: the periodic gait of the event-driven walker, differentiable with respect to every parameter;
 - `MEASURES` of the smooth walker, from its samples;
@@ -28,15 +28,15 @@ from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, fixed_poi
 __all__ = ["GAIT", "MEASURES", "RIGID_MEASURES", "Gait", "RollingGait", "passing_gait", "rolling_gait"]
 
 GAIT = (0.19357318, -1.43542848, -1.11795551)
-"""Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker: a good first guess."""
+"""Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
 TOUCHES = (0, 2)
-"""Numbers of the heel strikes of foot 1 and foot 2 among the events of the time-stepped walker."""
+"""Indices of the heel strikes of foot 1 and foot 2 among the events of the time-stepped walker."""
 INTERVAL = 0.05
 """Longest time in s between samples that resolve the steps: an eighth of a step of the paper's walker."""
 
 
 class RollingGait(NamedTuple):
-    """The periodic gait of the rolling walker; all numbers except those of `point` are NaN if none was found."""
+    """The periodic gait of the rolling walker; if none was found, all numbers except those of `point` are NaN."""
 
     point: FixedPoint
     """Its point just after a heel strike, with the status of the search."""
@@ -62,12 +62,12 @@ def rolling_gait(
 
     Args:
         walker: its leaves may be traced.
-        guess: section point (rad, rad/s, rad/s) near the gait; if None, that of the paper's walker.
+        guess: section point (rad, rad/s, rad/s) near the gait; None: that of the paper's walker.
         return_map: integration settings.
 
     Returns:
-        The gait. Look at `point.status` (see `jaxgait.solve.periodic.SENTENCES`): if it is not `CONVERGED`, no gait was
-        found near the guess, and period, velocity and so on are NaN.
+        The gait; none was found near the guess unless `point.status` (see `jaxgait.solve.periodic.SENTENCES`) is
+        `CONVERGED`.
 
     Raises:
         TypeError: for a walker of another form.
@@ -112,7 +112,7 @@ def passing_gait(
 ) -> tuple[float, float]:
     """Mean period in s of a step and velocity in m/s of any walk, over an even number of steps; NaN below two.
 
-    The legs pass each other once per step; the moments are interpolated between samples.
+    Steps are counted where the legs pass each other, interpolated between samples.
 
     Args:
         t: sample times in s, without the transient of the walk.
@@ -123,7 +123,7 @@ def passing_gait(
         >>> import numpy as np
         >>> from jaxgait.models.walker.measures import passing_gait
         >>> t = np.linspace(0.0, 4.0, 401)  # s
-        >>> period, velocity = passing_gait(t, x=0.5 * t, apart=0.4 * np.cos(np.pi * t))  # legs pass once a second
+        >>> period, velocity = passing_gait(t, x=0.5 * t, apart=0.4 * np.cos(np.pi * t))  # one passing per second
         >>> print(round(period, 6), round(velocity, 6))  # s, m/s
         1.0 0.5
     """
@@ -132,9 +132,9 @@ def passing_gait(
     if steps < 2:
         return float("nan"), float("nan")
     weight = apart[i] / (apart[i] - apart[i + 1])
-    passing, place = t[i] + weight * (t[i + 1] - t[i]), x[i] + weight * (x[i + 1] - x[i])
+    passing, hip = t[i] + weight * (t[i + 1] - t[i]), x[i] + weight * (x[i + 1] - x[i])
     span = passing[steps] - passing[0]
-    return float(span / steps), float((place[steps] - place[0]) / span)
+    return float(span / steps), float((hip[steps] - hip[0]) / span)
 
 
 class _Passing(NamedTuple):
@@ -185,42 +185,37 @@ MEASURES = table(
 class Gait(NamedTuple):
     """An even number of steps in the second half of a time-stepped walk, from one heel strike to a later one.
 
-    The work of the first strike belongs to the gait, that of the last one does not. NaN if there are fewer than two
-    steps.
+    The first strike belongs to the gait, the last one does not. NaN below two steps.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.walker.measures import Gait
         >>> gait = Gait(strikes=None, steps=jnp.asarray(2.0), begins=jnp.array([True, True, False]))
         >>> time, impulse = jnp.array([1.0, 1.4, 2.0]), jnp.array([0.5, 0.7, 9.0])  # s, N s
-        >>> print(float(gait.change(time)), float(gait.per_step(time)))  # s, over both steps and for one
+        >>> print(float(gait.change(time)), float(gait.per_step(time)))  # s
         1.0 0.5
-        >>> print(round(float(gait.mean(impulse)), 6))  # N s: the last strike ends the gait
+        >>> print(round(float(gait.mean(impulse)), 6))  # N s, without the last strike
         0.6
     """
 
     strikes: Events
     """The heel strikes, those of the gait first."""
     steps: Array
-    """Number of steps, as a real number."""
+    """Number of steps, as a float."""
     begins: Bool[Array, " events"]
     """Which strikes begin a step of the gait."""
 
     def change(self, values: Array) -> Array:
-        """Change from the first strike of the gait to the strike that ends it.
-
-        Args:
-            values: at the strikes, shape (events,), in any unit; the result is in the same unit.
-        """
+        """Change, from the first strike of the gait to the last one, of values (events,) in their own unit."""
         last = jnp.nan_to_num(self.steps).astype(int)
         return jnp.where(self.steps >= 2.0, values[last] - values[0], jnp.nan)
 
     def per_step(self, values: Array) -> Array:
-        """Change per step of values at the strikes, shape (events,), in the same unit."""
+        """Change per step of values (events,) at the strikes, in their own unit."""
         return self.change(values) / self.steps
 
     def mean(self, values: Array, foot: int | None = None) -> Array:
-        """Mean over the steps, or over those that a foot (0 or 1) begins; values (events,) in their own unit."""
+        """Mean over the steps, or over those that a foot (0 or 1) begins, of values (events,) in their own unit."""
         chosen = self.begins if foot is None else self.begins & (self.strikes.kind == TOUCHES[foot])
         return jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.sum(jnp.where(chosen, 1.0, 0.0))
 
@@ -229,7 +224,7 @@ def _gait(run: Run) -> Gait:
     events = run.trajectory.events
     assert events is not None
     counts = ((events.kind == TOUCHES[0]) | (events.kind == TOUCHES[1])) & (events.t > 0.5 * run.ts[-1])
-    order = jnp.argsort(~counts)  # stable sort: keeps the chronological order
+    order = jnp.argsort(~counts)  # stable: chronological
     strikes = jax.tree.map(lambda x: x[order], events)
     steps = jnp.maximum(jnp.sum(counts) - 1, 0) // 2 * 2
     whole = jnp.where(steps >= 2, steps.astype(run.ts.dtype), jnp.nan)
@@ -276,4 +271,4 @@ RIGID_MEASURES = table(
     Measure("friction_loss", _per_step("friction_work", -1.0), "J", "energy lost in friction per step"),
     Measure("fell_at", _fell_at, "s", "end of the step in which it fell (NaN: it did not fall)", early=True),
 )
-"""Measures of a time-stepped walk, by name: over an even number of steps in its second half (see `Gait`)."""
+"""Measures of a time-stepped walk, by name, over its `Gait`."""

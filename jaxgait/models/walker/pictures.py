@@ -1,4 +1,4 @@
-"""Pictures of walks: phase portraits, ground contact, energy, branches of gaits, basins."""
+"""Pictures of walks."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def contact_strip(axis: Axes, t: ArrayLike, feet: Sequence[ArrayLike]) -> None:
 
 
 def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, np.ndarray] | None = None) -> None:
-    """Continued branches drawn over the points of long walks: first section coordinate against the parameter.
+    """Continued branches over the points of long walks: first section coordinate against the parameter.
 
     Args:
         axis: where to draw.
-        continued: branches, drawn solid where stable and dashed where not, bifurcations as dots. Of an orbit of higher
-            order, only the point that was followed is drawn: the others would need the return map.
+        continued: branches, solid where stable and dashed where not, bifurcations as dots; of an orbit of higher order
+            only the point that was followed.
         brute: parameter values (n,) and section coordinate (n, keep) of long walks, both in SI units.
     """
     if brute is not None:
@@ -57,10 +57,10 @@ def branches(axis: Axes, continued: Sequence[Branch], brute: tuple[np.ndarray, n
 
 
 def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
-    """Parameter, first coordinate, and which points belong to the stable and to the unstable parts of a branch.
+    """Parameter, first coordinate, and which points are on the stable and on the unstable parts of a branch.
 
-    Located bifurcations are put in where the parts meet. A branch of doubled period starts at one, and opens from there
-    with the square root of the parameter.
+    Located bifurcations join the parts. A branch of doubled period starts at one, and opens with the square root of the
+    parameter.
     """
     rows = [(p, z, s, not s) for p, z, s in zip(branch.parameter, branch.z[:, 0], branch.stable, strict=True)]
     for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
@@ -78,13 +78,13 @@ def _joined(branch: Branch, others: Sequence[Branch]) -> tuple[np.ndarray, ...]:
 
 
 def basin_map(axis: Axes, x: np.ndarray, y: np.ndarray, result: Basin) -> None:
-    """Which starts lead to the gait: outcome over two coordinates of the start, shaded by the strides it took.
+    """Which starts lead to the gait: outcome over two coordinates of the start, shaded by the number of strides.
 
     Args:
         axis: where to draw.
-        x: values of the first coordinate, shape (nx,), in its own unit.
-        y: values of the second one, shape (ny,), in its own unit.
-        result: outcomes of the starts, shape (nx, ny).
+        x: values of the first coordinate (nx,), in its own unit.
+        y: values of the second one (ny,), in its own unit.
+        result: outcomes of the starts (nx, ny).
     """
     colours = {FELL: FAILED, REACHED: GREEN, OTHER: ORANGE}
     axis.pcolormesh(

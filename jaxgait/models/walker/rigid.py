@@ -1,11 +1,11 @@
 """The round-foot walker with rigid feet: for time stepping with friction and impact, and as a hybrid system.
 
-See `jaxgait.models.walker.smooth` for the sketch, the coordinates and what all forms share.
+`smooth` has the sketch, the coordinates and what all forms share.
 
 `RigidWalker` can slip, bounce and fly; `RollingWalker` is the classical step-to-step model: the stance foot rolls
 without slip, the heel strike is plastic, the old stance foot leaves at once.
 
-Source: Duan, Wang and Wang, Chin. J. Theor. Appl. Mech. 43 (2011) 765; McGeer, Int. J. Robotics Res. 9 (1990) 62.
+Source: Duan et al. 2011 (see there); McGeer, Int. J. Robotics Res. 9 (1990) 62.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _PAPER = "Duan et al. 2011, section 3"
 _CHOSEN = "chosen; the paper is silent"
 
 SWING = 0.15
-"""A contact after this time in s without contact is a heel strike, anything sooner a bounce: a third of a step."""
+"""Time in s without contact that makes the next contact a heel strike, not a bounce: a third of a step."""
 STICTION = 1e-6
-"""Slip velocity in m/s below which a foot at the friction cone counts as sticking."""
+"""Slip velocity in m/s below which a foot at the friction cone sticks."""
 CONE = 1e-12
 """Distance in N s to the friction cone within which an impulse lies on it."""
 
 
 class RigidWalker(RoundFeet, Model):
-    """The walker with rigid feet, Newton impacts and Coulomb friction, moved by `solve.time_stepping.TimeStepping`.
+    """The walker with rigid feet, Newton impacts and Coulomb friction, for `solve.time_stepping.TimeStepping`.
 
-    A swing foot is ignored while it swings forward and is not yet `clearance_angle` ahead of the other leg.
+    A foot that swings forward is ignored until it is `clearance_angle` ahead of the other leg.
 
-    Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Running totals
-    accumulate what samples cannot show (see `amounts`).
+    Events are heel strikes and lift-offs: a foot that touches again within `SWING` has bounced. Running totals cover
+    what samples cannot show (see `amounts`).
 
     Examples:
         >>> from jaxgait.models import RigidWalker
@@ -55,7 +55,7 @@ class RigidWalker(RoundFeet, Model):
         >>> front, rear = walker.contacts(y)
         >>> print(front.friction, float(front.gap) < 1e-3, walker.separation < 0.2)  # m, s
         0.5 True True
-        >>> fall = walker.kinetics(y).solve(walker.kinetics(y).force)  # without its feet
+        >>> fall = walker.kinetics(y).solve(walker.kinetics(y).force)  # without contact
         >>> print(float(fall.y) < 0.0)  # m/s^2
         True
     """
@@ -92,7 +92,7 @@ class RigidWalker(RoundFeet, Model):
 
     @property
     def duration(self) -> float:
-        """50 s, some 120 steps: half of them to settle, half of them to evaluate."""
+        """50 s, some 120 steps: half of them to settle, half to evaluate."""
         return 50.0
 
     @property
@@ -110,7 +110,7 @@ class RigidWalker(RoundFeet, Model):
         return "foot 1 touches", "foot 1 leaves", "foot 2 touches", "foot 2 leaves"
 
     def outputs(self, t: Scalar, y: WalkerState) -> dict[str, Array]:
-        """Gaps, slip velocities and energies (see `variables`)."""
+        """See `variables`."""
         del t
         return {name: jnp.asarray(x) for name, x in self.observables(y).items()}
 
@@ -121,8 +121,8 @@ class RigidWalker(RoundFeet, Model):
     def amounts(self, step: Step, dt: Scalar) -> dict[str, Array]:
         """What a step of `dt` s adds to slip, impulses, flight time and losses (see `variables`).
 
-        A foot slips if its tangential impulse lies on the friction cone. The tangential impulse of a sticking foot does
-        work only at its impact, and is counted there.
+        A foot slips if its tangential impulse lies on the friction cone. That of a sticking foot does work only at its
+        impact, and is counted there.
         """
         normal, tangent = step.impulses[::2], step.impulses[1::2]
         slips = [(jnp.abs(t) >= self.friction * n - CONE) & (n > 0.0) for n, t in zip(normal, tangent, strict=True)]
@@ -195,18 +195,16 @@ class RigidWalker(RoundFeet, Model):
 
 @float64_default
 def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
-    """Friction coefficient above which a single foot's contact impulse need not be unique: ``G_NN / |G_NT|``.
-
-    The result is a scalar without dimension.
+    """Friction coefficient (a scalar, no dimension) above which contact impulses need not be unique: ``G_NN / |G_NT|``.
 
     Args:
         walker: its legs.
-        theta: angle in rad of the leg on the ground; the other leg is at the opposite angle.
+        theta: angle in rad of the leg on the ground; that of the other leg is opposite.
 
     Examples:
         >>> from jaxgait.models.walker.rigid import friction_limit
         >>> from jaxgait.models.walker.smooth import RoundFeet
-        >>> print(float(friction_limit(RoundFeet(), theta=0.2)) > 0.5)  # impacts are unique
+        >>> print(float(friction_limit(RoundFeet(), theta=0.2)) > 0.5)
         True
     """
     foot = walker.foot(WalkerState(*[0.0] * 8), theta, 0.0)
@@ -243,14 +241,14 @@ class HeelStrike(NamedTuple):
 class RollingWalker(RoundFeet, Model):
     """The walker as a hybrid system: one phase (rolling on the stance foot), one event (heel strike, swaps the legs).
 
-    Its gait is independent of friction, but walking without slip needs a coefficient above the largest impulse ratio.
+    Its gait is independent of friction, if the coefficient exceeds the largest impulse ratio.
 
     Examples:
         >>> from jaxgait.models import RollingWalker
         >>> walker = RollingWalker()
         >>> y = walker.initial_state()
         >>> normal, tangent = walker.stance_force(y)
-        >>> print(0.0 < float(normal) < 2.0 * 9.8, walker.duration)  # N, less than the weight of 2 kg; s
+        >>> print(0.0 < float(normal) < 2.0 * 9.8, walker.duration)  # N, s
         True 10.0
     """
 
@@ -287,7 +285,7 @@ class RollingWalker(RoundFeet, Model):
         return 10.0
 
     def outputs(self, t: Scalar, y: RollingState) -> dict[str, Array]:
-        """Heights, forces on the stance foot, energies (see `variables`)."""
+        """See `variables`."""
         del t
         full = self.standing(y)
         normal, tangent = self.stance_force(y)
@@ -331,7 +329,7 @@ class RollingWalker(RoundFeet, Model):
             >>> from jaxgait.models import RollingWalker
             >>> walker = RollingWalker()
             >>> full = walker.standing(walker.initial_state())
-            >>> print(abs(float(walker.feet(full)[0].gap)) < 1e-12)  # m: the stance foot is on the ground
+            >>> print(abs(float(walker.feet(full)[0].gap)) < 1e-12)  # m
             True
         """
         foot = self.foot(WalkerState(y.x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), y.stance, y.stance_rate)
@@ -365,14 +363,14 @@ class RollingWalker(RoundFeet, Model):
         return RollingState(full.vx, y.stance_rate, y.swing_rate, a, b)
 
     def heel_strike(self, y: RollingState) -> HeelStrike:
-        """Plastic impact of the swing foot: it sticks, the trailing foot gets no impulse; the legs change roles.
+        """Plastic impact of the swing foot, without impulse on the trailing foot; the legs exchange roles.
 
         Examples:
             >>> from jaxgait.models import RollingWalker
             >>> walker = RollingWalker()
             >>> y = walker.initial_state()._replace(stance=-0.2, swing=0.2)
             >>> strike = walker.heel_strike(y)
-            >>> print(float(strike.after.stance), float(strike.energy_lost) > 0.0)  # the legs exchange roles; J
+            >>> print(float(strike.after.stance), float(strike.energy_lost) > 0.0)  # rad, J
             0.2 True
         """
         before = self.standing(y)
@@ -406,23 +404,19 @@ class RollingWalker(RoundFeet, Model):
         return load.y - h.y, load.x - h.x
 
     def on_section(self, z: Float[Array, 3]) -> RollingState:
-        """State just after a heel strike from its section coordinates (stance angle, stance rate, swing rate).
-
-        In rad and rad/s.
+        """State just after a heel strike, from stance angle in rad, stance rate and swing rate in rad/s.
 
         Examples:
             >>> import jax.numpy as jnp
             >>> from jaxgait.models import RollingWalker
             >>> y = RollingWalker().on_section(jnp.array([0.2, -1.4, -1.1]))
-            >>> print(float(y.stance), float(y.swing))  # rad: both feet are on the ground
+            >>> print(float(y.stance), float(y.swing))  # rad, both feet on the ground
             0.2 -0.2
         """
         return RollingState(jnp.zeros_like(z[0]), z[0], -z[0], z[1], z[2])
 
     def section(self, y: RollingState) -> Float[Array, 3]:
-        """Section coordinates (stance angle, stance rate, swing rate) of a state just after a heel strike.
-
-        In rad and rad/s.
+        """Section coordinates (rad, rad/s, rad/s) of a state just after a heel strike, see `on_section`.
 
         Examples:
             >>> import jax.numpy as jnp

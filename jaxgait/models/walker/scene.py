@@ -1,4 +1,4 @@
-"""The walkers in films: two legs with round feet on their slope, drawn with the horizontal level."""
+"""Film scenes of the walkers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
 
 
 def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Hip-to-sole line and arc of the foot of one leg, (samples, points, 2) in the axes of the slope.
+    """Hip-to-sole line and foot arc of one leg, (samples, points, 2) in the axes of the slope.
 
     Args:
         model: its geometry.
@@ -62,7 +62,7 @@ def level(vectors: np.ndarray, slope: float) -> np.ndarray:
 
 
 def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Angles of both legs in rad. Stance and swing leg swap at every heel strike; each leg keeps its colour."""
+    """Angles of both legs in rad: stance and swing leg swap at every heel strike, each leg keeps its colour."""
     if "theta_1" in run:
         return run.theta_1.values, run.theta_2.values
     strikes = run.event_time.values[run.event_name.values == "heel strike"]
@@ -74,7 +74,7 @@ def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 def _forces(
     model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Force, ...]:
-    """Forces of the ground at the lowest points of the feet; none for a rigid walker, which has impulses instead."""
+    """Forces of the ground at the lowest points of the feet; none for a rigid walker, which has impulses."""
     slope, shank = float(model.slope), float(model.leg_length - model.foot_radius)
     if "normal_1" in run:
         loads = [(run[f"tangent_{i}"].values, run[f"normal_{i}"].values, angles[i - 1]) for i in (1, 2)]

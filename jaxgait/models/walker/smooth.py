@@ -11,10 +11,8 @@ r"""The round-foot passive walker: two straight legs, a hip, arc feet, a gentle 
 All three forms of the walker share the mass matrix, the forces, the feet and the observables of `RoundFeet`:
 
 - `Walker` (here): compliant feet and regularised friction, one smooth vector field;
-- `jaxgait.models.walker.rigid.RigidWalker`: unilateral contact, Newton impact and Coulomb friction, for
-  `jaxgait.solve.time_stepping`;
-- `jaxgait.models.walker.rigid.RollingWalker`: rolling without slip and plastic heel strikes, for
-  `jaxgait.solve.hybrid`.
+- `rigid.RigidWalker`: unilateral contact, Newton impact and Coulomb friction, for `jaxgait.solve.time_stepping`;
+- `rigid.RollingWalker`: rolling without slip and plastic heel strikes, for `jaxgait.solve.hybrid`.
 
 Legs of equal length scuff the ground by some 1e-5 m in mid-swing. The paper does not mention it, yet a walker whose
 swing foot touches the ground there falls within a second. All forms ignore a foot that swings forward (omega > 0) until
@@ -94,7 +92,7 @@ class Foot(NamedTuple):
     """Height in m of the lowest point."""
     gap_rate: Scalar
     slip: Scalar
-    """Velocity in m/s along the slope of the material point that is lowest."""
+    """Velocity in m/s along the slope of the lowest material point."""
     normal_arm: Scalar
     """Arm in m of a normal force about the hip: d gap_rate / d omega."""
     tangent_arm: Scalar
@@ -125,7 +123,7 @@ class Inertia(NamedTuple):
         )
 
     def solve(self, force: Generalised) -> Generalised:
-        """Acceleration under a generalised force: the legs are eliminated, two equations remain for the hip."""
+        """Acceleration under a generalised force: elimination of the legs leaves two equations for the hip."""
         r = 1.0 / self.leg
         xx = self.total - (self.cos_1 * self.cos_1 + self.cos_2 * self.cos_2) * r
         xy = -(self.cos_1 * self.sin_1 + self.cos_2 * self.sin_2) * r
@@ -168,16 +166,16 @@ class WalkerStart(eqx.Module):
 
 @float64_default
 class RoundFeet(eqx.Module):
-    """The legs, feet and slope that all forms of the walker share, and what follows from them.
+    """Legs, feet and slope of all forms of the walker, and what follows from them.
 
     Examples:
         >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
-        >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)  # each of 1 kg
+        >>> legs = RoundFeet(leg_length=0.4, foot_radius=0.1)
         >>> y = WalkerStart(y=0.45, vx=0.6, vy=0.0, omega_1=0.0, omega_2=0.0).state()
         >>> foot = legs.foot(y, theta=0.0, omega=-1.5)
-        >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; 0.6 - 1.5 x 0.4 m/s: it rolls
+        >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; m/s: it rolls
         0.05 0.0
-        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)))  # J of 2 kg at 0.6 m/s
+        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)))  # J
         0.36 False
     """
 
@@ -245,14 +243,14 @@ class RoundFeet(eqx.Module):
         return self.foot(y, y.theta_1, y.omega_1), self.foot(y, y.theta_2, y.omega_2)
 
     def foot(self, y: WalkerState | BristledState, theta: Scalar, omega: Scalar) -> Foot:
-        """One foot against the ground: leg angle in rad, leg rate in rad/s."""
+        """One foot against the ground, at a leg angle in rad and a leg rate in rad/s."""
         sin, cos = jnp.sin(theta), jnp.cos(theta)
         normal_arm = self.shank * sin
         tangent_arm = self.shank * cos + self.foot_radius
         return Foot(y.y - tangent_arm, y.vy + normal_arm * omega, y.vx + tangent_arm * omega, normal_arm, tangent_arm)
 
     def energies(self, y: WalkerState | BristledState) -> tuple[Scalar, Scalar]:
-        """Kinetic and potential energy in J; the potential is zero with the hip at the origin of the slope axes."""
+        """Kinetic and potential energy in J, the latter zero with the hip at the origin of the slope axes."""
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         u = Generalised(*y[4:8])
         kinetic = 0.5 * sum(p * v for p, v in zip(inertia.times(u), u, strict=True))
@@ -262,7 +260,7 @@ class RoundFeet(eqx.Module):
         return kinetic, self.gravity * (normal * cg - along * sg)
 
     def observables(self, y: WalkerState | BristledState) -> dict[str, Scalar]:
-        """Observables that all forms share: gaps in m, slip velocities in m/s, energies in J."""
+        """Gaps in m, slip velocities in m/s, energies in J."""
         foot_1, foot_2 = self.feet(y)
         kinetic, potential = self.energies(y)
         return {
@@ -282,7 +280,7 @@ class RoundFeet(eqx.Module):
     def balance(self, y: WalkerState | BristledState) -> Scalar:
         """A number that falls through zero when the hip is too low (`FALL_HEIGHT`) or a leg too wide (`FALL_ANGLE`).
 
-        It is the smaller of the margins in leg lengths (no dimension) and in rad.
+        The smaller of the margins in leg lengths (no dimension) and in rad.
         """
         steepest = jnp.maximum(jnp.abs(y.theta_1), jnp.abs(y.theta_2))
         return jnp.minimum(y.y / self.leg_length - FALL_HEIGHT, FALL_ANGLE - steepest)
@@ -305,7 +303,7 @@ OBSERVABLES: Mapping[str, Variable] = {
     "potential_energy": Variable("J", "potential energy"),
     "energy": Variable("J", "mechanical energy"),
 }
-"""State and observables that all forms of the walker share, with units."""
+"""State and observables of all forms of the walker, with units."""
 
 
 _CONTACT = ("stiffness", "dissipation", "smoothing_depth", "slip_velocity", "friction")
@@ -326,12 +324,12 @@ class Walker(RoundFeet, Model):
     """The walker with compliant feet (Hunt-Crossley) and regularised Coulomb friction: smooth, fast, differentiable.
 
     With the defaults, the period is that of the rigid walker within 0.03 %. Softer ground is cheaper but less accurate:
-    the static sinkage 2 m g / stiffness should stay below 1e-4 m. `dissipation` sets the restitution: with 50 s/m the
-    impact is practically plastic. Other contact laws go into `normal` and `friction`.
+    the static sinkage 2 m g / stiffness should stay below 1e-4 m. With a `dissipation` of 50 s/m the impact is
+    practically plastic. Other contact laws go into `normal` and `friction`.
 
     Examples:
         >>> from jaxgait.models import Walker
-        >>> print(float(Walker(stiffness=1e6).sinkage) < 1e-4)  # m under its 2 kg: stiff enough
+        >>> print(float(Walker(stiffness=1e6).sinkage) < 1e-4)  # m
         True
     """
 
@@ -402,7 +400,7 @@ class Walker(RoundFeet, Model):
 
     @property
     def duration(self) -> float:
-        """10 s, some 24 steps: long enough to settle on the periodic gait."""
+        """10 s, some 24 steps, to settle on the periodic gait."""
         return 10.0
 
     @property
@@ -423,12 +421,12 @@ class Walker(RoundFeet, Model):
         return self.normal_law.static_depth(2.0 * self.mass * self.gravity)
 
     def initial_state(self) -> WalkerState | BristledState:
-        """The paper's start unless `start` says otherwise; the memory of friction, if it has one, at rest."""
+        """The paper's start unless `start` says otherwise; the memory of friction, if any, at rest."""
         start, memory = self.start.state(), self.friction_law.at_rest()
         return start if memory is None else BristledState(*start, memory, memory)
 
     def vector_field(self, t: Scalar, y: WalkerState | BristledState) -> WalkerState | BristledState:
-        """Velocities and accelerations, and the rates of friction's memory if it has one."""
+        """Velocities, accelerations, and the rates of friction's memory, if any."""
         del t
         inertia = self.inertia_at(y.theta_1, y.theta_2)
         feet = self.feet(y)
@@ -439,7 +437,7 @@ class Walker(RoundFeet, Model):
         return WalkerState(*rates) if memory_rates[0] is None else BristledState(*rates, *memory_rates)
 
     def outputs(self, t: Scalar, y: WalkerState | BristledState) -> dict[str, Array]:
-        """Gaps, slips, energies, contact forces and their powers (see `variables`)."""
+        """See `variables`."""
         del t
         feet = self.feet(y)
         (n1, t1), (n2, t2) = self.contact_forces(y, feet)

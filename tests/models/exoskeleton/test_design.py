@@ -18,7 +18,7 @@ def test_the_example_is_the_gait_of_the_five_links_by_six_numbers():
     np.testing.assert_allclose(ours.amplitude, theirs.amplitude, rtol=1e-14)
     np.testing.assert_allclose(ours.phase, theirs.phase, rtol=1e-14)
     assert all(low < float(get_parameter(example(), name)) < high for name, (low, high) in BOUNDS.items())
-    with pytest.raises(ParameterError, match="a JoinedGait is one of 5 links, the exoskeleton has 4"):
+    with pytest.raises(ParameterError, match="a JoinedGait has 5 links, the exoskeleton has 4"):
         JoinedGait().validate(4)
 
 

@@ -11,13 +11,14 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from jaxgait.mechanics import fourbar
+from jaxgait.mechanics.friction import Bristle
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.prosthesis.fitting import FITTED_DEPTH, REFERENCE_PERSON, straight_ankle_height, with_drive
 from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
 from jaxgait.models.prosthesis.leg import KneeState, SocketState
 from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
-from jaxgait.models.prosthesis.parts import Socket
+from jaxgait.models.prosthesis.parts import Ground, Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
 from jaxgait.parameters import ParameterError, parameters, with_parameters
@@ -252,6 +253,14 @@ def test_both_forms_fold_in_the_same_postures():
     )
     np.testing.assert_array_equal(minimal, full)
     assert full.any() and not full.all()
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"), [({"socket": Socket()}, "compliant socket"), ({"ground": Ground(friction=Bristle())}, "memory")]
+)
+def test_the_multiplier_form_refuses_what_it_cannot_do(part, reason):
+    with pytest.raises(ParameterError, match=reason):
+        ProsthesisMultipliers(dataclasses.replace(KNEE, **part)).validate()
 
 
 def test_socket_becomes_the_rigid_hip_when_stiff():

@@ -214,9 +214,9 @@ def test_a_hopper_is_mujocos():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"drives": {"spring": Spring("ankle")}}, "nothing is called 'ankle': there are upper, lower"),
-        ({"contacts": {"toe": Contact("foot", KelvinVoigt())}}, "nothing is called 'foot'"),
-        ({"start_rates": {"hip": 1.0}}, "nothing is called 'hip'"),
+        ({"drives": {"spring": Spring("ankle")}}, "there is no 'ankle', only upper, lower"),
+        ({"contacts": {"toe": Contact("foot", KelvinVoigt())}}, "there is no 'foot'"),
+        ({"start_rates": {"hip": 1.0}}, "there is no 'hip'"),
     ],
 )
 def test_names_that_nothing_has(options, match):

@@ -1,1 +1,1 @@
-"""The paper's own formulation by spatial operators, as an independent check of the chain."""
+"""The paper's spatial operators, to check the chain."""

@@ -1,19 +1,18 @@
-"""Spatial operator algebra of serial chains: the operators E, phi, H, M, P, D, G by name, and their recursions.
+"""Spatial operator algebra of serial chains: the operators E, phi, H, M, P, D, G and their recursions.
 
 Bodies are numbered from the tip, 1 (index 0), to the base, n. Spatial vectors are (6,), the angular part first, in
-inertial axes, each at its body's reference point O_k; accelerations are time derivatives of these components. What
-belongs to joints (velocities, their rates, tau, the mass matrix) is ordered as in the tree, base first, the six
-entries of a free base along its own axes:
+inertial axes, each at its body's reference point O_k; accelerations are time derivatives of these components. Joint
+quantities (velocities, their rates, tau, the mass matrix) are ordered as in the tree, base first, the six entries of a
+free base along its own axes:
 
     V = phi* H* v            alpha = phi* (H* v' + a)            f = phi (M alpha + b - f_ext)            tau = H f
     mass matrix  H phi M phi* H*,      phi = (I - E)^-1 = I + E + ... + E^(n-1)
 
-f_k is the wrench that body k + 1 (for the base, the environment) exerts on body k. `inverse_dynamics` and
-`forward_dynamics` are the O(n) recursions; the functions that return (6n, 6n) matrices are the global forms, for
-study and for checks. Bodies, joints and kinematics come from `jaxgait.mechanics.spatial`.
+f_k is the wrench of body k + 1 (for the base, of the environment) on body k. `inverse_dynamics` and `forward_dynamics`
+are O(n) recursions; the functions that return (6n, 6n) matrices are the global forms, for study and checks.
 
-References: Rodriguez, Jain, Kreutz-Delgado, J. Astronaut. Sci. 40 (1992) 27; Zhao et al., J. Anhui Univ. Sci. Tech.
-30(4) (2010) 25, eqs. (7)-(19), whose misprints are corrected here.
+References: Rodriguez, Jain, Kreutz-Delgado, J. Astronaut. Sci. 40 (1992) 27; Zhao et al. 2010 (see `creeper.model`),
+eqs. (7)-(19), whose misprints are corrected here.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ Global = Float[Array, "m m"]
 
 @float64_default
 class Operators(eqx.Module):
-    """The operators' data of a chain at one instant; bodies from the tip to the base."""
+    """The operators of a chain at one instant; bodies from the tip to the base."""
 
     l: Float[Array, "n 3"]
     """Vector in m from O_{k+1} to O_k; zero for the base."""
     H: Float[Array, "n d 6"]
-    """Joint maps as rows, padded with zero rows to the width d of the widest joint."""
+    """Joint maps as rows, padded with zeros to the width d of the widest joint."""
     M: Float[Array, "n 6 6"]
     """Spatial inertias."""
     V: Float[Array, "n 6"]
@@ -52,7 +51,7 @@ class Operators(eqx.Module):
     b: Float[Array, "n 6"]
     """Gyroscopic wrenches."""
     R: Float[Array, "n 3 3"]
-    """Rotations that take body components to inertial components."""
+    """Rotations from body components to inertial components."""
     sizes: tuple[int, ...] = eqx.field(static=True)
     """Degrees of freedom of each joint."""
 
@@ -75,7 +74,7 @@ class Operators(eqx.Module):
 
     @property
     def padding(self) -> Float[Array, "n d d"]:
-        """Ones on the diagonal at the padded degrees of freedom, so that D is regular."""
+        """Ones on the diagonal at padded degrees of freedom, which keep D regular."""
         width = self.H.shape[1]
         pad = [np.diag((np.arange(width) >= s).astype(float)) for s in self.sizes]
         return jnp.asarray(np.stack(pad), dtype=self.H.dtype)
@@ -95,14 +94,14 @@ def operators(tree: Tree, motion: Motion) -> Operators:
     if tree.parents != tuple(range(-1, len(tree.parents) - 1)):
         raise ValueError(f"a serial chain is needed, got bodies with the parents {tree.parents}")
     width = max(joint.nv for joint in tree.joints)
-    R = jnp.stack([place.R for place in motion.world])
+    R = jnp.stack([pose.R for pose in motion.world])
     turn = jax.vmap(_six)(R)
     columns = jnp.stack([jnp.pad(S, ((0, 0), (0, width - S.shape[1]))) for S in motion.S])
     V = jnp.einsum("nij,nj->ni", turn, jnp.stack(motion.twist))
     M = turn @ jnp.stack(tree.inertias()) @ jnp.swapaxes(turn, 1, 2)
-    r = jnp.stack([place.r for place in motion.world])
+    r = jnp.stack([pose.r for pose in motion.world])
     l = jnp.diff(r, axis=0, prepend=r[:1])
-    # The tree's bias is a derivative of the twist in body axes; `swirl` turns it into one in inertial axes.
+    # The tree's bias is a derivative in body axes; `swirl` makes it one in inertial axes.
     swirl = jax.vmap(lambda V: cross(V[:3], V[3:]))(V)
     a = jnp.einsum("nij,nj->ni", turn, jnp.stack(motion.bias))
     a = a.at[:, 3:].add(jnp.diff(swirl, axis=0, prepend=jnp.zeros_like(swirl[:1])))
@@ -115,7 +114,7 @@ def operators(tree: Tree, motion: Motion) -> Operators:
 
 @float64_default
 def rigid_shift(l: Vec3) -> Mat6:
-    """phi(k+1, k): takes a wrench at O_k to O_{k+1}; its transpose takes a velocity outward. Eq. (7)."""
+    """phi(k+1, k): takes a wrench from O_k to O_{k+1}; its transpose takes a velocity outward. Eq. (7)."""
     eye = jnp.eye(3, dtype=l.dtype)
     return jnp.block([[eye, skew(l)], [jnp.zeros_like(eye), eye]])
 
@@ -142,13 +141,13 @@ class Inverse(NamedTuple):
 
 @float64_default
 def inverse_dynamics(ops: Operators, vdot: Float[Array, " nv"], f_ext: Wrenches, f_tip: Vec6 | None = None) -> Inverse:
-    """Forces that produce given accelerations, in one outward and one inward pass. Eqs. (14), (15).
+    """Forces that produce given accelerations, by one outward and one inward pass. Eqs. (14), (15).
 
     Args:
         ops: the chain.
         vdot: rates of the joint velocities, base first.
         f_ext: external wrenches on the bodies, tip first, in inertial axes at O_k.
-        f_tip: wrench that the tip exerts on its surroundings, at O_1; none by default.
+        f_tip: wrench of the tip on its surroundings, at O_1; none by default.
     """
     driven = jnp.einsum("ndi,nd->ni", ops.H, ops.split(vdot)) + ops.a
 
@@ -179,12 +178,12 @@ class Articulated(NamedTuple):
     G: Float[Array, "n 6 d"]
     """Gains P H* D^-1."""
     eps: Float[Array, "n d"]
-    """Joint forces less those that the outboard bodies require."""
+    """Joint forces less those needed by the outboard bodies."""
 
 
 @float64_default
 def articulated(ops: Operators, tau: Float[Array, " nv"], f_ext: Wrenches, f_tip: Vec6 | None = None) -> Articulated:
-    """The inward pass of forward dynamics; arguments as there."""
+    """The inward pass of `forward_dynamics`, with its arguments."""
 
     def inward(carry: tuple[Mat6, Vec6], body: tuple[Array, ...]) -> tuple[tuple[Mat6, Vec6], Articulated]:
         P, xi = carry
@@ -213,8 +212,8 @@ def forward_dynamics(
     Args:
         ops: the chain.
         tau: generalised forces, base first; for a free base the external wrench.
-        f_ext: external wrenches on the bodies, tip first, in inertial axes at O_k.
-        f_tip: wrench that the tip exerts on its surroundings, at O_1; none by default.
+        f_ext: see `inverse_dynamics`.
+        f_tip: see `inverse_dynamics`.
     """
     chain = articulated(ops, tau, f_ext, f_tip)
     D_inverse = jax.vmap(inverse_spd)(chain.D)
@@ -263,14 +262,14 @@ def M(ops: Operators) -> Global:
 
 @float64_default
 def mass_matrix(ops: Operators) -> Float[Array, "nv nv"]:
-    """H phi M phi* H*, its rows and columns in the order of `tau`: base first, as in `jaxgait.mechanics.spatial`."""
+    """H phi M phi* H* with rows and columns in the order of `tau`, base first."""
     left = H(ops)[ops.base_first] @ phi(ops)
     return left @ M(ops) @ left.T
 
 
 @float64_default
 def block_diagonal(blocks: list[Array]) -> Float[Array, "r c"]:
-    """Dense matrix with these blocks on its diagonal. In any unit."""
+    """The matrix with these blocks on its diagonal, in any unit."""
     return jax.scipy.linalg.block_diag(*blocks)
 
 

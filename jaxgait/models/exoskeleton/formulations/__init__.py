@@ -1,8 +1,8 @@
-"""Chains and trees of telescopic links in the plane and in space: the paper's matrix method.
+"""Trees of telescopic links in the plane and in space: the paper's matrix method.
 
-`tree` holds the table of links and the constant W; `elements` the matrices A, Lambda, D, H, ... as the paper names
-them; `dynamics` inverse and forward dynamics in angles; `vectors` the same in link vectors, without singularities;
-`symbolic` the equations as text.
+`tree` has the table of links and the constant W; `elements` the matrices A, Lambda, D, H, ... as the paper names them;
+`dynamics` inverse and forward dynamics in angles; `vectors` the same in link vectors, without singularities; `symbolic`
+the equations as text.
 """
 
 from jaxgait.models.exoskeleton.formulations.elements import Planar as Planar

@@ -1,9 +1,8 @@
 """Inverse and forward dynamics of a chain in angles and lengths, and the moments and forces of its actuators.
 
-Inverse dynamics (forces from motion) is regular everywhere: its formulas have no division. Forward dynamics in angles
-is singular if a length vanishes, and in space also if a link is vertical (cos psi = 0: its azimuth is then undefined).
-The link vectors of `jaxgait.models.exoskeleton.formulations.vectors` have neither velocity terms nor the second
-singularity: prefer them.
+Inverse dynamics is regular everywhere: its formulas have no division. Forward dynamics in angles is singular if a
+length vanishes, and in space also if a link is vertical (cos psi = 0: its azimuth is undefined). Prefer
+the link vectors of `vectors`, without velocity terms and without the second singularity.
 """
 
 from __future__ import annotations
@@ -57,14 +56,14 @@ def inverse_dynamics(chain: Chain, q: Q, rate: Q, acceleration: Q, gravity: Floa
 
 @float64_default
 def mass_matrix(chain: Chain, q: Coordinates) -> Float[Array, "k k"]:
-    """Full symmetric mass matrix in SI units; rows in the order of the coordinates (all phi, all psi, all l)."""
+    """Symmetric mass matrix in SI units; rows in the order of the coordinates (all phi, all psi, all l)."""
     rows = zip(*matrices(chain, q).inertia, strict=True)
     return jnp.block([list(row) for row in rows])
 
 
 @float64_default
 def bias(chain: Chain, q: Q, rate: Q, gravity: Float[Real, ""] | float = G) -> Q:
-    """Generalized forces without any acceleration, N m for angles, N for lengths: velocity terms and gravity."""
+    """Generalized forces at zero accelerations, N m for angles, N for lengths: velocity terms and gravity."""
     return inverse_dynamics(chain, q, rate, jax.tree.map(jnp.zeros_like, q), gravity)
 
 
@@ -80,12 +79,12 @@ def forward_dynamics(
         rate: their rates.
         force: generalized forces, N m and N.
         gravity: m/s^2.
-        drop_vertical: whether to leave out the azimuths of vertical links (their acceleration is then 0, the least-norm
+        drop_vertical: whether to leave out the azimuths of vertical links (with zero acceleration, the least-norm
             solution) instead of raising an error.
 
     Returns:
-        Accelerations, and which links were vertical. With vertical links and without `drop_vertical` the accelerations
-        are NaN in compiled code, which cannot raise an exception.
+        Accelerations, and which links are vertical. With vertical links and without `drop_vertical`, compiled code,
+        which cannot raise, gives NaN.
 
     Raises:
         ValueError: for vertical links, outside compiled code and without `drop_vertical`.
@@ -129,11 +128,11 @@ def require_regular(q: Coordinates) -> None:
 
 @float64_default
 def generalized(chain: Chain, moment: Q) -> Q:
-    """Generalized forces of joint actuators: each acts on its link and back on the parent; axial forces are inside.
+    """Generalized forces of joint actuators, each of which acts on its link and back on the parent.
 
     Args:
         chain: the mechanism.
-        moment: moments conjugate to the angles in N m and axial forces in N, one actuator of each kind per link.
+        moment: moments in N m and axial forces in N, one of each kind per link.
     """
     carries = children(chain.parent)
 
@@ -145,7 +144,7 @@ def generalized(chain: Chain, moment: Q) -> Q:
 
 @float64_default
 def joint_moments(chain: Chain, force: Q) -> Q:
-    """The actuators behind generalized forces, summed from the leaves to the root: the inverse of `generalized`."""
+    """The actuators behind generalized forces: the inverse of `generalized`, summed from the leaves to the root."""
     branch = subtrees(chain.parent)
     return type(force)._make([*(branch.astype(f.dtype) @ f for f in force[:-1]), force[-1]])
 
@@ -159,20 +158,14 @@ def relative_rates(chain: Chain, rate: Q) -> Q:
 
 @float64_default
 def attach(old: Matrices, chain: Chain, q: Coordinates) -> Matrices:
-    """The recurrence: matrices of a chain from those of the chain without its last link.
-
-    Args:
-        old: matrices of the chain without its last link.
-        chain: the chain with the new link at the end.
-        q: coordinates of the new chain.
-    """
+    """The recurrence: matrices of a chain and coordinates from those, `old`, without its last link."""
     new = matrices_of(*increment(chain, chain.size), q)
     return jax.tree.map(lambda X, dX: jnp.pad(X, (0, 1)) + dX, old, new)
 
 
 @float64_default
 def remove(old: Matrices, chain: Chain, q: Coordinates, number: int) -> Matrices:
-    """Matrices of a chain after leaf `number` (from 1) is taken off; `chain` and `q` still have it."""
+    """Matrices without leaf `number` (from 1), which `chain` and `q` still have."""
     leaf = matrices_of(*increment(chain, number), q)
 
     def without(X: Array) -> Array:

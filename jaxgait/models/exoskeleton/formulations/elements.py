@@ -3,11 +3,11 @@
     plane   A phi'' + Lambda l'' + D phi'^2 + 2 H phi' l' + g P = Q
     space   A phi'' + B psi'' + Lambda l'' + D phi'^2 + E psi'^2 + 2 G phi' psi' + 2 H phi' l' + 2 K psi' l' + g P = Q
 
-Squares and products of rates are taken link by link. Every matrix is W times a geometric factor, one matrix for each
-row of equations kappa: index 0 belongs to phi, the last one to l (and 1 to psi in space).
+Squares and products of rates are taken link by link. Every matrix is W times a geometric factor, one for each row of
+equations kappa: index 0 belongs to phi, the last one to l (and 1 to psi in space).
 
 The formulas are polynomials in sines, cosines and lengths. They accept arrays of numbers and object arrays of symbols,
-so that the equations printed by `Chain.equations` and the computed numbers come from the same code.
+so that `Chain.equations` prints what is computed.
 
 Source: Borisov & Chigarev, eqs. (5), (17), (18) with the misprints of (18) corrected.
 """
@@ -121,8 +121,8 @@ def spatial_matrices(W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Cal
     C, S = W * cos(angle), W * sin(angle)
     c, s = cos(q.psi), sin(q.psi)
     ci, cj, si, sj = c[:, None], c[None, :], s[:, None], s[None, :]
-    across = W * ci * cj + si * sj * C  # psi rows; becomes cos(psi_i - psi_j) where the azimuths agree
-    along = ci * cj * C + W * si * sj  # l rows; likewise
+    across = W * ci * cj + si * sj * C  # psi rows: cos(psi_i - psi_j) for equal azimuths
+    along = ci * cj * C + W * si * sj  # l rows, likewise
     return SpatialMatrices(
         A=(li * lj * ci * cj * C, -li * lj * si * cj * S, lj * ci * cj * S),
         B=(li * lj * ci * sj * S, li * lj * across, lj * (W * si * cj - ci * sj * C)),
@@ -138,7 +138,7 @@ def spatial_matrices(W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Cal
 
 @float64_default
 def matrices_of(W: Any, rho: Any, q: Any, cos: Callable = jnp.cos, sin: Callable = jnp.sin) -> Any:
-    """The matrices of the plane or of space, as the coordinates are `Planar` or `Spatial`."""
+    """The matrices of the plane or of space, by the type of the coordinates, `Planar` or `Spatial`."""
     build = spatial_matrices if isinstance(q, Spatial) else planar_matrices
     return build(W, rho, q, cos, sin)
 

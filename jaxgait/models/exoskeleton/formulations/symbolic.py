@@ -1,4 +1,4 @@
-"""The equations of motion as text: SymPy expressions and LaTeX, from the same formulas that compute the numbers."""
+"""The equations of motion as SymPy expressions and LaTeX, from the formulas that compute the numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GREEK = {"phi": r"\varphi", "psi": r"\psi", "l": "l"}
 
 
 class Equations(NamedTuple):
-    """Equations of motion, first those of all phi, then (in space) of all psi, then of all l."""
+    """Equations of motion, of all phi, then (in space) of all psi, then of all l."""
 
     left: tuple[Any, ...]
     """SymPy expressions in phi_1, dphi_1, ddphi_1, ..., zeta_i, eta_i, theta_i and g."""
@@ -36,7 +36,7 @@ class Equations(NamedTuple):
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
     def __str__(self) -> str:
-        """One equation per line; d and dd before a coordinate stand for its first and second time derivative."""
+        """One equation per line; d and dd before a coordinate are its first and second time derivative."""
         import sympy as sp
 
         left = (sp.sstr(x, order="none") for x in self.left)
@@ -44,7 +44,7 @@ class Equations(NamedTuple):
 
 
 def equations(parent: Sequence[int], sign: Sequence[int], dimension: int = 2) -> Equations:
-    """Writes down the equations of motion of a tree of links.
+    """The equations of motion of a tree of links.
 
     Args:
         parent: number of the parent of each link, 0 for the ground.
@@ -76,7 +76,7 @@ def _right(parent: Sequence[int], kind: type) -> list[Any]:
 
 
 def _tidy(expression: Any) -> Any:
-    """One term for each product of accelerations, rates and g, in this order, with its coefficient simplified."""
+    """One term for each product of accelerations, rates and g, in this order, its coefficient simplified."""
     import sympy as sp
 
     motion = [s for s in expression.free_symbols if s.name == "g" or s.name.startswith("d")]
@@ -89,7 +89,7 @@ def _tidy(expression: Any) -> Any:
 
 
 def _coefficient(x: Any) -> Any:
-    """A coefficient in factors, with cos^2 + sin^2 = 1 used where that shortens it."""
+    """A factorised coefficient, with cos^2 + sin^2 = 1 where that shortens it."""
     import sympy as sp
 
     squares = {s**2: 1 - sp.cos(s.args[0]) ** 2 for s in x.atoms(sp.sin)}
@@ -123,7 +123,6 @@ def _latex_name(name: str) -> str:
 
 
 def _symbols(name: str, n: int) -> Any:
-    """Symbols name_1 ... name_n as an object array."""
     import sympy as sp
 
     return np.array([sp.Symbol(f"{name}_{i + 1}", real=True) for i in range(n)], dtype=object)

@@ -1,4 +1,4 @@
-r"""A tree of weightless telescopic rods with point masses: topology, mass moments, and the constant matrix W.
+r"""A tree of massless telescopic rods with point masses: topology, mass moments, and the constant matrix W.
 
          o 2        o 3   s = -1: a rod that hangs, its angle read as for an upright one
           \        /
@@ -10,11 +10,11 @@ r"""A tree of weightless telescopic rods with point masses: topology, mass momen
              o
            /////
 
-Kinetic energy T = 1/2 sum_ij W_ij x_i' . x_j' and potential energy V = g sum_i rho_i (x_i)_up, x_i = l_i u_i being the
-link vectors. W and rho hold all masses, all signs and the topology, and never change while the mechanism moves.
+Kinetic energy T = 1/2 sum_ij W_ij x_i' . x_j' and potential energy V = g sum_i rho_i (x_i)_up with the link vectors
+x_i = l_i u_i. W and rho contain all masses, signs and the topology, and are constant.
 
-Source: Borisov & Chigarev, eqs. (6), (19), (22)-(25). Their sums over "all later links", which hold only for an
-unbranched chain, are sums over descendants here.
+Source: Borisov & Chigarev, eqs. (6), (19), (22)-(25); their sums over "all later links", valid only for unbranched
+chains, are sums over descendants here.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from jaxgait.models.exoskeleton.formulations.symbolic import Equations
 else:
     Real = jax.Array | np.ndarray
-"""An array of numbers of NumPy or, inside a computation, of JAX."""
+"""An array of NumPy or, inside a computation, of JAX."""
 
 SINGULAR = 1e-12
-"""Smallest ratio of eigenvalues of W that counts as regular: a few thousand roundings of float64."""
+"""Smallest ratio of eigenvalues of a regular W: a few thousand roundings of float64."""
 
 
 class Link(NamedTuple):
-    """One row of the table that describes a chain."""
+    """One link of the table that describes a chain."""
 
     parent: int
     """Number of its parent link, 0 for the ground; links are numbered from 1."""
     masses: Sequence[float]
     """Point masses in kg, any number of them."""
     fractions: Sequence[float]
-    """Position of each mass as a fraction of the length, from the proximal joint (0) to the far end (1)."""
+    """Position of each mass along the link, from the proximal joint (0) to the far end (1)."""
     sign: int = 1
     """+1, or -1 for a rod that points against its unit vector (hangs)."""
     length: float = 1.0
-    """Rest length in m; the chain itself does not use it (lengths are coordinates)."""
+    """Rest length in m, which the chain does not use (lengths are coordinates)."""
 
 
 class Moments(NamedTuple):
@@ -68,11 +68,11 @@ class Moments(NamedTuple):
 class Chain(eqx.Module):
     """A tree of telescopic links; see the module's docstring.
 
-    Shorter lists of masses are padded with zero masses, so that `masses` and `fractions` are rectangular.
+    Lists of masses are padded with zeros to a rectangular array.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
-        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])  # 3 kg and 2 kg at the far ends
+        >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
         >>> print(chain.size, float(chain.total_mass), chain.rho)
         2 5.0 [5. 2.]
         >>> print(chain.W)
@@ -93,8 +93,8 @@ class Chain(eqx.Module):
         """Builds a chain from a table of links.
 
         Raises:
-            ValueError: for a parent that does not come first, a sign that is not +1 or -1, masses that are negative
-                or do not match their fractions, or a link that no mass resists (singular W).
+            ValueError: for a parent that does not come first, a sign other than +1 and -1, masses that are negative or
+                do not match their fractions, or a link that moves no mass (singular W).
         """
         masses, fractions = mass_table(links)
         chain = cls(tuple(x.parent for x in links), tuple(x.sign for x in links), masses, fractions)
@@ -141,7 +141,7 @@ class Chain(eqx.Module):
         )
 
     def removed(self, number: int) -> Chain:
-        """A new chain without link `number` (counted from 1).
+        """A chain without link `number` (counted from 1).
 
         Raises:
             ValueError: if other links start from it.
@@ -155,20 +155,16 @@ class Chain(eqx.Module):
         return Chain(parent, tuple(self.sign[i] for i in keep), self.masses[at], self.fractions[at])
 
     def equations(self, dimension: int = 2) -> Equations:
-        """The equations of motion of this tree as SymPy expressions, with LaTeX.
-
-        Args:
-            dimension: 2 for the plane, 3 for space.
-        """
+        """The equations of motion of this tree as SymPy expressions, in `dimension` 2 or 3."""
         from jaxgait.models.exoskeleton.formulations.symbolic import equations
 
         return equations(self.parent, self.sign, dimension)
 
     def validate(self) -> None:
-        """Rejects impossible masses. Leaves may carry leading batch axes.
+        """Rejects impossible masses. Leaves may have leading batch axes.
 
         Raises:
-            ValueError: naming the link: a negative mass, or no mass that resists its motion (W is singular).
+            ValueError: naming the link with a negative mass, or without a mass that resists its motion (singular W).
         """
         masses, fractions = np.asarray(self.masses, dtype=float), np.asarray(self.fractions, dtype=float)
         if masses.shape[-2:] != (self.size, masses.shape[-1]) or fractions.shape[-2:] != masses.shape[-2:]:
@@ -185,7 +181,7 @@ class Chain(eqx.Module):
         )
 
     def _reject_singular(self, moments: Moments) -> None:
-        """Rejects a singular W; the moments have the shape (members, n)."""
+        """Rejects a singular W, from moments of the shape (members, n)."""
         units = np.eye(3 * self.size).reshape(-1, 3, self.size)
         basis = np.stack([weights(self.parent, self.sign, Moments(*unit))[0] for unit in units])  # W is linear in them
         eigenvalues, vectors = np.linalg.eigh(np.tensordot(np.concatenate(moments, axis=-1), basis, axes=1))
@@ -204,14 +200,14 @@ class Chain(eqx.Module):
 
 
 def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
-    """Rejects tables that are not trees numbered parents first.
+    """Rejects tables that are not trees, or not numbered parents first.
 
     Raises:
-        ValueError: naming the link and the valid parents.
+        ValueError: naming the link and its possible parents.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import check_topology
-        >>> check_topology([0, 1, 1], [1, 1, -1])  # valid: no error
+        >>> check_topology([0, 1, 1], [1, 1, -1])
         >>> check_topology([0, 3, 1], [1, 1, 1])
         Traceback (most recent call last):
         ValueError: link 2 has parent 3: a parent comes before its link, so it must be 0 (ground) to 1
@@ -229,7 +225,7 @@ def check_topology(parent: Sequence[int], sign: Sequence[int]) -> None:
 
 
 def _walk_up(parent: Sequence[int], start: int) -> set[int]:
-    """The links on the path from `start` to the ground, in a table that may be invalid."""
+    """Links from `start` to the ground, in a table that may be invalid."""
     seen: set[int] = set()
     while 0 < start <= len(parent) and start not in seen:
         seen.add(start)
@@ -266,7 +262,7 @@ def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import descendants
-        >>> print(descendants([0, 1, 2]))  # each link carries all that come after it
+        >>> print(descendants([0, 1, 2]))  # a chain
         [[0 1 1]
          [0 0 1]
          [0 0 0]]
@@ -280,11 +276,11 @@ def descendants(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
 
 
 def subtrees(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
-    """1 at (i, j) where link j is link i or one of its descendants, else 0. No dimension.
+    """`descendants`, with 1 on the diagonal too. No dimension.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import subtrees
-        >>> print(subtrees([0, 1, 1]))  # two links start from the first
+        >>> print(subtrees([0, 1, 1]))
         [[1 1 1]
          [0 1 0]
          [0 0 1]]
@@ -297,7 +293,7 @@ def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import children
-        >>> print(children([0, 1, 2]))  # one after the other
+        >>> print(children([0, 1, 2]))
         [[0 1 0]
          [0 0 1]
          [0 0 0]]
@@ -307,14 +303,14 @@ def children(parent: Sequence[int]) -> Int[np.ndarray, "n n"]:
 
 @float64_default
 def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tuple[Any, Any]:
-    """W and rho in kg from the mass moments of the links: arrays of numbers, or object arrays of symbols.
+    """W and rho in kg from the mass moments of the links, as numbers or symbols.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.models.exoskeleton.formulations.tree import Moments, weights
-        >>> at_the_end = Moments(*[np.array([3.0, 2.0])] * 3)  # point masses at the far ends: m = m n = m n^2
+        >>> at_the_end = Moments(*[np.array([3.0, 2.0])] * 3)  # m = m n = m n^2
         >>> W, rho = weights([0, 1], [1, 1], at_the_end)
-        >>> print(rho)  # kg that gravity turns each link with
+        >>> print(rho)  # kg
         [5. 2.]
     """
     theta, eta, zeta = moments
@@ -327,15 +323,15 @@ def weights(parent: Sequence[int], sign: Sequence[int], moments: Moments) -> tup
 
 @float64_default
 def increment(chain: Chain, number: int) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
-    """The contribution of leaf `number` (from 1) to W and rho of a chain: the paper's recurrence, for trees.
+    """Contribution of leaf `number` (from 1) to W and rho of a chain: the paper's recurrence, for trees.
 
-    The increment of W has a rank of at most 2. All matrices of the equations of motion are linear in W and rho, so the
-    same increments, put through the same formulas, attach or remove a link from each of them.
+    Its rank in W is at most 2. All matrices of the equations of motion are linear in W and rho, so the same formulas
+    attach or remove a link from each of them.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link, increment
         >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
-        >>> print(increment(chain, 2)[0])  # what the 2 kg of the second link add to W
+        >>> print(increment(chain, 2)[0])
         [[2. 2.]
          [2. 2.]]
     """

@@ -2,8 +2,8 @@
 
     sum_j W_ij x_j'' + g rho_i z = f_i ,      f_i = F_i u_i + (N_i x u_i) / l_i
 
-F_i is the axial force along link i, N_i the net moment vector on it (orthogonal to u_i; in the plane the number
-Q_phi,i). W never changes, so it is factorised once (`factorise`) and every evaluation is two triangular solves.
+with the axial force F_i along link i and the net moment vector N_i on it (orthogonal to u_i; in the plane the number
+Q_phi,i). `factorise` factorises W once; every evaluation is two triangular solves.
 
 Arrays have the shape (n, d): n links, d = 2 (x forward, y up) or 3 (x forward, y left, z up).
 """
@@ -34,12 +34,12 @@ class Factor(NamedTuple):
 
 @float64_default
 def factorise(chain: Chain) -> Factor:
-    """Factorises W, once for all evaluations.
+    """Factorises W for all evaluations.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import factorise
-        >>> print(factorise(Chain.from_links([Link(0, [4.0], [1.0])])).lower)  # the root of 4 kg
+        >>> print(factorise(Chain.from_links([Link(0, [4.0], [1.0])])).lower)
         [[2.]]
     """
     return Factor(jnp.linalg.cholesky(chain.W), chain.rho)
@@ -47,14 +47,14 @@ def factorise(chain: Chain) -> Factor:
 
 @float64_default
 def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
-    """Accelerations of the link vectors in m/s^2 under the forces f (n, d) in N.
+    """Accelerations (n, d) of the link vectors in m/s^2 under the forces f (n, d) in N.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import accelerations, factorise
         >>> factor = factorise(Chain.from_links([Link(0, [2.0], [1.0])]))
-        >>> print(accelerations(factor, jnp.array([[6.0, 0.0]]), 9.81).round(6))  # m/s^2: 6 N forward on 2 kg that fall
+        >>> print(accelerations(factor, jnp.array([[6.0, 0.0]]), 9.81).round(6))  # m/s^2, of 2 kg under 6 N
         [[ 3.   -9.81]]
     """
     right = force - gravity * factor.rho[:, None] * up(force.shape[1], force.dtype)
@@ -63,13 +63,13 @@ def accelerations(factor: Factor, force: Vectors, gravity: Float[Real, ""] | flo
 
 @float64_default
 def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float) -> Float[Array, "n d"]:
-    """Forces f (n, d) in N on the link vectors that produce their accelerations: inverse dynamics.
+    """Forces f (n, d) in N that produce the accelerations of the link vectors: inverse dynamics.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import forces
-        >>> print(forces(Chain.from_links([Link(0, [2.0], [1.0])]), jnp.zeros((1, 2)), 10.0))  # N: holds 2 kg still
+        >>> print(forces(Chain.from_links([Link(0, [2.0], [1.0])]), jnp.zeros((1, 2)), 10.0))  # N
         [[ 0. 20.]]
     """
     d = acceleration.shape[1]
@@ -78,7 +78,7 @@ def forces(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""] | float
 
 @float64_default
 def up(d: int, dtype: Any = float) -> Float[Array, "1 d"]:
-    """Unit vector against gravity, the last axis. No dimension.
+    """Unit vector against gravity: the last axis. No dimension.
 
     Examples:
         >>> from jaxgait.models.exoskeleton.formulations.vectors import up
@@ -113,7 +113,7 @@ def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
         >>> from jaxgait.models.exoskeleton.formulations.vectors import link_vectors
-        >>> print(link_vectors(Planar(jnp.array([jnp.pi / 2]), jnp.array([0.4]))).round(6))  # m: 0.4 upright
+        >>> print(link_vectors(Planar(jnp.array([jnp.pi / 2]), jnp.array([0.4]))).round(6))  # m
         [[0.  0.4]]
     """
     return q.l[:, None] * directions(q)
@@ -121,7 +121,7 @@ def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
 
 @float64_default
 def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
-    """Link vectors with their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths.
+    """Link vectors, their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -129,7 +129,7 @@ def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
         >>> from jaxgait.models.exoskeleton.formulations.vectors import motion
         >>> q, rate = Planar(jnp.array([0.0]), jnp.array([0.5])), Planar(jnp.array([2.0]), jnp.array([0.0]))
         >>> x, v, a = motion(q, rate, Planar(jnp.array([0.0]), jnp.array([0.0])))  # 2 rad/s at 0.5 m
-        >>> print(v.round(6), a.round(6))  # m/s, and 2 m/s^2 towards the joint
+        >>> print(v.round(6), a.round(6))  # m/s, m/s^2
         [[0. 1.]] [[-2.  0.]]
     """
 
@@ -161,7 +161,7 @@ def coordinates(x: Vectors) -> Coordinates:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.vectors import coordinates
         >>> q = coordinates(jnp.array([[0.3, 0.4]]))
-        >>> print(round(float(jnp.tan(q.phi[0])), 6), round(float(q.l[0]), 6))  # slope 4/3, m
+        >>> print(round(float(jnp.tan(q.phi[0])), 6), round(float(q.l[0]), 6))  # slope, m
         1.333333 0.5
     """
     l = lengths(x)
@@ -179,8 +179,8 @@ def projected(q: Coordinates, rate: Any, acceleration: Vectors) -> Coordinates:
         >>> from jaxgait.models.exoskeleton.formulations.elements import Planar
         >>> from jaxgait.models.exoskeleton.formulations.vectors import projected
         >>> q, rate = Planar(jnp.array([0.0]), jnp.array([0.5])), Planar(jnp.array([2.0]), jnp.array([0.0]))
-        >>> found = projected(q, rate, jnp.array([[-2.0, 0.0]]))  # the centripetal acceleration alone
-        >>> print(abs(found.phi), abs(found.l))  # neither turns faster nor grows
+        >>> found = projected(q, rate, jnp.array([[-2.0, 0.0]]))  # centripetal
+        >>> print(abs(found.phi), abs(found.l))
         [0.] [0.]
     """
     u = directions(q)
@@ -204,7 +204,7 @@ def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.elements import Spatial
         >>> from jaxgait.models.exoskeleton.formulations.vectors import frame
-        >>> sideways, zenith = frame(Spatial(jnp.zeros(1), jnp.zeros(1), jnp.ones(1)))  # a link that points forward
+        >>> sideways, zenith = frame(Spatial(jnp.zeros(1), jnp.zeros(1), jnp.ones(1)))  # of a link along x
         >>> print(sideways[0] + 0.0, zenith[0] + 0.0)
         [0. 1. 0.] [0. 0. 1.]
     """
@@ -215,18 +215,18 @@ def frame(q: Spatial) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"]]:
 
 @float64_default
 def link_forces(x: Vectors, moment: Float[Real, "*m"], axial: Float[Real, " n"]) -> Float[Array, "n d"]:
-    """Forces f (n, d) in N from the actuators.
+    """Forces f (n, d) in N of the actuators.
 
     Args:
         x: link vectors in m.
-        moment: net moment on each link in N m: (n,) in the plane, (n, 3) in space (its part along the link is idle).
+        moment: net moment on each link in N m, (n,) in the plane, (n, 3) in space (without effect along the link).
         axial: axial force of each link in N, positive where it pushes the ends apart.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.vectors import link_forces
         >>> upright = jnp.array([[0.0, 0.5]])
-        >>> print(link_forces(upright, moment=jnp.array([10.0]), axial=jnp.array([300.0])))  # N: 10 N m at 0.5 m
+        >>> print(link_forces(upright, moment=jnp.array([10.0]), axial=jnp.array([300.0])))  # N
         [[-20. 300.]]
     """
     l = lengths(x)[:, None]
@@ -251,14 +251,14 @@ def actuation(x: Vectors, force: Vectors) -> tuple[Array, Float[Array, " n"]]:
 
 @float64_default
 def joint_torques(chain: Chain, moment: Array) -> Array:
-    """Physical joint moments tau in N m, (n,) or (n, 3): those transmitted by the proximal joint of each link.
+    """Joint moments tau in N m, (n,) or (n, 3), transmitted by the proximal joint of each link.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import joint_torques
         >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
-        >>> print(joint_torques(chain, jnp.array([10.0, 4.0])))  # N m: the lower joint carries both
+        >>> print(joint_torques(chain, jnp.array([10.0, 4.0])))  # N m
         [14.  4.]
     """
     return jnp.tensordot(subtrees(chain.parent).astype(moment.dtype), moment, axes=1)
@@ -273,7 +273,7 @@ def ground_reaction(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import ground_reaction
         >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
-        >>> print(ground_reaction(chain, jnp.zeros((2, 2)), 10.0))  # N: at rest, the weight of 5 kg
+        >>> print(ground_reaction(chain, jnp.zeros((2, 2)), 10.0))  # N, at rest
         [ 0. 50.]
     """
     weight = chain.total_mass * gravity * up(acceleration.shape[1], acceleration.dtype)[0]
@@ -282,14 +282,14 @@ def ground_reaction(chain: Chain, acceleration: Vectors, gravity: Float[Real, ""
 
 @float64_default
 def joints(chain: Chain, x: Vectors) -> Float[Array, "n 2 d"]:
-    """Proximal and distal ends of the links in m, the ground joint being the origin.
+    """Proximal and far ends of the links in m, from the ground joint.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import joints
         >>> chain = Chain.from_links([Link(0, [3.0], [1.0]), Link(1, [2.0], [1.0])])
-        >>> print(joints(chain, jnp.array([[0.0, 0.4], [0.0, 0.5]]))[:, 1])  # m: knee and hip of a leg that stands
+        >>> print(joints(chain, jnp.array([[0.0, 0.4], [0.0, 0.5]]))[:, 1])  # m: knee and hip
         [[0.  0.4]
          [0.  0.9]]
     """
@@ -308,7 +308,7 @@ def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import mass_positions
         >>> rod = Chain.from_links([Link(0, [1.0, 2.0], [0.5, 1.0])])
-        >>> print(mass_positions(rod, jnp.array([[0.0, 0.8]]))[0])  # m: in the middle and at the end
+        >>> print(mass_positions(rod, jnp.array([[0.0, 0.8]]))[0])  # m
         [[0.  0.4]
          [0.  0.8]]
     """
@@ -320,7 +320,7 @@ def mass_positions(chain: Chain, x: Vectors) -> Float[Array, "n b d"]:
 def energies(
     chain: Chain, x: Vectors, v: Vectors, gravity: Float[Real, ""] | float
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Kinetic and potential energy in J (zero height at the ground joint).
+    """Kinetic and potential energy in J (zero at the height of the ground joint).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -328,7 +328,7 @@ def energies(
         >>> from jaxgait.models.exoskeleton.formulations.vectors import energies
         >>> pendulum = Chain.from_links([Link(0, [2.0], [1.0])])
         >>> found = energies(pendulum, jnp.array([[0.0, 0.5]]), jnp.array([[3.0, 0.0]]), 10.0)
-        >>> print(*map(float, found))  # J: 2 kg at 3 m/s, 0.5 m above the joint
+        >>> print(*map(float, found))  # J
         9.0 10.0
     """
     kinetic = 0.5 * jnp.sum(v * (chain.W @ v))
@@ -337,14 +337,14 @@ def energies(
 
 @float64_default
 def centre_of_mass(chain: Chain, x: Vectors) -> Float[Array, " d"]:
-    """Position of the centre of mass in m from the ground joint; of rates of the link vectors, its velocity in m/s.
+    """Centre of mass in m from the ground joint; from rates of the link vectors, its velocity in m/s.
 
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import centre_of_mass
         >>> rod = Chain.from_links([Link(0, [1.0, 1.0], [0.0, 1.0])])
-        >>> print(centre_of_mass(rod, jnp.array([[0.0, 0.8]])))  # m: half-way between equal masses
+        >>> print(centre_of_mass(rod, jnp.array([[0.0, 0.8]])))  # m
         [0.  0.4]
     """
     return jnp.tensordot(jnp.asarray(chain.masses), mass_positions(chain, x)) / chain.total_mass
@@ -359,8 +359,8 @@ def angular_momentum(chain: Chain, x: Vectors, v: Vectors) -> Array:
         >>> from jaxgait.models.exoskeleton.formulations.tree import Chain, Link
         >>> from jaxgait.models.exoskeleton.formulations.vectors import angular_momentum
         >>> rod = Chain.from_links([Link(0, [1.0, 1.0], [0.0, 1.0])])
-        >>> x, v = jnp.array([[1.0, 0.0]]), jnp.array([[0.0, 2.0]])  # 1 m long, turning at 2 rad/s
-        >>> print(float(angular_momentum(rod, x, v)))  # kg m^2/s: two times 1 kg at 0.5 m and 1 m/s
+        >>> x, v = jnp.array([[1.0, 0.0]]), jnp.array([[0.0, 2.0]])  # turning at 2 rad/s
+        >>> print(float(angular_momentum(rod, x, v)))  # kg m^2/s
         1.0
     """
     arm, velocity = (mass_positions(chain, z) - centre_of_mass(chain, z)[None, None] for z in (x, v))
@@ -378,7 +378,7 @@ def centre_of_pressure(reaction: Float[Array, " d"], moment: Array) -> Float[Arr
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.models.exoskeleton.formulations.vectors import centre_of_pressure
-        >>> print(centre_of_pressure(jnp.array([0.0, 500.0]), jnp.asarray(25.0)))  # m: 25 N m under 500 N
+        >>> print(centre_of_pressure(jnp.array([0.0, 500.0]), jnp.asarray(25.0)))  # m
         [0.05]
     """
     lever = jnp.stack([-moment[1], moment[0]]) if reaction.size == 3 else moment[None]
@@ -390,5 +390,5 @@ def _dot(a: Vectors, b: Vectors) -> Float[Array, " n"]:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """The cross product of rows: a number in the plane (which JAX 0.12 and NumPy 2.5 lack), a vector in space."""
+    """Cross product of rows: a number in the plane (not in JAX 0.12 and NumPy 2.5), a vector in space."""
     return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0] if a.shape[-1] == 2 else jnp.cross(a, b)

@@ -1,1 +1,1 @@
-"""The paper's own formulation with Lagrange multipliers, as an independent check of the model."""
+"""The paper's Lagrange multipliers, to check the model."""

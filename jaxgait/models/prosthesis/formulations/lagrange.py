@@ -2,9 +2,8 @@
 
     M(q) q'' + h(q, q') = Q + Phi^T lambda,       Phi q'' = gamma
 
-`M` and `h` come from a Lagrangian written as plain code; `lambda` are the multipliers of constraints xi(q, t) = 0 with
-Phi = d xi / d q (Lagrange's equations of the first kind). All arrays; for hot loops write scalar code (see
-`jaxgait.mechanics.kane`).
+`M` and `h` come from a Lagrangian; `lambda` are the multipliers of constraints xi(q, t) = 0 with Phi = d xi / d q
+(Lagrange's equations of the first kind). For hot loops write scalar code (see `jaxgait.mechanics.kane`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def dynamics(lagrangian: Lagrangian, q: Vector, qd: Vector) -> Dynamics:
 
 @float64_default
 def energy(lagrangian: Lagrangian, q: Vector, qd: Vector) -> Float[Array, ""]:
-    """The conserved energy q' . dL/dq' - L of a Lagrangian without explicit time, in J."""
+    """Conserved energy q' . dL/dq' - L in J of a Lagrangian without explicit time."""
     return jnp.vdot(qd, jax.grad(lagrangian, argnums=1)(q, qd)) - lagrangian(q, qd)
 
 

@@ -2,12 +2,11 @@
 
     M(q) q'' + C(q, q') q' + N(q) = F_e + F_q + Phi^T lambda,      q = (x, y, alpha1, alpha11, thetaA, thetaB, beta1)
 
-Slower than `Prosthesis` (arrays and a 6 x 6 solve) and equal to it at consistent states: use it to follow the paper, to
-inspect matrices and multipliers, and as a check. Every position is a sum of vectors that depend on one coordinate each,
-so that M, C and N need only those vectors and their turned copies.
+Slower than `Prosthesis` (arrays and a 6 x 6 solve) and equal to it at consistent states: a check, and a way to follow
+the paper and to inspect matrices and multipliers. Every position is a sum of vectors that depend on one coordinate
+each, so M, C and N need only those vectors and their turned copies.
 
-Source: Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, equations (13) to (22) and appendix A, misprints
-corrected.
+Source: Lü et al. 2020 (see `prosthesis.model`), equations (13) to (22) and appendix A, misprints corrected.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from jaxgait.mechanics.planar import down
 from jaxgait.model import Model, Numerics, Scalar, State, Variable, parameter
 from jaxgait.models.prosthesis.formulations.lagrange import constrained_accelerations
 from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 COORDINATES = ("x", "y", "alpha1", "alpha11", "theta_a", "theta_b", "beta_1")
@@ -33,11 +33,11 @@ PRESCRIBED = 3
 """The first three coordinates are prescribed, the other four respond."""
 
 Part = tuple[int, Scalar, Scalar]
-"""A term of a position: ``length * down(q[coordinate] + offset)`` as (coordinate, length, offset)."""
+"""A term of a position, ``length * down(q[coordinate] + offset)``, as (coordinate, length, offset)."""
 
 
 class Terms(NamedTuple):
-    """The matrices of the paper's equation (13) with the constraint of equation (2)."""
+    """The matrices of equation (13) with the constraint of equation (2)."""
 
     M: Float[Array, "7 7"]
     C: Float[Array, "7 7"]
@@ -86,7 +86,7 @@ def parts(leg: Prosthesis) -> dict[str, list[Part]]:
 
 @float64_default
 def vectors(terms: list[Part], q: Float[Array, " 7"]) -> Float[Array, "7 2"]:
-    """The position (relative to the hip) split by coordinate: row j is the part that turns with q[j]. In m."""
+    """A position (relative to the hip) by coordinate, in m: row j is the part that turns with q[j]."""
     rows = [jnp.zeros(2, q.dtype)] * 7
     for j, length, offset in terms:
         rows[j] = rows[j] + length * jnp.stack(list(down(q[j] + offset)))
@@ -124,9 +124,8 @@ def matrices(
         leg: the parameters.
         q: coordinates in m and rad, see `COORDINATES`.
         qd: their rates.
-        appendix_shank: whether to drop the shank's mass as the printed appendix does (all terms except
-            ``m_s l_s^2/4`` in M44 and the weight in N41), which ignores the acceleration of its upper end. For
-            comparison only.
+        appendix_shank: whether to drop the shank's mass as in the printed appendix (all terms except ``m_s l_s^2/4`` in
+            M44 and the weight in N41), which ignores the acceleration of its upper end. For comparison only.
     """
     table, masses = parts(leg), _masses(leg)
     dtype = q.dtype
@@ -202,7 +201,7 @@ class ProsthesisMultipliers(Model):
         return self.state(0.0, self.leg.initial_state())
 
     def state(self, t: Scalar, y: State) -> MultiplierState:
-        """The consistent redundant state of a minimal state of `Prosthesis`."""
+        """The redundant state of a state of `Prosthesis`."""
         leg = self.leg.leg(t, y)
         thigh, bars = leg.hip.thigh.value, self.leg.linkage.bars
         shank, link = thigh + fourbar.shank_angle(bars, leg.knee), thigh + fourbar.link_angle(leg.knee)
@@ -240,7 +239,7 @@ class ProsthesisMultipliers(Model):
         return Q
 
     def outputs(self, t: Scalar, y: State) -> dict[str, Array]:
-        """Knee angle, loop residual, multipliers and hip reactions (rows 1 to 3); see `variables`."""
+        """See `variables`."""
         q, qd, prescribed = self._coordinates(t, y)
         qdd, multipliers = self.accelerations(t, y)
         M, C, N, Phi, _ = terms(self.leg, q, qd)
@@ -261,18 +260,14 @@ class ProsthesisMultipliers(Model):
         return q, qd, jnp.stack([jnp.asarray(j.acceleration) for j in driven])
 
     def validate(self) -> None:
-        """Rejects what `Prosthesis` rejects, a socket, and friction with a memory (which only `Prosthesis` supports).
-
-        Raises:
-            ParameterError: naming what is wrong.
-        """
+        """Rejects what `Prosthesis` rejects, a socket, and friction with a memory."""
         super().validate()
         self.leg.validate()
         if self.leg.socket is not None:
-            raise ValueError("ProsthesisMultipliers has no compliant socket: use Prosthesis")
+            raise ParameterError("ProsthesisMultipliers has no compliant socket: use Prosthesis")
         if isinstance(friction := self.leg.ground.friction, FrictionLaw) and friction.at_rest() is not None:
-            raise ValueError("ProsthesisMultipliers has no state for friction with a memory: use Prosthesis")
+            raise ParameterError("ProsthesisMultipliers has no state for friction with a memory: use Prosthesis")
 
     def terminations(self) -> Mapping[str, Any]:
-        """The linkage folds when A, C and D are in one line, as in `Prosthesis`."""
+        """As in `Prosthesis`."""
         return self.leg.terminations()
