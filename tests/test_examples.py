@@ -31,6 +31,9 @@ LONG |= {"Exoskeleton.actuators", "WalkingGait", "JoinedGait", "CreeperChain.dri
 LONG |= {"CreeperChain.force_on_shaft", "TreeModel.loads", "Keyframes", "PlanarJumper", "PlanarJumper.balanced_ankle"}
 LONG |= {
     "Local",
+    "with_landing",
+    "fly",
+    "SpatialJumper",
     "Profile",
     "estimate",
     "floquet",
@@ -93,10 +96,10 @@ FLOORS = {
     "analysis": 100,
     "ensembles": 100,
     "mechanics": 100,
-    "models": 88.5,
+    "models": 100,
     "motion": 100,
     "native": 100,
-    "optimization": 97,
+    "optimization": 100,
     "parameters": 100,
     "plot": 100,
     "solve": 100,

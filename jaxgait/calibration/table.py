@@ -60,6 +60,14 @@ class CurveTable(NamedTuple):
 
         Raises:
             MotionFormatError: if not, naming the first line beyond its end.
+
+        Examples:
+            >>> import pathlib
+            >>> from jaxgait import Bungee
+            >>> from jaxgait.calibration import read_curve
+            >>> lines = ["time (s),height (m)", "0,80", "1,75.1", "2,60.4"]
+            >>> _ = pathlib.Path("jump.csv").write_text("\\n".join(lines))
+            >>> read_curve("jump.csv", Bungee()).check_end(2.0)
         """
         beyond = np.flatnonzero(self.curve.at > end * (1.0 + 1e-12))
         if self.curve.axis == "time" and beyond.size:

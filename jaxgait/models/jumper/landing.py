@@ -47,7 +47,13 @@ J = TypeVar("J", bound=PlanarJumper)
 
 
 class Absorption(eqx.Module):
-    """The chosen numbers of a landing."""
+    """The chosen numbers of a landing.
+
+    Examples:
+        >>> from jaxgait.models.jumper.landing import Absorption
+        >>> print(Absorption(knee=1.2).duration)  # s; a softer landing than by default
+        0.15
+    """
 
     knee: Scalar = parameter(0.9, unit="rad", doc="knee flexion at touch-down")
     com: Scalar = parameter(0.078, unit="m", doc="centre of mass ahead of the ankle at touch-down")
@@ -87,6 +93,19 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
         ValueError: the run does not end in the air, leaves no time for the preparation, or the plan has no solution
             (naming the residual).
         jaxgait.parameters.ParameterError: it needs joint angles beyond the limits.
+
+    Examples:
+        >>> import math
+        >>> import equinox as eqx
+        >>> from jaxgait import simulate
+        >>> from jaxgait.models import Jumper
+        >>> from jaxgait.models.jumper.landing import with_landing
+        >>> from jaxgait.models.jumper.swing import Swing
+        >>> rise = Swing(math.radians(120.0), 0.27, 0.30)  # the arms go on rising in the air
+        >>> jumper = eqx.tree_at(lambda m: m.shoulder.then, Jumper(), rise, is_leaf=lambda leaf: leaf is None)
+        >>> landing = with_landing(jumper, simulate(jumper, duration=0.36))
+        >>> print(jumper.knee.then, type(landing.knee.then).__name__)  # what the knee does after its swing
+        None Keyframes
     """
     chosen = absorption or Absorption()
     check(chosen)

@@ -91,7 +91,18 @@ def assess(time: Float[ArrayLike, " times"], run: Mapping[Any, Any], weight: Sca
 
 @float64_default
 def fly(model: PlanarJumper, ts: Float[Array, " times"], settings: Smooth) -> Jump:
-    """The figures of a jump from start to flight; may be jitted, vmapped and differentiated. Times in s."""
+    """The figures of a jump from start to flight; may be jitted, vmapped and differentiated. Times in s.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models import Jumper
+        >>> from jaxgait.models.jumper.measures import fly
+        >>> from jaxgait.solve.smooth import Smooth
+        >>> jumper = Jumper()
+        >>> jump = fly(jumper, jnp.linspace(0.0, 0.6, 601), Smooth.of(jumper))
+        >>> print(round(float(jump.height), 3))  # m, of the centre of mass after take-off
+        0.215
+    """
     trajectory = integrate(model, ts, settings)
     run = jax.vmap(model.outputs)(ts, trajectory.ys)
     weight = jnp.sum(model.tree().mass) * model.gravity

@@ -101,8 +101,17 @@ class PlanarJumper(Model):
         ('foot', 'shank', 'thigh') 70.0
         >>> print(round(math.degrees(float(jumper.crouch_ankle()))))  # deg
         38
-        >>> print([round(math.degrees(float(turn.angle))) for turn in jumper.joint_turns(0.0)])  # deg
+        >>> crouch = jumper.joint_turns(0.0)
+        >>> print([round(math.degrees(float(turn.angle))) for turn in crouch])  # deg
         [38, 90, 90, -30, 0]
+        >>> print(len(jumper.links()), jumper.joint_to(0).nv, jumper.joint_to(1).nv, len(jumper.tips()))
+        9 3 1 9
+        >>> y = jumper.settled().initial_state()
+        >>> moved, still = jumper.motion(0.0, y), jumper.posed(crouch, foot=(y.x, y.z, y.pitch))
+        >>> print(float(moved.world[8].r.z - still.world[8].r.z))  # m: at rest at the start
+        0.0
+        >>> print({name: bool(event(0.0, y) < 0.0) for name, event in jumper.events().items()})  # already happened
+        {'take-off': False, 'landing': True}
     """
 
     joints: ClassVar[tuple[Joint, ...]]

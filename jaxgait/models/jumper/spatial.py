@@ -63,12 +63,21 @@ class SpatialJumper(Model):
     """Fifteen bodies with 34 joint coordinates, of which 10 swing; 6 unknowns and 24 bristles.
 
     Examples:
+        >>> from jaxgait.mechanics import spatial
         >>> from jaxgait.models import SpatialJumper
         >>> jumper = SpatialJumper()
         >>> print(jumper.labels["foot"], jumper.duration)  # s
         ('left', 'right') 0.6
         >>> print(len(jumper.tree().names), round(float(jumper.build().mass.sum()), 2))  # bodies, kg
         15 70.0
+        >>> y = jumper.initial_state()
+        >>> q, v, _ = jumper.coordinates(0.0, y)
+        >>> print(q.size, v.size, jumper.figure(0.0, y).shape)  # of positions, of velocities; (bodies, ends, axes)
+        51 40 (15, 2, 3)
+        >>> tree = jumper.tree()
+        >>> ground = jumper.ground(tree, spatial.kinematics(tree, q, v), y)
+        >>> print(round(float(ground.studs.normal.sum()), 1))  # N: body weight
+        686.7
     """
 
     plane: Jumper = Jumper()

@@ -65,8 +65,17 @@ class Prosthesis(Model):
 
     Examples:
         >>> from jaxgait import Prosthesis
-        >>> round(float(Prosthesis().period), 3)  # s
-        1.127
+        >>> knee = Prosthesis()
+        >>> print(round(float(knee.period), 3), round(float(knee.duration), 2))  # s
+        1.127 22.54
+        >>> y = knee.initial_state()
+        >>> leg = knee.leg(0.0, y)
+        >>> print(sum(float(body.mass) for body in knee.bodies(leg).values()))  # kg
+        9.15
+        >>> print(round(float(knee.torques(leg, y).cylinder), 3))  # N m
+        -0.545
+        >>> print(knee.labels["point"][:3])  # names of the points of `leg`
+        ('H', 'E', 'A')
     """
 
     linkage: Linkage = Linkage()

@@ -101,7 +101,19 @@ class Foot(NamedTuple):
 
 @float64_default
 class Inertia(NamedTuple):
-    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers."""
+    """The mass matrix [[2m Id, B], [B^T, I Id]], B = a [[cos1, cos2], [sin1, sin2]], by its few distinct numbers.
+
+    Examples:
+        >>> from jaxgait.models.walker.smooth import RoundFeet, WalkerStart
+        >>> legs = RoundFeet()
+        >>> inertia = legs.inertia_at(0.2, -0.2)  # rad
+        >>> force = legs.forces(inertia, WalkerStart().state())
+        >>> print(round(float(force.y), 3))  # N: two legs of 1 kg, and what turns them
+        -19.918
+        >>> back = inertia.times(inertia.solve(force))
+        >>> print(round(float(back.y), 3))
+        -19.918
+    """
 
     total: Scalar
     """2 m in kg."""
@@ -142,7 +154,13 @@ class Inertia(NamedTuple):
 
 @float64_default
 class WalkerStart(eqx.Module):
-    """The start of a walk; by default the paper's, with foot 1 ahead and on the ground."""
+    """The start of a walk; by default the paper's, with foot 1 ahead and on the ground.
+
+    Examples:
+        >>> from jaxgait.models.walker.smooth import WalkerStart
+        >>> print(round(float(WalkerStart(vx=0.6).state().vx), 3))  # m/s
+        0.6
+    """
 
     x: Scalar = parameter(0.0, unit="m", doc="hip position down the slope at the start", source=_PAPER)
     y: Scalar = parameter(
@@ -175,8 +193,14 @@ class RoundFeet(eqx.Module):
         >>> foot = legs.foot(y, theta=0.0, omega=-1.5)
         >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; m/s: it rolls
         0.05 0.0
-        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)))  # J
-        0.36 False
+        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)), round(float(legs.balance(y)), 3))  # J; -; 1
+        0.36 False 0.625
+        >>> print(round(float(legs.shank), 6), round(float(legs.leg_inertia), 6))  # m, kg m^2
+        0.3 0.018
+        >>> print(float(legs.feet(y)[0].gap) == float(legs.observables(y)["gap_1"]))
+        True
+        >>> print(round(float(legs.forces(legs.inertia_at(0.0, 0.0), y).y), 3))  # N: the weight
+        -19.599
     """
 
     mass: Scalar = parameter(1.0, unit="kg", doc="mass of one leg with its foot", bounds="positive", source=_PAPER)
@@ -329,8 +353,15 @@ class Walker(RoundFeet, Model):
 
     Examples:
         >>> from jaxgait.models import Walker
-        >>> print(float(Walker(stiffness=1e6).sinkage) < 1e-4)  # m
-        True
+        >>> walker = Walker(stiffness=1e6)
+        >>> print(float(walker.sinkage) < 1e-4, walker.duration)  # m; s
+        True 10.0
+        >>> print(type(walker.normal_law).__name__, walker.friction_law.coefficient)
+        HuntCrossley 0.5
+        >>> y = walker.initial_state()
+        >>> (normal, friction), swing = walker.contact_forces(y, walker.feet(y))
+        >>> print(round(float(normal), 1), round(float(friction), 1), round(float(swing[0]), 1))  # N
+        20.4 1.0 0.0
     """
 
     friction: Scalar | FrictionLaw = parameter(
