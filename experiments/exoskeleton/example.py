@@ -45,7 +45,7 @@ def add(report: Report, out: pathlib.Path) -> None:
     report.section(
         "Limits of the example",
         "The prescribed motion needs an ankle moment of up to 344 N m. A fixed base can supply it, a foot cannot: the "
-        "centre of pressure moves from 0.62 m behind to 0.59 m in front of the ankle. All elevation rates vanish when "
+        "centre of pressure moves from 0.63 m behind to 0.59 m in front of the ankle. All elevation rates vanish when "
         "the legs are exchanged, so the gait stops and goes. The torso is always upright: its azimuth is undefined, "
         "and the 15 x 15 spherical mass matrix always singular; link vectors are not affected.",
     )
