@@ -71,8 +71,8 @@ def page(rows: list[Row]) -> str:
     lines = [f"| {row.what} | {row.measured} | {row.bound} | {'yes' if row.holds else '**no**'} |" for row in rows]
     intro = (
         "This page shows how accurate and how robust jaxgait is: a measured figure and its bound for each check. "
-        "`python -m experiments.reliability.gates --page docs/reliability.md` measures them again; tests assert the same "
-        f"with smaller counts. Measured on {today}: {report.machine()}."
+        "`python -m experiments.reliability.gates --page docs/reliability.md` measures them again; tests assert the "
+        f"same with smaller counts. Measured on {today}: {report.machine()}."
     )
     return f"# Reliability in figures\n\n{intro}\n\n" + "\n".join([head, *lines]) + "\n"
 
