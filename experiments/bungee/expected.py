@@ -1,7 +1,4 @@
-"""Figures of the bungee's specification, to compare with; the exercise itself prints no answer.
-
-Source: the specification's section 6 (defaults: 70 kg, 20 N/m, g = 10 m/s^2) and, without drag, its section 5.
-"""
+"""Figures of the bungee's specification: section 6 (70 kg, 20 N/m, g = 10 m/s^2) and, without drag, section 5."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ from typing import NamedTuple
 from jaxgait.report import Expected
 
 DIGITS = 1e-6
-"""m or s: the digits printed in the table."""
+"""m or s: the digits printed."""
 SAMPLED = 1e-5
-"""m, s or m/s: values that the specification read off samples."""
+"""m, s or m/s: read off samples."""
 
 
 class Slope(NamedTuple):
-    """A parameter's value, and the slope of the clearance there with its unit."""
+    """The slope of the clearance at a parameter's value."""
 
     at: float
     slope: Expected
@@ -26,7 +23,7 @@ def _slope(at: float, value: float, unit: str) -> Slope:
     return Slope(at, Expected(value, unit, 1e-4 * abs(value)))
 
 
-LOWEST = {"time": Expected(7.0839941, "s", DIGITS), "place": Expected(60.4591251, "m", DIGITS)}
+LOWEST = {"time": Expected(7.0839941, "s", DIGITS), "position": Expected(60.4591251, "m", DIGITS)}
 CLEARANCE = {
     "clearance": Expected(-10.4591251, "m", DIGITS),
     "clearance-27": Expected(0.8748176, "m", DIGITS),

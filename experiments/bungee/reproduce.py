@@ -1,4 +1,4 @@
-"""The bungee exercise: its figures, its path, and which jumpers and ropes are safe."""
+"""The bungee exercise: its figures, one jump, and which jumpers and ropes are safe."""
 
 from __future__ import annotations
 
@@ -22,18 +22,15 @@ from . import expected
 
 TITLE = "Bungee jumping"
 MINUTES = 0.5
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "A page of exercises asks whether a jump of 70 kg on a rope of 20 N/m is safe, and prints no answer. It is not; a "
     "rope of 27 N/m would do."
 )
 QUESTION = "asks whether it is safe, without an answer"
-"""What the page says of the clearance."""
 MASSES, ROPES = np.linspace(40.0, 100.0, 121), np.linspace(15.0, 40.0, 101)
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates the figures of the exercise into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
     with tqdm(total=3, desc="bungee", disable=not progress) as bar, precision.use("float64"):
@@ -47,7 +44,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
 def _figures(report: Report, out: pathlib.Path) -> None:
     low = lowest_point(Bungee())
     report.compare("lowest-time", "time of the lowest point", float(low.time), expected.LOWEST["time"])
-    report.compare("lowest-place", "lowest point", float(low.x), expected.LOWEST["place"])
+    report.compare("lowest-position", "lowest point", float(low.x), expected.LOWEST["position"])
     rows = [
         ("clearance", "clearance at k = 20 N/m (not safe)", Bungee()),
         ("clearance-27", "clearance at k = 27 N/m (safe)", Bungee(stiffness=27.0)),
@@ -66,7 +63,7 @@ def _figures(report: Report, out: pathlib.Path) -> None:
 
 
 def slopes() -> jax.Array:
-    """Derivatives of the clearance with respect to the parameters of `expected.SLOPES`, where they are listed."""
+    """Derivatives of the clearance with respect to the parameters of `expected.SLOPES`, at their values there."""
     values = np.array([row.at for row in expected.SLOPES.values()])
     changed = lambda v: with_parameters(Bungee(), dict(zip(expected.SLOPES, v, strict=True)))
     return jax.jacfwd(lambda v: clearance(changed(v)))(values)

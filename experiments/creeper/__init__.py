@@ -1,1 +1,0 @@
-"""The creeping in-pipe robot of Zhao et al. 2010."""

@@ -1,4 +1,4 @@
-"""The robot along its axis: the table of the axial gait, figure 4, the animation."""
+"""The robot along its axis: the table of the axial gait, Figure 4, the animation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from . import expected
 SAMPLES = 500
 STILL = {"inflow.amplitude": 0.0, "inflow.back_amplitude": 0.0}
 CURVE = "a curve without values (Figure 4); measured and theoretical agree closely"
-"""What the paper says of the displacement of the front point; it prints no flow for it."""
+"""What the paper says of the displacement of the front point; it does not state the flow."""
 CASES = {
     "against the flow": {},
     "no flow": STILL,
@@ -34,11 +34,11 @@ CASES = {
     "stiffer pads": {"pads.stiffness": 12.8e4, "pads.damping": 5.0},
     "half a beat later": {"inflow.phase": 0.4},
 }
-"""Rows of the table: what is changed."""
+"""Changed parameters, by row of the table."""
 
 
 def given(report: Report) -> None:
-    """What the paper prints of its robot and of the flow, beside ours."""
+    """Compares what the paper prints of its robot and of the flow."""
     robot = Creeper()
     for id, what, value in (
         ("heart-period", "one heart beat", robot.inflow.heart_period),
@@ -62,7 +62,7 @@ def given(report: Report) -> None:
 
 
 def table(report: Report, out: pathlib.Path) -> xr.Dataset:
-    """Runs the rows of the table; returns the default run and writes it as NetCDF."""
+    """Simulates all rows; returns the default run, and writes it as NetCDF."""
     with precision.use("float64"):
         given(report)
     runs = {}
@@ -114,7 +114,7 @@ def _grip(report: Report) -> None:
 
 
 def figure_4(report: Report, out: pathlib.Path) -> None:
-    """Front-point displacement over the 25 frames (4 per second) of the paper's film: rigid theory and simulation."""
+    """Displacement of the front point over the 25 frames (4 per second) of the paper's film."""
     robot = Creeper()
     still = jaxgait.simulate(with_parameters(robot, STILL), duration=6.0, samples=600)
     flow = jaxgait.simulate(robot, duration=6.0, samples=600)
@@ -137,7 +137,6 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
 
 
 def moving(report: Report, out: pathlib.Path, run: xr.Dataset) -> None:
-    """The robot in the vessel over two cycles."""
     part = run.isel(time=slice(0, 2 * SAMPLES + 1))
     path = film.animate(part, speed=0.25).save(out / "creeper.gif")
     report.picture(path, "The robot against the pulse: pads that reach the wall grip, drops drift with the liquid.")

@@ -1,4 +1,4 @@
-"""Design: the fastest gait under limits on actuator force and slip, by gradients through the solve."""
+"""The fastest gait under limits on actuator force and slip, by gradients through the solve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ SLIP_LIMIT = 0.015
 
 
 def optimise(report: Report, out: pathlib.Path) -> None:
-    """The gait that the search finds, beside the default."""
     found = fastest_gait(Creeper(), force_limit=FORCE_LIMIT, slip_limit=SLIP_LIMIT)
     before, (push, pull, slip) = float(found.history.objective[0, 0]), found.limits.values()
     report.figure("design-start", "net speed of the default gait", "mm/s", 1e3 * before)

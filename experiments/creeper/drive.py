@@ -1,4 +1,4 @@
-"""The robot in space: the drive force of figure 5, springs, and the cost of long chains."""
+"""The robot in space: the drive force of Figure 5, springs, and the cost of long chains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNITS = (2, 4, 8, 22)  # 4, 10, 22 and 64 bodies
 
 
 def figure_5(report: Report, out: pathlib.Path) -> None:
-    """Drive force over one cycle in three variants, and with a soft front unit."""
+    """Drive force over one cycle: three manoeuvres, and one with a soft front unit."""
     runs = {name: jaxgait.simulate(CreeperChain(manoeuvre=name), samples=2000) for name in MANOEUVRES}
     t = runs["steer"].time.to_numpy()
     forces = {n: np.stack([run[f"drive_{axis}"] for axis in "xyz"], axis=1) for n, run in runs.items()}
@@ -76,7 +76,7 @@ def _draw(report: Report, out: pathlib.Path, t: np.ndarray, forces: dict[str, np
 
 
 def long_chains(report: Report, out: pathlib.Path) -> None:
-    """Times the forward dynamics by recursion against the dense global form, up to 64 bodies."""
+    """Times forward dynamics: recursion against the dense global form."""
     counts, recursive, dense = [], [], []
     with precision.use("float64"):
         for units in UNITS:
@@ -117,7 +117,7 @@ def _operators(units: int, q: jax.Array, v: jax.Array) -> soa.Operators:
 
 
 def _seconds(function, *args, repeats: int = 15, calls: int = 20) -> float:
-    """Best of a few repeats, in seconds per call."""
+    """Time of one call in s, the best of `repeats`."""
     compiled = jax.jit(function)
     jax.block_until_ready(compiled(*args))
     best = np.inf

@@ -1,20 +1,17 @@
-"""Figures of the creeping robot's specification (section 7): the paper prints curves without values.
-
-Displacements are those of 4 s (four cycles) in mm, forces are extremes over them in N.
-"""
+"""Figures of the creeping robot's specification (section 7), over 4 s (four cycles); the paper prints only curves."""
 
 from __future__ import annotations
 
 from jaxgait.report import Expected
 
 ANCHORED, SLIPPING = 2e-3, 2e-2
-"""Relative tolerances of the specification: while the pads hold, and while the flow sweeps the robot back."""
+"""Relative tolerances of displacements."""
 FORCE = 1e-4
-"""N: the specification's tolerance of the drive force in space."""
+"""N, of the drive force in space."""
 CORIOLIS = 1e-6
-"""N: the same of the side force of a yawing robot, which is smaller."""
+"""N, of the side force of a yawing robot."""
 AXIAL_FORCE = 1e-3
-"""N: extremes of the actuator force along the axis are read off samples."""
+"""N, of the axial actuator force: extremes of samples."""
 
 
 def _displacement(value: float, relative: float = ANCHORED) -> Expected:
@@ -47,22 +44,21 @@ ACTUATOR_FORCE = {
 }
 """Largest and smallest."""
 GRIP = {mu: _displacement(x) for mu, x in {0.7: 23.694, 0.6: 23.560, 0.56: 23.320, 0.54: 21.884, 0.5: 19.928}.items()}
-"""By the friction of the solid pads: the robot advances."""
+"""By the friction of the solid pads."""
 SWEPT = {mu: _displacement(x, SLIPPING) for mu, x in {0.45: 18.388, 0.4: -5.267, 0.3: -200.6, 0.1: -1307.0}.items()}
-"""The same where the flow sweeps it back."""
+"""The same, where the flow sweeps the robot back."""
 THRESHOLD = Expected(0.546, "1", 5e-4)
 """Static estimate of the friction below which the robot slips."""
 THRESHOLD_SIMULATED = Expected(0.55, "1", 0.01)
-"""Friction at which 5 % of the strokes are lost; the displacement drops between 0.54 and 0.56."""
+"""Friction at which 5 % of the strokes are lost."""
 DRIVE_FORCE = {
     "straight": _drive(0.977961, -0.218175, 0.0),
     "steer": _drive(0.977057, -0.218175, 0.052894),
     "yaw": _drive(0.977888, -0.218224, 1.371e-4, CORIOLIS),
 }
-"""Force of the actuator on its shaft by manoeuvre: largest and smallest along x, largest along y."""
+"""By manoeuvre: largest and smallest along x, largest along y."""
 PRINTED = {
     "heart-period": Expected(0.8, "s", 1e-12),
     "gait-period": Expected(1, "s", 1e-12),
     "stroke": Expected(0.2, "1", 1e-12),
 }
-"""What the paper prints of its robot: heart beat, cycle of the gait, stroke over the length of a unit."""

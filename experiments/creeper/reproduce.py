@@ -1,4 +1,4 @@
-"""Everything about the creeping in-pipe robot, in one report: tables, figures 4 and 5, ensembles, design, film."""
+"""The creeping in-pipe robot in one report: Figures 4 and 5, and what goes beyond the paper."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from . import axial, design, drive, scans
 
 TITLE = "The creeping in-pipe robot"
 MINUTES = 4
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "Zhao, Chen, Wu, Sang and Qian (2010) print curves but no masses, sizes or friction: expected values are those of "
     "an independent simulation with the parameters chosen here. Figure 4 is the displacement of the front point, "
-    "figure 5 the drive force."
+    "Figure 5 the drive force."
 )
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates the paper's figures and what goes beyond them into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
     with tqdm(total=9, desc="creeper", disable=not progress) as bar:

@@ -1,4 +1,4 @@
-"""Ensembles: net speed against grip, heart rate and clearance; actuator force over the flow's phase; more units."""
+"""Ensembles: net speed, actuator force and lost strokes over parameters of robot and flow."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ PEAK_FLOW = -1.13549  # m/s
 
 
 def run(model: Creeper | Inchworm, members: Members | dict, progress: bool) -> xr.Dataset:
-    """One ensemble over four cycles, with the measures of `jaxgait.models.creeper.measures`."""
+    """One ensemble over four cycles."""
     return jaxgait.ensemble(model, members, strides=4, samples=100, observe=MEASURES, progress=progress, **FAST)
 
 
 def speed_scans(report: Report, out: pathlib.Path, progress: bool) -> None:
-    """Net speed against grip (with its threshold), heart rate and clearance."""
     robot = Creeper()
     grip, heart, gap = _three_scans(robot, progress)
     for name, data in (("grip", grip), ("heart", heart), ("clearance", gap)):
@@ -53,7 +52,7 @@ def speed_scans(report: Report, out: pathlib.Path, progress: bool) -> None:
 
 
 def _three_scans(robot: Creeper, progress: bool) -> list[xr.Dataset]:
-    """One ensemble for all three, so that one program is compiled; cut into its parts afterwards."""
+    """One ensemble for all three, because it compiles once; split afterwards."""
     values = {"pads.friction_high": GRIP, "inflow.heart_period": 60.0 / RATES, "clearance": CLEARANCES}
     total = sum(len(v) for v in values.values())
     columns = {name: np.full(total, float(get_parameter(robot, name))) for name in values}
@@ -91,7 +90,7 @@ def _draw_speeds(report: Report, out: pathlib.Path, scans: tuple[xr.Dataset, ...
 
 
 def force_envelope(report: Report, out: pathlib.Path, progress: bool) -> None:
-    """Actuator force over a cycle for every phase between gait and pulse: its envelope."""
+    """Envelope of the actuator force over all phases between gait and pulse."""
     data = jaxgait.ensemble(
         Creeper(),
         {"inflow.phase": PHASES},
@@ -116,7 +115,7 @@ def force_envelope(report: Report, out: pathlib.Path, progress: bool) -> None:
 
 
 def more_units(report: Report, out: pathlib.Path, progress: bool) -> None:
-    """Share of the strokes that counts, against grip, for 2 to 4 units: the holding units share the load."""
+    """Lost strokes against grip, for 2 to 4 units: the holding units share the load."""
     front, rear = Creeper().fluid_forces(PEAK_FLOW, 0.0, 0.0)
     with style():
         figure, ax = plt.subplots(figsize=(5.2, 3.4))

@@ -99,7 +99,7 @@ def source(name: str) -> str:
         [
             f"Source: {one.citation}",
             f"Misprints and slips found:\n\n{bullets(one.misprints)}",
-            f"What is missing, and what stands in its place:\n\n{bullets(one.lacking)}",
+            f"What is missing, and what replaces it:\n\n{bullets(one.lacking)}",
         ]
     )
 

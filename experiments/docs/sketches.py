@@ -1,4 +1,4 @@
-"""The sketches of the theory pages, from the models' own geometry: `python -m experiments.docs` draws them all."""
+"""The sketches of the theory pages, drawn from the models' geometry by `python -m experiments.docs`."""
 
 from __future__ import annotations
 
@@ -181,8 +181,8 @@ def exoskeleton(path: pathlib.Path) -> pathlib.Path:
     figure, (ax, aside) = canvas((3.8, 3.6), 4.8, [(-0.66, 0.4, -0.06, 1.45), (-0.2, 0.95, -0.35, 1.4)])
     ground(ax, (-0.6, 0.0), (0.35, 0.0), 0.025)
     colors = (BLUE, BLUE, GREEN, GREEN, DARK)
-    places = ((-13, 2), (14, 4), (-13, 6), (-13, -4), (-13, 0))
-    for i, ((a, b), color, shift) in enumerate(zip(ends, colors, places, strict=True)):
+    shifts = ((-13, 2), (14, 4), (-13, 6), (-13, -4), (-13, 0))
+    for i, ((a, b), color, shift) in enumerate(zip(ends, colors, shifts, strict=True)):
         _telescope(ax, a, b, color)
         dot(ax, *(a + f * (b - a) for f in np.asarray(model.fractions)[i]), size=5)
         label(ax, 0.5 * (a + b), str(i + 1), *shift)
@@ -267,8 +267,8 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
     low, radius = ankle[1] - float(sole.drop), float(sole.radius)
     heel, toe = (ankle[0] - 0.063, low + radius), (bars[0, 1, 0], low + radius)
     ax.add_patch(Polygon(np.stack([ankle, heel, toe]), closed=True, fc=BLUE, ec=BLUE, lw=3, joinstyle="round"))
-    for place in np.asarray(sole.row_positions):
-        ax.add_patch(Wedge((ankle[0] + place, low + radius), radius, 180, 360, color=PURPLE, zorder=4))
+    for position in np.asarray(sole.row_positions):
+        ax.add_patch(Wedge((ankle[0] + position, low + radius), radius, 180, 360, color=PURPLE, zorder=4))
     label(ax, toe, "studs", 22, 4, PURPLE, 9)
     joint(ax, *bars[1:, 0], size=5)
     for i, text, dx, dy in (
@@ -289,7 +289,7 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
 
 
 def _stud(ax: Any) -> None:
-    """One hemisphere that is pressed by d."""
+    """One hemisphere compressed by d."""
     centre, depth = np.array([0.0, 0.75]), 0.25
     ax.add_patch(Wedge((0.0, 0.75), 1.0, 180, 360, fc=PURPLE, alpha=0.35, ec=PURPLE))
     ax.plot([-1.3, 1.3], [0.75, 0.75], color=DARK, lw=3)
@@ -317,8 +317,8 @@ def bungee(path: pathlib.Path) -> pathlib.Path:
     left.set(xlim=(-6, 9), ylim=(72, -40))
     left.axis("off")
     left.plot([-5.0, 0.0], [-30, -30], color=DARK, lw=4)
-    for place, x, color in ((0.0, -30.0, DARK), (3.0, 0.0, GREY), (6.0, low, BLUE)):
-        left.plot(place, x, "o", ms=9, color=color)
+    for across, x, color in ((0.0, -30.0, DARK), (3.0, 0.0, GREY), (6.0, low, BLUE)):
+        left.plot(across, x, "o", ms=9, color=color)
     left.plot([0.0, 3.0], [-30, 0], color=GREY, lw=1.2)
     zigzag(left, (6.0, 0.0), (6.0, low), 0.5, 9, BLUE)
     left.plot([3.0, 6.0], [0, 0], color=GREY, lw=1.2)

@@ -27,7 +27,7 @@ class Source(NamedTuple):
     misprints: tuple[str, ...]
     """The main one first."""
     lacking: tuple[str, ...]
-    """What cannot be reproduced, why, and what stands in its place; the main gap first."""
+    """What cannot be reproduced, why, and what replaces it; the main gap first."""
     figures: tuple[Shown, ...] = ()
 
 
@@ -216,7 +216,7 @@ SOURCES: dict[str, Source] = {
             "(4), (5): the shear deflection must be reset at slip and at lift-off, or it grows without bound.",
             "(10) mixes known and unknown coordinates: with given joints only the six rows of the base are solved for.",
             "Bungee: one version of the equation has $+kx$; the rope pulls up, $-kx$.",
-            "Bungee: $x = 0$ is called the place of the jump, which begins at $x = -30$ m.",
+            "Bungee: $x = 0$ is called the point of the jump, which begins at $x = -30$ m.",
         ),
         (
             "Segment masses (Table 2), studs, rubber, friction coefficients, posture and timing are missing, and no "

@@ -1,1 +1,0 @@
-"""Borisov & Chigarev: the exoskeleton of telescopic links."""

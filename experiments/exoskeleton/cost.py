@@ -1,6 +1,6 @@
-"""What composing and evaluating the equations costs, measured at run time: matrices, link vectors, Lagrangians.
+"""Time to derive and to evaluate the equations of motion, by method.
 
-Machines differ and are shared: the times are indicative, their growth with n is the point.
+The times of a shared machine are indicative; what counts is how they grow with n.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .expected import MATHEMATICA, MATHEMATICA_RECURRENCE
 
 SIZES = (1, 2, 3, 5, 10, 20, 50)
 LOOP_SIZES = (1, 2, 3, 5, 10)
-"""Unrolled programs: at n = 20 compiling takes a minute."""
+"""Unrolled programs take a minute to compile at n = 20."""
 SPATIAL_SIZES = (2, 5)
 MEMBERS = 1000
 OTHER_MACHINE = "Another program on another machine: only which method is the faster one is compared."
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 def measure(f: Callable[..., Any], *args: Any, repeats: int = 5) -> Cost:
-    """Cost of a function: compile time, then the best of a few rounds of evaluations."""
+    """Compiles a function once, and evaluates it in rounds of which the best counts."""
     start = time.perf_counter()
     compiled = jax.jit(f).lower(*args).compile()
     seconds = time.perf_counter() - start
@@ -60,7 +60,7 @@ def measure(f: Callable[..., Any], *args: Any, repeats: int = 5) -> Cost:
 
 
 def setting(kind: type, n: int) -> tuple[Chain, Any, Any]:
-    """A serial chain of random masses (never the same twice, so that no compilation cache can help) and a state."""
+    """A serial chain and a state; masses are random, so that no compilation cache helps."""
     rng = np.random.default_rng()
     chain = Chain(tuple(range(n)), (1,) * n, rng.uniform(0.5, 2.0, (n, 3)), np.tile([0.0, 0.5, 1.0], (n, 1)))
     q, rate = (kind(*(jnp.asarray(rng.uniform(0.3, 1.0, n)) for _ in kind._fields)) for _ in range(2))
@@ -68,12 +68,12 @@ def setting(kind: type, n: int) -> tuple[Chain, Any, Any]:
 
 
 def closed_form(chain: Chain, q: Any, rate: Any) -> tuple[jax.Array, Any]:
-    """Mass matrix and bias from the matrices of the paper."""
+    """Mass matrix and bias by the paper's matrices."""
     return dynamics.mass_matrix(chain, q), dynamics.bias(chain, q, rate)
 
 
 def recurrence(chain: Chain, q: Any) -> Any:
-    """All matrices, link after link."""
+    """All matrices by the paper's recurrence."""
     matrices = None
     for n in range(1, chain.size + 1):
         part = Chain(chain.parent[:n], chain.sign[:n], chain.masses[:n], chain.fractions[:n])
@@ -83,7 +83,6 @@ def recurrence(chain: Chain, q: Any) -> Any:
 
 
 def row(kind: type, n: int) -> dict[str, Cost]:
-    """Costs of all methods for n links."""
     chain, q, rate = setting(kind, n)
     force = jnp.ones((n, len(q)))
     factor = vectors.factorise(chain)
@@ -104,7 +103,7 @@ def row(kind: type, n: int) -> dict[str, Cost]:
 
 
 def ensemble_cost(n: int) -> float:
-    """Microseconds per member of link-vector accelerations in space, 1000 members with masses of their own."""
+    """Microseconds per member of link-vector accelerations in space."""
     chain, _, _ = setting(Spatial, n)
     scale = jnp.linspace(0.8, 1.2, MEMBERS)
     masses = jnp.asarray(chain.masses)
@@ -117,7 +116,6 @@ def ensemble_cost(n: int) -> float:
 
 
 def add_evaluation(report: Report, out: pathlib.Path) -> None:
-    """The table of costs for n = 1 ... 50, its picture and its acceptance."""
     plane = {n: row(Planar, n) for n in SIZES}
     space = {n: row(Spatial, n) for n in SPATIAL_SIZES}
     members = {n: ensemble_cost(n) for n in SIZES}
@@ -168,13 +166,13 @@ def _picture(plane: dict[int, dict[str, Cost]], members: dict[int, float], path:
 
 
 def add_composing(report: Report, out: pathlib.Path) -> None:
-    """Writing the equations down: matrices against SymPy's Lagrangian mechanics, beside the paper's seconds."""
+    """Compares the paper's matrices with SymPy's Lagrangian mechanics."""
     lines = [
         "| links | space | matrices (s) | SymPy Lagrange (s) | ratio | paper: matrices | recurrence | Lagrange |",
         "|---|---|---|---|---|---|---|---|",
     ]
     faster = []
-    equations((0,), (1,))  # importing SymPy is nobody's method
+    equations((0,), (1,))  # imports SymPy, which is not to be timed
     for (n, dimension), (slow, fast) in MATHEMATICA.items():
         ours = _seconds(lambda n=n, d=dimension: equations(tuple(range(n)), (1,) * n, d))
         theirs = _seconds(lambda n=n, d=dimension: lagrange.compose_with_sympy(n, d))
@@ -198,9 +196,9 @@ def add_composing(report: Report, out: pathlib.Path) -> None:
     (out / "equations_2_links.tex").write_text(text + "\n")
     report.section(
         "Composing the equations",
-        "The paper's aim was to write equations down quickly. `chain.equations()` does it from the matrices. Times are "
-        "of this machine (SymPy) beside the paper's (Mathematica); its own table shows the recurrence slower than the "
-        "direct matrix method.\n\n" + "\n".join(lines) + f"\n\nTwo links, equal to eq. (4):\n\n$$\n{text}\n$$",
+        "The paper's aim was to derive equations quickly; `chain.equations()` does so from the matrices. Times are "
+        "those of this machine (SymPy) and the paper's (Mathematica), whose recurrence is slower than its direct "
+        "matrix method.\n\n" + "\n".join(lines) + f"\n\nTwo links, equal to eq. (4):\n\n$$\n{text}\n$$",
     )
 
 

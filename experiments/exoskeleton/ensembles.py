@@ -1,4 +1,4 @@
-"""A thousand exoskeletons at once: builds and gaits by inverse dynamics, disturbed starts by forward runs."""
+"""A thousand exoskeletons: body sizes and gaits by inverse dynamics, disturbed starts by forward runs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COLUMNS = {
     "ankle": ("N m", "largest ankle moment"),
     "work_per_metre": ("J/m", "positive work per metre"),
 }
-"""Unit and long name of what is stored of each walker."""
+"""Unit and long name."""
 
 
 def samples(seed: int = 0) -> dict[str, np.ndarray]:
-    """Random builds and gaits: scales of masses and lengths, amplitude, stride time and stretch."""
+    """Random body sizes and gaits."""
     rng = np.random.default_rng(seed)
     ranges = {
         "mass_scale": (0.7, 1.3),
@@ -50,7 +50,6 @@ def samples(seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def walkers(drawn: dict[str, np.ndarray]) -> Step:
-    """Step figures of all members."""
     base = five_links(mode="gait")
     assert isinstance(base.gait, WalkingGait)
     phase = base.gait.phase
@@ -69,7 +68,7 @@ def walkers(drawn: dict[str, np.ndarray]) -> Step:
 
 
 def disturbed(duration: float = 0.2) -> xr.Dataset:
-    """Forward runs whose first velocities were disturbed, each with a tracking gain of its own."""
+    """Forward runs from disturbed velocities, each with its own tracking gain."""
     base, rng = five_links(), np.random.default_rng(1)
     start = np.asarray(base.initial_state().v)
     members = zipped(
@@ -92,13 +91,12 @@ def disturbed(duration: float = 0.2) -> xr.Dataset:
 
 
 def _last_error(run: Run) -> dict[str, jax.Array]:
-    """Largest distance in m of a link vector from the prescribed one at the end of a run."""
+    """Largest distance in m of a link vector from the prescribed one, at the end."""
     wanted = vectors.link_vectors(run.model.motion(run.ts[-1]).q)  # type: ignore[attr-defined]
     return {"error": jnp.max(vectors.lengths(run.ys.x[-1] - wanted))}
 
 
 def add(report: Report, out: pathlib.Path) -> None:
-    """Runs both ensembles, keeps their data and shows what they say."""
     drawn = samples()
     step = walkers(drawn)
     start = time.perf_counter()
@@ -115,9 +113,9 @@ def add(report: Report, out: pathlib.Path) -> None:
     report.figure("disturbed_seconds", f"{MEMBERS} forward runs of 0.2 s, compilation included", "s", seconds)
     report.section(
         "Ensembles",
-        f"{MEMBERS} builds and gaits at once: masses +-30%, lengths +-10%, amplitude, stride time and stretch. Work "
-        "per metre grows with speed and mass; short strides ask for large ankle moments, for the body is "
-        f"accelerated anew in every step. Beside it {MEMBERS} forward runs whose first velocities were disturbed by "
+        f"{MEMBERS} body sizes and gaits: masses +-30%, lengths +-10%, amplitude, stride time and stretch. Work "
+        "per metre grows with speed and mass; short strides need large ankle moments, because the body is "
+        f"accelerated again in every step. In {MEMBERS} forward runs the initial velocities were disturbed by "
         "0.1 m/s per component. Axial forces turn with their rods: the errors stay several times above what the "
         "feedback alone would leave (dashed: 0.25 m/s, the usual disturbance of the worst link).",
     )

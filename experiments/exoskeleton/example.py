@@ -1,4 +1,4 @@
-"""The paper's five-link example: actuators (figures 7 and 8), ground reaction, kinogram (figure 9), forward runs."""
+"""The paper's five-link example (Figures 7 to 9): inverse dynamics, then forward runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CURVE = "a curve without readable values (Figure 7)"
 
 
 def add(report: Report, out: pathlib.Path) -> None:
-    """Inverse dynamics of one stride (literal mode) and of the walk (gait mode), with pictures and data."""
+    """Inverse dynamics of one stride (literal mode) and of the walk (gait mode)."""
     literal = histories(five_links(), samples=SAMPLES)
     walk = histories(five_links(mode="gait"), strides=2, samples=400)
     report.data(out / "stride.nc", literal)
@@ -44,10 +44,10 @@ def add(report: Report, out: pathlib.Path) -> None:
     report.section("Moments and forces", _table(literal))
     report.section(
         "Limits of the example",
-        "The prescribed motion asks for an ankle moment of up to 344 N m. A fixed base can give it, a foot cannot: the "
-        "centre of pressure moves from 0.62 m behind to 0.59 m before the ankle. All elevation rates vanish at the "
-        "exchange of the legs, so the gait stops and goes. The torso stands upright for all time: its azimuth is no "
-        "coordinate, and the 15 x 15 spherical mass matrix is singular at every instant; the link vectors do not mind.",
+        "The prescribed motion needs an ankle moment of up to 344 N m. A fixed base can supply it, a foot cannot: the "
+        "centre of pressure moves from 0.63 m behind to 0.59 m in front of the ankle. All elevation rates vanish when "
+        "the legs are exchanged, so the gait stops and goes. The torso is always upright: its azimuth is undefined, "
+        "and the 15 x 15 spherical mass matrix always singular; link vectors are not affected.",
     )
 
 
@@ -120,7 +120,6 @@ def _pictures(report: Report, out: pathlib.Path, literal: xr.Dataset, walk: xr.D
 
 
 def _table(data: xr.Dataset) -> str:
-    """Moments and forces at six instants, as Markdown."""
     lines = ["| t | M_phi 1..5 (N m) | M_psi 1..5 (N m) | F 1..5 (N) |", "|---|---|---|---|"]
     for label, part in (("0", 0), ("T/8", 1 / 8), ("T/4", 1 / 4), ("3T/8", 3 / 8), ("T/2", 1 / 2), ("3T/4", 3 / 4)):
         row = data.isel(time=round(part * SAMPLES))
@@ -130,7 +129,7 @@ def _table(data: xr.Dataset) -> str:
 
 
 def add_forward(report: Report, out: pathlib.Path) -> None:
-    """Plays the moments and forces back: a whole stride with tracking, and how fast open loop runs away."""
+    """Forward dynamics: a stride with tracking, and how fast errors grow without it."""
     exo = Exoskeleton()
     run = simulate(exo, strides=1, samples=100, rtol=1e-10, atol=1e-12)
     report.data(out / "forward.nc", run)
@@ -139,15 +138,15 @@ def add_forward(report: Report, out: pathlib.Path) -> None:
     for t, growth in zip(GROWTH_TIMES, _open_loop_growth(), strict=True):
         report.figure(f"growth_{t:g}", f"open loop: largest growth of a perturbation in {t:g} s", "1", growth)
     report.section(
-        "Open loop is no test",
+        "Open-loop runs are no test",
         "Axial forces turn with their rods. Growth is the largest singular value of the state transition matrix (SI "
-        "units): an open-loop run of a whole step proves nothing. Forward runs are checked in windows of 0.1 s, at "
-        "instants, and with tracking.",
+        "units), too large for an open-loop run of a whole step. Forward runs are checked at instants, over 0.1 s, and "
+        "with tracking.",
     )
 
 
 def _open_loop_growth() -> list[float]:
-    """Norms of the state transition matrix from t = 0, without tracking."""
+    """Norms of the state transition matrix from t = 0."""
     exo = five_links(tracking=0.0)
     start, whole = ravel_pytree(exo.initial_state())
     settings = Smooth.of(exo, rtol=1e-8, atol=1e-10)

@@ -1,14 +1,11 @@
-"""Figures of the exoskeleton's specification (section 6, derived independently of this code) and what the paper prints.
-
-The paper prints the masses and the form of the gait, but neither its parameters nor readable values of its curves.
-"""
+"""Figures of the exoskeleton's specification (section 6), derived independently of this code, and the paper's times."""
 
 from __future__ import annotations
 
 from jaxgait.report import Expected
 
 READ = 0.01
-"""N or N m: extremes and reactions are printed with two decimals."""
+"""N or N m: two decimals are printed."""
 
 
 def _extremes(unit: str, smallest: float, largest: float) -> tuple[Expected, Expected]:
@@ -28,15 +25,14 @@ EXTREMES = {
     ("F", 4): _extremes("N", -21.82, -10.22),
     ("F", 5): _extremes("N", 107.60, 161.17),
 }
-"""Smallest and largest over a stride of the literal mode, by actuator (elevation, azimuth, axial) and link."""
+"""Smallest and largest over a stride of the literal mode, by actuator and link."""
 MEANS = {
     "mean_R_z": Expected(516.1041, "N", 1e-6),
     "mean_M_phi_1": Expected(0.0, "N m", 1e-6),
     "mean_F_5": Expected(141.90165, "N", 1e-6),
     "M_phi_5": Expected(0.0, "N m", 2e-15),
 }
-"""Means over a stride: vertical reaction (the weight), azimuth moment of the ankle, axial force of the torso; and the
-largest azimuth moment of the torso, which stands upright."""
+"""Means over a stride; `M_phi_5` is the largest value, zero because the torso stands upright."""
 STEP = {
     "step_length": Expected(0.432741, "m", 1e-6),
     "speed": Expected(0.480823, "m/s", 1e-6),
@@ -57,10 +53,9 @@ STEP = {
     "work_psi": Expected(89.3, "J", 0.45),
     "work_axial": Expected(14.0, "J", 0.07),
 }
-"""One step: `work` is summed over samples of the power, `gain` is the difference of the energies."""
+"""One step: `work` is the integral of the sampled power, `gain` the difference of the energies."""
 TRACKING = Expected(0.0, "m", 1e-9)
-"""Largest error of a forward run of a stride with tracking."""
 MATHEMATICA = {(1, 2): (0.59, 0.46), (2, 2): (5.3, 0.55), (3, 2): (37.0, 0.79), (2, 3): (113.69, 1.30)}
-"""Seconds that the paper prints, by (links, dimension): Lagrange's method, matrices."""
+"""The paper's seconds by (links, dimension): Lagrange's method, matrices."""
 MATHEMATICA_RECURRENCE = {(2, 2): 0.59, (3, 2): 0.86}
 """The same for the recurrence."""

@@ -1,4 +1,4 @@
-"""The method that the matrices replace: a Lagrangian differentiated automatically (JAX) or symbolically (SymPy)."""
+"""Lagrange's method, which the matrices replace: automatic (JAX) or symbolic (SymPy) derivatives."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from jaxgait.models.prosthesis.formulations.lagrange import Dynamics, dynamics
 
 
 def energy_loop(chain: Chain, q: Any, rate: Any) -> jax.Array:
-    """T - V in J, written mass by mass as one does by hand: the program grows with the square of n."""
+    """T - V in J, mass by mass as by hand: the program grows with the square of n."""
 
-    def place(q: Any) -> list[jax.Array]:
-        """Positions of all masses, one after the other."""
+    def positions(q: Any) -> list[jax.Array]:
         ends, masses = [jnp.zeros(len(q))], []
         for i, (p, s) in enumerate(zip(chain.parent, chain.sign, strict=True)):
             rod = s * q.l[i] * _direction(q, i)
@@ -24,7 +23,7 @@ def energy_loop(chain: Chain, q: Any, rate: Any) -> jax.Array:
             ends.append(ends[p] + rod)
         return masses
 
-    r, v = jax.jvp(place, (q,), (rate,))
+    r, v = jax.jvp(positions, (q,), (rate,))
     m = chain.masses.reshape(-1)
     return sum(m[k] * (0.5 * jnp.vdot(v[k], v[k]) - G * r[k][-1]) for k in range(m.size))  # type: ignore[return-value]
 
@@ -37,14 +36,14 @@ def _direction(q: Any, i: int) -> jax.Array:
 
 
 def energy_arrays(chain: Chain, q: Any, rate: Any) -> jax.Array:
-    """T - V in J with all masses placed by one matrix product."""
+    """T - V in J, all positions by one matrix product."""
     r, v = jax.jvp(lambda q: vectors.mass_positions(chain, vectors.link_vectors(q)), (q,), (rate,))
     m = jnp.asarray(chain.masses)
     return jnp.sum(m * (0.5 * jnp.sum(v * v, axis=-1) - G * r[..., -1]))
 
 
 def mass_matrix_and_bias(energy: Any, chain: Chain, q: Any, rate: Any) -> Dynamics:
-    """Mass matrix and bias forces from a Lagrangian of a chain, by automatic differentiation in flat coordinates."""
+    """Mass matrix and bias forces from a Lagrangian, by automatic differentiation."""
     kind, parts = type(q), len(q)
 
     def flat(q: jax.Array, r: jax.Array) -> jax.Array:
@@ -54,7 +53,7 @@ def mass_matrix_and_bias(energy: Any, chain: Chain, q: Any, rate: Any) -> Dynami
 
 
 def compose_with_sympy(n: int, dimension: int) -> Any:
-    """Equations of motion of a serial chain by SymPy's Lagrangian mechanics."""
+    """Equations of motion of a serial chain."""
     import sympy as sp
     from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
 
@@ -67,8 +66,8 @@ def compose_with_sympy(n: int, dimension: int) -> Any:
         if dimension == 3:
             elevation = q["psi"][i]
             u = sp.Matrix([sp.cos(elevation) * c, sp.cos(elevation) * s, sp.sin(elevation)])
-        for b, place in enumerate((0, sp.Symbol(f"n_{i + 1}"), 1)):
-            r = end + place * q["l"][i] * u
+        for b, fraction in enumerate((0, sp.Symbol(f"n_{i + 1}"), 1)):
+            r = end + fraction * q["l"][i] * u
             v = r.diff(dynamicsymbols._t)
             energy += sp.Symbol(f"m_{i + 1}{b}") * (v.dot(v) / 2 - sp.Symbol("g") * r[dimension - 1])
         end += q["l"][i] * u

@@ -1,4 +1,4 @@
-"""Everything the exoskeleton's paper shows (curves, kinogram, timings), then a better gait and ensembles."""
+"""The exoskeleton's paper (curves, kinogram, times), then a better gait and ensembles."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ from . import cost, ensembles, example, search
 
 TITLE = "The exoskeleton of telescopic links"
 MINUTES = 3
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "A walking exoskeleton of five telescopic links in space (Borisov & Chigarev). The paper prints the masses and the "
-    "form of the gait but neither its parameters nor readable values of its curves: expected are the numbers of our "
-    "specification, derived independently of this code. What the paper prints are the seconds that its authors needed "
-    "in Mathematica."
+    "form of the gait but neither its parameters nor readable values of its curves: expected values are those of our "
+    "specification, derived independently of this code. The paper does print computing times in Mathematica."
 )
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates all pictures, data and figures of the exoskeleton into `out`.
-
-    Args:
-        out: folder, made if needed.
-        progress: show a progress bar.
-    """
     out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
     parts: dict[str, Callable[[Report, pathlib.Path], None]] = {

@@ -1,4 +1,4 @@
-"""A better gait than our example: what the search for least work finds, beside it."""
+"""The gait of least work per metre, compared with our example."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from jaxgait.report import Report
 
 
 def add(report: Report, out: pathlib.Path) -> None:
-    """Runs the optimisation and reports what it gains."""
     found, start = least_work(), example()
     with precision.use("float64"):
         figures = jax.jit(step_figures)
@@ -58,7 +57,7 @@ def add(report: Report, out: pathlib.Path) -> None:
 
 
 def _picture(start: Exoskeleton, best: Exoskeleton, path: pathlib.Path) -> pathlib.Path:
-    """Postures of one step, side by side, with the path of the swing foot."""
+    """Postures of one step, with the path of the swing foot."""
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
         for ax, exo, title in zip(axes, (start, best), ("our example", "optimised"), strict=True):

@@ -35,14 +35,14 @@ from .table import run as accurate
 ARMS_UP = eqx.tree_at(
     lambda m: m.shoulder.then, Jumper(), Swing(radians(120.0), 0.27, 0.30), is_leaf=lambda leaf: leaf is None
 )
-"""The arms go on rising in the air, which brings the trunk forward for the landing."""
+"""Arms that keep rising in the air bring the trunk forward for the landing."""
 
 MARGIN = 1e-3
-"""Relative slack for the limits: peak and angular momentum are read off samples."""
+"""Relative slack of the limits, whose quantities are read off samples."""
 
 
 def timing(report: Report, out: pathlib.Path) -> None:
-    """Highest jump whose peak force and angular momentum stay below those of the hand-tuned profile."""
+    """The highest jump with no more peak force and angular momentum than the hand-tuned profile."""
     found = highest_jump(Jumper())
     assert isinstance(found.model, Jumper)
     best, tuned = found.best, float(found.history.objective[0, 0])
@@ -63,7 +63,7 @@ def timing(report: Report, out: pathlib.Path) -> None:
 
 
 def landing(report: Report, out: pathlib.Path) -> None:
-    """Coming down on straight locked legs, and on legs that give way."""
+    """Landings on locked and on flexing legs."""
     once = {"samples": 15000, "solver": diffrax.Tsit5()}  # stages in a loop: single runs that compile fast
     flexing = with_landing(ARMS_UP, jaxgait.simulate(ARMS_UP, duration=0.36, **once))
     models = {
@@ -81,7 +81,7 @@ def landing(report: Report, out: pathlib.Path) -> None:
         report.figure(f"{key}-airborne", f"bouncing: time in the air after touch-down, {name}", "s", found.airborne)
     report.figure("landing-fall", "fall from the apex to touch-down, flexing legs", "m", found.fall)
     report.figure("landing-speed", "landing speed, flexing legs", "m/s", found.speed)
-    report.figure("landing-lowering", "way of the centre of mass to rest", "m", found.lowering)
+    report.figure("landing-lowering", "lowering of the centre of mass to rest", "m", found.lowering)
     report.figure(
         "landing-impulse",
         "impulse of the ground reaction less the weight, against the momentum taken away",
@@ -105,7 +105,7 @@ def landing(report: Report, out: pathlib.Path) -> None:
 
 
 def _mistimed(report: Report, out: pathlib.Path, flexing: Jumper) -> None:
-    """The absorbing motion too early or too late: prescribed joints know no error."""
+    """The absorbing motion too early or too late, since prescribed joints cannot react."""
     errors = np.linspace(-0.03, 0.03, 49)
     legs = {f"{n}.then.delay": getattr(flexing, n).then.delay + errors for n in ("ankle", "knee", "hip")}
     scan = jaxgait.ensemble(
@@ -130,7 +130,7 @@ def _mistimed(report: Report, out: pathlib.Path, flexing: Jumper) -> None:
             ylabel=axis_label("peak force", "body weights"),
         )
         axis.set_ylim(0.0, None)
-    report.picture(save(figure, out / "mistimed.png"), "Joints that follow a plan rigidly must be on time.")
+    report.picture(save(figure, out / "mistimed.png"), "Mistimed landings: prescribed joints must be on time.")
 
 
 def _peak(run: Run) -> dict[str, jax.Array]:

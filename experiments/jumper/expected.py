@@ -1,7 +1,4 @@
-"""Figures of the jumper's specification (section 7) and what the paper prints of its model.
-
-Our copy of the paper ends before its results. Pairs are the profiles "sequenced" and "simultaneous".
-"""
+"""Figures of the jumper's specification (section 7), by profile, and what the paper prints of its model."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ JUMP = {
     "angular_momentum": _both("kg m^2/s", -2.881, -6.611, 0.05),
     "pitch": _both("rad", radians(29.071), radians(6.482), radians(0.05)),
 }
-"""At take-off, by the name of the figure; forces in body weights."""
+"""At take-off; forces in body weights."""
 HISTORIES = {
     "grf_x_min": _relative("N", -474.5, -21.8, 0.01),
     "grf_x_max": _relative("N", 279.8, 94.2, 0.01),
@@ -43,7 +40,7 @@ HISTORIES = {
     "contact_work": _relative("J", -1.883, -0.759, 0.002),
     "energy": _relative("J", 299.214, 274.885, 0.002),
 }
-"""Extremes, and the works and the gain of energy up to `END`."""
+"""Extremes; work and gain of energy up to `END`."""
 END = {"sequenced": 0.5, "simultaneous": 0.42}
 """s."""
 LIFT_OFFS = {
@@ -53,7 +50,7 @@ LIFT_OFFS = {
         "simultaneous": (0.1462, 0.1581, 0.1717, 0.1902, 0.2167, 0.2465),
     }.items()
 }
-"""When the rows of studs leave the ground, from heel to toe."""
+"""Of the rows of studs, from heel to toe."""
 PRINTED_SWINGS = {
     joint: Expected(x, "deg", 1e-9)
     for joint, x in (("shoulder", 54), ("elbow", 54), ("hip", 90), ("knee", 90), ("ankle", 45))
@@ -64,4 +61,4 @@ PRINTED = {
     "mass": Expected(70.0, "kg", 1e-9),
     "transition-speed": Expected(0.006, "m/s", 1e-12),
 }
-"""What the paper prints besides: bodies, mass of all, speed at which friction turns from static to kinetic."""
+"""What the paper prints besides."""

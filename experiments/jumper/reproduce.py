@@ -1,4 +1,4 @@
-"""Everything about the jumper in one report: its table, pictures and films, and what goes beyond the paper."""
+"""The jumper in one report: tables, pictures, films, and what goes beyond the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from . import design, scans, table
 
 TITLE = "The human jumper"
 MINUTES = 9
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "Chen, Yan and Jin (2003) replace the one-sided constraint between sole and ground by forces at many flexible "
     "points. They print the size of the joints' swings, but no segment table, no studs and no timing, and our copy "
@@ -21,7 +20,6 @@ INTRO = (
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates the jumper's figures and what goes beyond the paper into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
     steps = (

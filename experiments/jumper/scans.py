@@ -1,4 +1,4 @@
-"""Ensembles: what stud stiffness, friction and posture do to height and peak force; the four-bar robot."""
+"""Ensembles: the jump over stud stiffness, friction and posture; the four-bar robot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KNEES, HIPS = np.radians(np.linspace(86.0, 104.0, 32)), np.radians(np.linspace(8
 
 
 def sole(report: Report, out: pathlib.Path) -> None:
-    """Stud stiffness and friction (static and kinetic keep their difference of 0.2)."""
+    """Stud stiffness and friction; static friction exceeds kinetic by 0.2."""
     stiffness, friction = np.meshgrid(MODULI, FRICTIONS, indexing="ij")
     scan = jaxgait.ensemble(
         Jumper(),
@@ -76,7 +76,7 @@ def posture(report: Report, out: pathlib.Path) -> None:
 
 
 def robot(report: Report, out: pathlib.Path) -> None:
-    """The jumping robot of four bars, same equations, other numbers."""
+    """The jumping robot: same equations, other numbers."""
     scan = jaxgait.ensemble(JumpingRobot(), {"trunk_mass": np.linspace(3.0, 12.0, 10)}, observe=MEASURES, **FAST)
     report.data(out / "robot.nc", scan)
     middle = scan.sel(trunk_mass=6.0)

@@ -26,7 +26,6 @@ from . import expected
 WEIGHT = 70.0 * 9.81
 PROFILES = {"sequenced": Jumper(), "simultaneous": Jumper.simultaneous()}
 UNREADABLE = "its results are not in the text that we have"
-"""The paper computes joint moments, ground forces and the foot's motion; our copy ends before it shows them."""
 WORDS = {
     "take_off": "take-off",
     "x": "CoM at take-off, x",
@@ -55,13 +54,12 @@ def run(model: Jumper, samples: int = 3000) -> xr.Dataset:
 
 
 def jump_of(data: xr.Dataset) -> Jump:
-    """The figures of a simulated jump."""
     with precision.use("float64"):
         return assess(data.time.values, {str(name): data[name].values for name in data}, WEIGHT)
 
 
 def given(report: Report, out: pathlib.Path) -> None:
-    """What the paper prints of its model, beside ours."""
+    """Compares what the paper prints of its model."""
     model, space = Jumper(), SpatialJumper()
     tree = space.tree()
     printed = expected.PRINTED
@@ -77,7 +75,6 @@ def given(report: Report, out: pathlib.Path) -> None:
 
 
 def figures(report: Report, out: pathlib.Path) -> None:
-    """All rows of the table for both profiles, the ground reaction and the sole."""
     runs = {name: run(model) for name, model in PROFILES.items()}
     for profile, data in runs.items():
         report.data(out / f"{profile}.nc", data)
@@ -105,7 +102,7 @@ def figures(report: Report, out: pathlib.Path) -> None:
 
 
 def histories(data: xr.Dataset, end: float) -> dict[str, float]:
-    """The figures of `expected.HISTORIES`, works and energy up to `end` in s."""
+    """The figures of `expected.HISTORIES`; work and energy up to `end` in s."""
     part = data.sel(time=slice(0.0, end + 1e-9))
     return {
         "grf_x_min": float(data.grf_x.min()),
@@ -119,7 +116,7 @@ def histories(data: xr.Dataset, end: float) -> dict[str, float]:
 
 
 def friction_laws(report: Report, out: pathlib.Path) -> None:
-    """The full jump with three friction laws: bristles, memoryless, and the paper's incremental stick and slip."""
+    """The jump with three friction laws; "incremental" is the paper's stick and slip."""
     model = Jumper()
     runs = {
         "bristle": run(model),
@@ -135,7 +132,7 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
             ("height", "jump height", "m", jump.height),
             ("peak", "peak force / body weight", "1", jump.peak_force),
             ("spin", "angular momentum at take-off", "kg m^2/s", jump.angular_momentum),
-            ("toes", "way the toe row slides under load", "m", toes),
+            ("toes", "distance the toe row slides under load", "m", toes),
         ):
             report.figure(f"friction-{name}-{key}", f"{what}, {name} friction", unit, float(value))
     heights = [float(jump_of(data).height) for data in runs.values()]
@@ -147,19 +144,19 @@ def friction_laws(report: Report, out: pathlib.Path) -> None:
             axis.plot(data.time, data.grf_x / WEIGHT, color=colour, label=name, lw=1.2)
         axis.set(xlabel=axis_label("time", "s"), ylabel=axis_label("fore-aft force", "body weights"), xlim=(0.08, 0.36))
         axis.legend(loc="lower left")
-    caption = "Friction laws: a spring without damper vibrates and chatters; the height does not care."
+    caption = "Friction laws: a spring without a damper vibrates and chatters; the height hardly changes."
     report.picture(save(figure, out / "friction.png"), caption)
 
 
 def _incremental(model: Jumper, dt: float = 1e-5) -> xr.Dataset:
-    """The jump by time steps, with what the figures need."""
+    """The jump by time steps, with `grf_x`."""
     run = jaxgait.simulate(model, scheme="Marching", dt=dt, samples=600)
     force = run.friction_impulse.sum("row").diff("time") / 1e-3  # mean between two samples
     return run.assign(grf_x=model.studs_per_row * force.reindex_like(run.time, fill_value=0.0))
 
 
 def films(report: Report, out: pathlib.Path) -> None:
-    """Stick figures in the plane and in space, the symmetric spatial jump beside the planar one, and its soles."""
+    """Films of the planar and the spatial jump, their difference, and both soles."""
     plane = jaxgait.simulate(Jumper(), samples=FRAMES - 1)
     space = jaxgait.simulate(SpatialJumper(), samples=FRAMES - 1)
     lame = jaxgait.simulate(SpatialJumper(asymmetry=0.02), samples=FRAMES - 1)

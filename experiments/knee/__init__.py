@@ -1,1 +1,0 @@
-"""Lü et al. 2020: the four-bar prosthetic knee."""

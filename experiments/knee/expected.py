@@ -1,4 +1,4 @@
-"""Figures of the knee's specification (section 8 and 12) and of the paper, to compare with."""
+"""Figures of the knee's specification (sections 8 and 12) and of the paper."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 from jaxgait.report import Expected
 
 RHO: dict[int | str, float] = {1: 2e-5, 2: 5e-5}
-"""Tolerance of rho by period class, sets R1 and R2, where the specification prints six digits."""
+"""Tolerance of rho by period in strides, sets R1 and R2, where six digits are printed."""
 RHO_R3: dict[int | str, float] = {1: 5e-5, 2: 2e-4, 3: 1e-3}
-"""The same, set R3."""
+"""The same for set R3."""
 PEAK: dict[int | str, float] = {1: 0.01, 2: 0.02}
-"""Tolerance of the peak flexion in deg by period class."""
+"""Tolerance of the peak flexion in deg by period in strides."""
 FOLDED = "folded"
 
 
@@ -20,9 +20,9 @@ class Case(NamedTuple):
 
     Attributes:
         k: stiffness of the damper in N/m.
-        order: period class in strides (0: irregular), or "folded".
-        rho: correlation with the measured knee, as it is printed: its last digit is rounded.
-        peak: peak flexion in deg, as it is printed.
+        order: period in strides (0: irregular), or "folded".
+        rho: correlation with the measured knee, as printed.
+        peak: peak flexion in deg, as printed.
         ratio: c/k in s.
         lift: scale of the hip's height.
     """
@@ -41,7 +41,7 @@ REFERENCE = [
     Case(3.00e4, 1, "0.991714", "64.2705"),
     Case(1.40e4, 1, "0.9979", lift=1.006),
 ]
-"""Set R2: the runs that the specification gives most digits of, and the lifted hip."""
+"""Set R2: the runs printed with most digits, and the lifted hip."""
 SET_R2 = [
     Case(1.22e4, 2, "0.943"),
     Case(1.24e4, 2, "0.945"),
@@ -69,8 +69,7 @@ SET_R2 = [
     Case(1.70e4, 1, "0.9452", ratio=0.10),
 ]
 SET_R2_LONG = [Case(1.52e4, 1, "0.9978", lift=1.006)]
-"""After 28 strides. A chaotic transient comes first, and rounding decides how long it lasts: of 256 dampers that differ
-by less than 2e-6 two are irregular still in the last of 20 strides, one in those of 24, none in those of 28."""
+"""After 28 strides: the transient is chaotic, see `runs.SETTLED`."""
 SET_R1 = [
     Case(1.36e4, 2),
     Case(1.38e4, 2),
@@ -102,7 +101,7 @@ SET_R3 = [
 
 
 def _cases(cases: list[Case], *k: float) -> list[Case]:
-    """The cases with an unlifted hip and c/k = 0.05 s at these k."""
+    """The cases at these k, with an unlifted hip and c/k = 0.05 s."""
     found = {c.k: c for c in cases if c.lift == 1.0 and c.ratio == 0.05}
     return [found[value] for value in k]
 
@@ -112,7 +111,7 @@ def _number(printed: str | None, unit: str, tolerance: float) -> Expected:
 
 
 def _as_scanned(case: Case) -> tuple[Expected, Expected]:
-    """Rho and peak flexion of a case of set R2; where few digits are printed, their rounding adds to the tolerance."""
+    """Rho and peak flexion in set R2; where few digits are printed, tolerances allow for the rounding."""
     few = len(case.rho or "") <= len("0.9999")
     rho, peak = (1e-4, 0.06) if few else (RHO[case.order], PEAK[case.order])
     return _number(case.rho, "1", rho), _number(case.peak, "deg", peak)
@@ -130,14 +129,13 @@ CURVE += [40.754, 58.559, 65.286, 58.736, 44.695, 21.502, -1.101, -7.918]
 CURVE_TOLERANCE = 0.01
 # Largest heel and toe force and mean of the sum (N) over the last five strides of the same run.
 FORCES = {n: Expected(f, "N", 0.01 * f) for n, f in {"heel": 1889.7, "toe": 623.4, "mean": 392.8}.items()}
-# Critical k (N/m) by c/k: specification's prototype (R2), and what the paper says at 0.05.
+# Critical k (N/m) by c/k: the specification with set R2, and what the paper says at 0.05 s.
 CRITICAL = {
     ratio: Expected(k, "N/m", 1e3)
     for ratio, k in {0.03: 1.3e4, 0.04: 1.5e4, 0.05: 1.54e4, 0.06: 1.8e4, 0.07: 2.6e4}.items()
 }
 PAPER_CRITICAL = {0.05: "1.6e4"}
-# Largest rho over k in 1e4..4e4 and where, by c/k. The specification scanned k in steps of 1e3 to 2e3: a finer grid may
-# find up to 5e-4 more between them.
+# Largest rho and its k, by c/k. The specification scanned k in steps of 1e3 to 2e3: a finer grid may find 5e-4 more.
 BEST = {
     c.ratio: (Expected(round(float(c.rho), 4), "1", 6e-4), Expected(c.k, "N/m", 1e3))
     for c in sorted(REFERENCE[:1] + SET_R2, key=lambda c: c.ratio)
@@ -170,7 +168,7 @@ FEATURES = {
     "minima": ("below critical k, rho has minima at c/k = 0.03 and 0.05 s", True, ""),
     "above 0.9": ("rho can exceed 0.9", True, ""),
 }
-"""What the paper says in words: the statement, whether the specification finds that it holds, and why it does not."""
+"""What the paper says in words: the statement, whether the specification confirms it, and if not, why."""
 # Centrode (mm) at 0, 10, 30 and 60 deg of flexion, thigh frame, relative to A.
 CENTRODE = {"x": [15.283, 18.282, 4.711, -16.874], "y": [79.997, 37.435, 3.974, -3.614]}
 

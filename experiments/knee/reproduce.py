@@ -1,7 +1,4 @@
-"""The main job: the knee's trajectories, its map over k and c/k, and its tuning by gradient, in one report.
-
-Run `jaxgait reproduce knee --out out`.
-"""
+"""The knee's trajectories, its map over k and c/k, and its tuning by gradients, in one report."""
 
 from __future__ import annotations
 
@@ -29,7 +26,6 @@ from . import expected, runs, socket, tune
 
 TITLE = "The four-bar prosthetic knee"
 MINUTES = 4
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = """The four-bar prosthetic knee of Lü et al., Chin. J. Theor. Appl. Mech. 52 (2020) 1157, driven by the embedded
 measured hip (Rajagopal et al. 2016). The paper's tables are lost: sets R2 (numbers, gradients) and R3 (subharmonic
 windows) are reconstructions, tuned against the features at c/k = 0.05 s, so that agreement there is no validation."""
@@ -43,14 +39,13 @@ K_R3 = np.linspace(1.36e4, 1.66e4, 31)
 
 
 class Clock:
-    """Times the parts of the job and moves the progress bar."""
+    """Times the parts of the job, and shows progress."""
 
     def __init__(self, parts: int, progress: bool):
         self.bar = tqdm(total=parts, desc="knee", unit="part", disable=not progress)
         self.seconds: dict[str, float] = {}
 
     def __call__(self, part: str, work: Callable[[], Any]) -> Any:
-        """Does a part of the work."""
         self.bar.set_postfix_str(part)
         begin = time.perf_counter()
         result = work()
@@ -60,7 +55,6 @@ class Clock:
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Regenerates everything into `out`; about four minutes of processor time."""
     out.mkdir(parents=True, exist_ok=True)
     report, clock = Report(TITLE, INTRO), Clock(7, progress)
     beyond = Report("Beyond the paper")
@@ -87,11 +81,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
 
 
 def _start_tuning(leg: Prosthesis) -> Callable[[], Any]:
-    """Begins the search, on a CPU in a process of its own: it keeps one core busy while the scans use what is left.
-
-    Returns:
-        A function that waits for its result.
-    """
+    """Starts the search, on a CPU in its own process beside the scans; returns a function that waits for its result."""
     if jax.default_backend() != "cpu":
         return lambda: tune.tune(leg, True)
     pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
@@ -101,7 +91,6 @@ def _start_tuning(leg: Prosthesis) -> Callable[[], Any]:
 
 
 def one_run(data: xr.Dataset, member: int) -> xr.Dataset:
-    """A member's time history as `simulate` would return it."""
     return data.isel(member=member)
 
 
@@ -167,7 +156,6 @@ def _last_stride(run: xr.Dataset, period: float) -> xr.Dataset:
 
 
 def _map_caption(best: Any) -> str:
-    """Says what is seen on the map, and how far the searches drawn on it came."""
     last = best.history.objective.isel(iteration=-1).values
     reached = int((last > best.objective - REACHED).sum())
     return (
@@ -179,7 +167,7 @@ def _map_caption(best: Any) -> str:
 
 
 def _orders(scan: xr.Dataset, ratio: float) -> np.ndarray:
-    """Subharmonic orders along k at a c/k; NaN where a member folded or failed."""
+    """Subharmonic orders along k; NaN where a member folded or failed."""
     return scan.sel(ratio=ratio, method="nearest").order.values
 
 
@@ -224,7 +212,7 @@ def _numbers(report: Report, one: xr.Dataset, other: xr.Dataset, scan: xr.Datase
 
 
 def _tables(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
-    """The paper's Tables 3 and 4 as computed, with its features marked."""
+    """The paper's Tables 3 and 4 as computed."""
     rows3, rows4 = [], []
     for ratio, (rho, where) in expected.BEST.items():
         orders, line = _orders(scan, ratio), scan.sel(ratio=ratio, method="nearest")
@@ -250,12 +238,11 @@ def _tables(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
 
 
 def _order(k: float, order: int | str) -> dict[str, int | str | None]:
-    """Orders of the specification and of the paper at c/k = 0.05 s."""
     return {"expected": order, "paper": expected.paper_order(k)}
 
 
 def _drive(report: Report) -> None:
-    """Which frequency is strongest in the measured motion of the hip (the paper's Figure 7b, in Hz at T = 1 s)."""
+    """The strongest frequencies of the measured hip (the paper's Figure 7b, in Hz at T = 1 s)."""
     drive = reference_gait()
     for name, series, order in (("height of the hip", drive.hip_y, 2), ("thigh", drive.thigh, 1)):
         strongest = 1 + int(np.argmax(np.hypot(series.a, series.b)))
@@ -264,7 +251,7 @@ def _drive(report: Report) -> None:
 
 
 def _features(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
-    """What the paper says in words: whether it holds here, and whether the specification found it to hold."""
+    """Whether what the paper says in words holds here."""
     lines = {r: scan.sel(ratio=r, method="nearest") for r in (0.03, 0.04, 0.05, 0.07, 0.1)}
     rho = {r: line.rho.where(line.status == 0).values for r, line in lines.items()}
     peak = {r: line.peak_flexion.where(line.status == 0).values for r, line in lines.items()}
@@ -290,16 +277,16 @@ def _features(report: Report, scan: xr.Dataset, measured_peak: float) -> None:
 
 
 def _falling(values: list[float]) -> bool:
-    """Whether every value is smaller than the one before; with a value that does not exist, no."""
+    """Whether every value is smaller than the one before; False if one is NaN."""
     return bool(np.all(np.diff(values) < 0.0))
 
 
 def _slope_after_maximum(rho: np.ndarray) -> float:
-    """Mean slope of rho over k, from its maximum to the last damper that does not fold."""
+    """Mean slope of rho from its maximum to the last damper that does not fold."""
     top, last = int(np.nanargmax(rho)), int(np.flatnonzero(np.isfinite(rho))[-1])
     return float((rho[last] - rho[top]) / (K[last] - K[top]))
 
 
 def _has_minimum(values: np.ndarray) -> bool:
-    """Whether a curve has a minimum inside."""
+    """Whether a curve has an interior minimum."""
     return bool(np.any((values[1:-1] < values[:-2]) & (values[1:-1] < values[2:])))

@@ -1,4 +1,4 @@
-"""The ensembles of the knee's reproduction, each one call."""
+"""The ensembles of the knee's reproduction."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from jaxgait.report import labels
 STRIDES = 20
 """As in the paper."""
 SETTLED = 28
-"""Strides of the time histories: with a lifted hip a chaotic transient comes first (set R2, k = 15.2 kN/m), and
-rounding decides how long it lasts: of 256 dampers that differ by less than 2e-6, one is irregular still after 24
-strides, none after 28."""
+"""Strides of the time histories. With a lifted hip (set R2, k = 15.2 kN/m) they begin with a chaotic transient, whose
+length depends on rounding: of 256 dampers that differ by less than 2e-6, two are still irregular after 20 strides, one
+after 24, none after 28."""
 RESOLVED = 12
-"""Last strides whose spectrum is taken: 12 resolve 1/2, 1/3 and 1/4 of the stride frequency."""
+"""Last strides whose spectrum is computed: 12 resolve 1/2, 1/3 and 1/4 of the stride frequency."""
 LINES = 49
 """Spectral lines kept, up to four times the stride frequency."""
 BATCH = 528
-"""Members that run together: sixteen rows of the map. Four equal batches keep two cores busy to the end."""
+"""Members: sixteen rows of the map. Four equal batches keep two cores busy to the end."""
 RTOL = 1e-5
 RATIO = 0.05
-"""The paper's c/k in s of its Figures 8 to 11."""
+"""c/k in s of the paper's Figures 8 to 11."""
 
 
 def _amplitude(run: Any) -> Any:
@@ -52,7 +52,7 @@ SAMPLED_PEAK = Measure(
     "peak knee flexion at the samples, mean of the last strides",
     strides=ANALYSED,
 )
-"""As the specification defines it, at 100 samples a stride: up to 0.07 deg below the peak itself (`peak_flexion`)."""
+"""The specification's peak: at 100 samples a stride, up to 0.07 deg below `peak_flexion`."""
 AMPLITUDE = Measure(
     "amplitude",
     _amplitude,
@@ -65,7 +65,7 @@ AMPLITUDE = Measure(
 
 
 def histories(leg: Prosthesis, cases: list[tuple[float, float]], progress: bool) -> xr.Dataset:
-    """Time histories with all outputs for (k, hip lift) at c/k = 0.05, dimension `member`."""
+    """Time histories for (k in N/m, hip lift) at c/k = 0.05 s, dimension `member`."""
     k, lift = (np.array(x) for x in zip(*cases, strict=True))
     members = zipped({"damper.k": k, "damper.c": RATIO * k, "hip_lift": lift})
     options: dict[str, Any] = {"observe": MEASURES, "trajectories": True, "rtol": 1e-6}
@@ -73,13 +73,13 @@ def histories(leg: Prosthesis, cases: list[tuple[float, float]], progress: bool)
 
 
 def grid(k: np.ndarray, ratio: np.ndarray) -> Any:
-    """Members over k and c/k, with dimensions of these names."""
+    """Members with dimensions `k` and `ratio`."""
     kk, rr = np.meshgrid(k, ratio, indexing="ij")
     return zipped({"damper.k": kk, "damper.c": kk * rr}, axes={"k": k, "ratio": ratio})
 
 
 def scan(leg: Prosthesis, k: np.ndarray, ratio: np.ndarray, progress: bool) -> xr.Dataset:
-    """The map over k (N/m) and c/k (s)."""
+    """The map over k in N/m and c/k in s."""
     options: dict[str, Any] = {
         "observe": [*MEASURES.values(), SAMPLED_PEAK, AMPLITUDE],
         "retry": False,

@@ -1,4 +1,4 @@
-"""Beyond the paper: a compliant socket between the measured hip path and the leg, and the ground load then."""
+"""Beyond the paper: a compliant socket between the measured hip path and the leg."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jaxgait.plot.style import save
 from jaxgait.report import Report
 
 STRIDES = 14
-OBSERVED = {**MEASURES, "order": replace(MEASURES["order"], strides=STRIDES)}  # damped by the socket, settled by then
+OBSERVED = {**MEASURES, "order": replace(MEASURES["order"], strides=STRIDES)}  # the socket damps: settled by then
 BODY_WEIGHT = gait_record(REFERENCE_GAITS[0])["mass_kg"] * 9.81
 """N, of the drive's subject."""
 RATIO = 0.05
@@ -38,13 +38,12 @@ CASES = {
     "damper k = 15.2 kN/m": (1.0e4, 1.0, -0.110, 1.52e4),
     "damper k = 24 kN/m": (1.0e4, 1.0, -0.110, 2.4e4),
 }
-"""Vertical stiffness in N/m, share of the measured load, height offset in m, spring of the damper in N/m."""
+"""Values of `NAMES` in SI units."""
 DRAWN = 3
 """Cases in the picture."""
 
 
 def compliant(leg: Prosthesis) -> Prosthesis:
-    """The leg with a socket; its parameters are then scanned."""
     return eqx.tree_at(lambda p: p.socket, leg, Socket(), is_leaf=lambda x: x is None)
 
 
@@ -80,12 +79,12 @@ def study(report: Report, out: pathlib.Path, rigid: xr.Dataset, progress: bool) 
 
 
 def _force(run: xr.Dataset) -> np.ndarray:
-    """Vertical ground force of the last five strides in body weights."""
+    """Ground force of the last five strides in body weights."""
     return (run.heel_force + run.toe_force).values[-500:] / BODY_WEIGHT
 
 
 def _loaded(force: np.ndarray) -> float:
-    """Share of the time in % with more than a tenth of the body weight on the foot."""
+    """Share of the time in % with more than a tenth of the body weight."""
     return 100 * float(np.mean(force > 0.1))
 
 

@@ -1,4 +1,4 @@
-"""Tuning the damper: rho maximised over (k, c) by gradients of the periodic gait; one through the solve is checked."""
+"""Tuning the damper by gradients of the periodic gait; one through the solve is checked."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from jaxgait.report import Report
 
 OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
 STRIDES = 7
-"""Of the check of the gradient through the solve: enough for the transient of a period-one gait."""
+"""Of the checked run: enough for the transient of a period-one gait."""
 STARTS = [(1.5e4, 1400.0), (2.4e4, 800.0), (3.2e4, 1000.0), (2.0e4, 2000.0), (3.0e4, 2200.0)]
 ITERATIONS = 40
 RTOL = 1e-5
-"""One tolerance for search and check, so that one compiled program serves both; tests check the gradient at 1e-7."""
+"""Of search and check, so that both use one compiled program; tests check the gradient at 1e-7."""
 STEEPNESS = 1e4
-"""Touch-down layer of 0.1 mm instead of 1 micrometre (1/m): rho changes by 1e-5, the tangent becomes right."""
+"""1/m: a touch-down layer of 0.1 mm instead of 1 micrometre, for correct gradients; rho changes by 1e-5."""
 
 
 def tune(leg: Prosthesis, progress: bool) -> tuple[Optimum, xr.Dataset]:
-    """The optimisation, and the gradient at k = 1.8e4, c = 900 beside central differences."""
+    """The optimisation, and the runs that compare a gradient with central differences."""
     smooth = with_parameters(leg, {"ground.steepness": STEEPNESS})
     starts = [dict(zip(OVER, start, strict=True)) for start in STARTS]
     options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL, "progress": progress}
@@ -51,7 +51,6 @@ def tune(leg: Prosthesis, progress: bool) -> tuple[Optimum, xr.Dataset]:
 
 
 def describe(report: Report, best: Optimum, check: xr.Dataset) -> None:
-    """Puts the optimum and the check of the gradient into the report."""
     rho, gradient = check.objective.values, check.objective_gradient.isel(member=0)
     for i, (name, value) in enumerate((("damper.k", 1.8e4), ("damper.c", 900.0))):
         difference = (rho[1 + 2 * i] - rho[2 + 2 * i]) / (2e-3 * value)

@@ -1,1 +1,0 @@
-"""The knee's periodic gaits as objects: followed in the damper's stiffness, with their multipliers and bifurcations."""

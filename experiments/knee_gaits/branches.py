@@ -1,4 +1,4 @@
-"""The knee's periodic gaits for many dampers, solved for and followed; and the twenty-stride scan beside them."""
+"""The knee's periodic gaits, solved for and followed over dampers, and the twenty-stride scan."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ from jaxgait.solve.periodic import StroboscopicMap
 from jaxgait.solve.smooth import Smooth
 
 STEEPNESS = 1e4
-"""Touch-down layer of 0.1 mm (1/m). Multipliers are derivatives: across the paper's layer of 1 micrometre they are
-right only if the steps resolve it (specification, section 10). Correlation and period classes hardly notice."""
+"""1/m: a touch-down layer of 0.1 mm. Across the paper's 1 micrometre, multipliers are right only if the steps resolve
+it (specification, section 10); correlation and period hardly change."""
 RTOL = 1e-7
-"""At 1e-6 a multiplier is sometimes wrong by as much as 1: some step does not resolve the touch-down layer."""
+"""At 1e-6 some steps miss the layer, and a multiplier may be wrong by 1."""
 FINE_RTOL, FINE_TOLERANCE = 1e-8, 1e-4
-"""With which bifurcations are located: at `RTOL` a multiplier may still be off by 0.1, and its place by 2 % of k."""
+"""For locating bifurcations: at `RTOL` a multiplier may still be off by 0.1, and the bifurcation by 2 % of k."""
 TOLERANCE = 5e-4
-"""Residual of a gait before its last correction, rad and rad/s; the rates are of the order of 10 rad/s."""
+"""Residual of a gait before its last correction in rad and rad/s; rates are about 10 rad/s."""
 RATIOS = np.round(np.arange(0.03, 0.0901, 0.01), 4)
 """c/k in s."""
 START = 1.8e4
-"""Stiffness in N/m from which the branches are followed both ways."""
+"""k in N/m from which branches are followed both ways."""
 DOWN, UP = np.arange(START, 1.19e4, -1e3), np.arange(START, 3.01e4, 1e3)
 K = np.arange(1.2e4, 3.01e4, 1e3)
 LINE, LINE_K = 0.05, np.arange(1.2e4, 3.01e4, 5e2)
-"""c/k and stiffnesses of the bifurcation diagram."""
+"""c/k and k of the bifurcation diagram."""
 DOUBLED = np.arange(1.4e4, 1.56e4, 3e2), np.arange(1.4e4, 1.24e4, -5e2)
-"""Stiffnesses along which the gaits of two strides are followed, up and down, at c/k = `LINE`."""
+"""k along which period-two gaits are followed, up and down, at c/k = `LINE`."""
 WIDTH = 10.0
-"""How well bifurcations are located, N/m."""
+"""N/m within which bifurcations are located."""
 KEPT = 8
 
 
 def damped(leg: Prosthesis, ratio: Scalar, k: Scalar) -> Prosthesis:
-    """The leg with a damper of stiffness k (N/m) and of c/k (s)."""
+    """The leg with a damper of k in N/m and c/k in s."""
     return with_parameters(leg, {"damper.k": k, "damper.c": ratio * k})
 
 
 def family(rtol: float = RTOL, lanes: int = len(RATIOS), tolerance: float = TOLERANCE) -> Family:
-    """The members: dampers of different c/k; the parameter: k. Wants float64."""
+    """Members: c/k; parameter: k. Needs float64."""
     leg = precision.cast(with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS}))
     strobe = StroboscopicMap(Smooth.of(leg, rtol=rtol, atol=1e-2 * rtol))
     return Family(strobe, leg, damped, RATIOS, tolerance=tolerance, corrections=6, lanes=lanes)
 
 
 def _observe(run: Any) -> dict[str, Any]:
-    """The designer's measures, and the states at the last heel strikes."""
+    """The measures, and the states at the last heel strikes."""
     last = -100 * KEPT - 1
     return measures(run) | {"strobe": jnp.stack([leaf[last::100] for leaf in run.ys])}
 
 
 def scan(progress: bool) -> tuple[xr.Dataset, xr.Dataset]:
-    """Twenty strides from the model's start: over the map of k and c/k, and along the line of the diagram."""
+    """Twenty strides from the model's start: over k and c/k, and along the bifurcation diagram."""
     leg = with_parameters(Prosthesis(), {"ground.steepness": STEEPNESS})
     kk, rr = (a.ravel() for a in np.meshgrid(K, RATIOS, indexing="ij"))
     k, ratio = np.append(kk, LINE_K), np.append(rr, np.full(LINE_K.size, LINE))
@@ -79,10 +79,9 @@ def scan(progress: bool) -> tuple[xr.Dataset, xr.Dataset]:
 
 
 def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]:
-    """The period-one gaits of every c/k along k, increasing, stable or not, and where they change stability.
+    """The period-one gaits of every c/k along increasing k, stable or not, and where stability changes.
 
-    The first guess is the mean of the last two heel strikes of the scan at `START`: on the gait where it is stable,
-    near it where every other stride differs.
+    The first guess is the mean of the last two heel strikes of the scan at `START`, in case strides alternate.
     """
     knee, who = family(), np.arange(RATIOS.size)
     strobe = over.strobe.sel(k=START).values
@@ -94,12 +93,12 @@ def period_one(over: xr.Dataset, progress: bool) -> tuple[Gaits, list[Crossing]]
 
 
 def period_two(line: xr.Dataset, progress: bool) -> Gaits:
-    """The gaits of two strides at c/k = `LINE`, along k, from what the scan has reached at its stiffness `DOUBLED`."""
+    """The period-two gaits at c/k = `LINE` along k, from the end of the scan at the first k of `DOUBLED`."""
     who = np.array([int(np.argmin(np.abs(RATIOS - LINE)))])
     last = line.strobe.sel(k=DOUBLED[0][0]).values[:, -2:]
     parts = [follow(family(), who, values, last.T[None], progress=progress) for values in DOUBLED[::-1]]
     whole = Gaits(*(np.concatenate([down[:0:-1], up]) for down, up in zip(*parts, strict=True)))
-    single = np.abs(whole.z[:, :, 0] - whole.z[:, :, 1]).max(axis=2) < 1e-2  # beyond its birth: one stride, twice
+    single = np.abs(whole.z[:, :, 0] - whole.z[:, :, 1]).max(axis=2) < 1e-2  # beyond the bifurcation: one stride, twice
     for field in whole[1:]:
         field[single] = np.nan
     return whole

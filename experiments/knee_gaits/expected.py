@@ -1,4 +1,4 @@
-"""What the specification's scans found (section 8), for comparison."""
+"""What the specification's scans found (section 8)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..knee.expected import CRITICAL, PAPER_CRITICAL
 __all__ = ["CRITICAL", "FIXED_POINT", "NOTES", "PAPER_CRITICAL", "SETTLING", "WINDOW"]
 
 SCAN_STEP = 1e3
-"""Step of the scans in N/m (some were coarser): no critical k is known better."""
+"""Step of the scans in N/m (some were coarser), which limits any critical k."""
 WINDOW = {"lower": Expected(2.0e4, "N/m", SCAN_STEP), "upper": Expected(2.2e4, "N/m", SCAN_STEP)}
-"""Ends of the weak subharmonics of order 2 at c/k = 0.08 s."""
+"""k of the weak subharmonics of order 2 at c/k = 0.08 s."""
 FIXED_POINT = Expected(0.0, "rad", 1e-4)
-"""Difference of an angle between the fixed point and the twentieth stride of a walk."""
+"""Angle of the fixed point less that of the twentieth stride of a walk."""
 SETTLING = 0.05
-"""Tolerance of the factor per stride by which a walk settles, against the multiplier."""
+"""Tolerance between the factor per stride by which a walk settles and the multiplier."""
 NOTES = {
     0.05: "The dimensions of the paper's knee are lost; with set R2 the gait is stable from lower k on, with R1 and R3 "
     "from 16 kN/m.",
     0.07: "The specification's value is that of walks of twenty strides, which have not settled so near to -1 (see "
     "Settling).",
 }
-"""Why a critical k differs from the paper (c/k = 0.05 s) or from the specification (0.07 s)."""
+"""By c/k: why a critical k differs from the paper (0.05 s) or the specification (0.07 s)."""

@@ -21,7 +21,7 @@ SHOWN = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08)
 
 
 def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
-    """The largest multiplier (real: the others are tiny) of the period-one gait against k, one panel per c/k."""
+    """The largest multiplier (real; the others are tiny) against k, one panel per c/k."""
     with style():
         figure, axes = plt.subplots(2, 3, figsize=(9, 4.8), sharex=True, sharey=True)
         for axis, ratio in zip(axes.flat, SHOWN, strict=True):
@@ -44,7 +44,7 @@ def multipliers(one: Gaits, found: list[Crossing]) -> Figure:
 
 
 def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figure:
-    """The curve along which the multiplier is -1, over the orders of the scan."""
+    """The curve on which the multiplier is -1, over the orders of the scan."""
     with style():
         figure, axis = plt.subplots(figsize=(7.5, 4.2))
         axis.set_facecolor(FAILED)
@@ -71,10 +71,7 @@ def critical_curve(over: xr.Dataset, one: Gaits, found: list[Crossing]) -> Figur
 
 
 def _between(one: Gaits, found: list[Crossing]) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest multiplier over a fine row of k for every c/k, exactly -1 where a crossing was located.
-
-    Between the followed gaits and the crossings it is linear, so that its level -1 passes through the crossings.
-    """
+    """Smallest multiplier over fine k and c/k, linear between gaits, so that level -1 meets the located crossings."""
     k, smallest = one.parameter[:, 0], np.real(one.multipliers).min(axis=2)
     fine = np.unique(np.concatenate([np.linspace(k[0], k[-1], 1001), [c.parameter for c in found]]))
     columns = []
@@ -87,7 +84,7 @@ def _between(one: Gaits, found: list[Crossing]) -> tuple[np.ndarray, np.ndarray]
 
 
 def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> Figure:
-    """Angle of the posterior link at the last heel strikes of long walks, with the followed gaits over it."""
+    """Angle of the posterior link at heel strike: walks, and the followed gaits."""
     i = int(np.argmin(np.abs(RATIOS - LINE)))
     born = [c for c in found if c.member == i]
     with style():
@@ -117,7 +114,7 @@ def diagram(line: xr.Dataset, one: Gaits, two: Gaits, found: list[Crossing]) -> 
 def _branch(
     axis: Axes, k: np.ndarray, angle: np.ndarray, stable: np.ndarray, born: list[Crossing], colour: str
 ) -> None:
-    """A branch, solid where stable and dashed where not, meeting at the located bifurcations."""
+    """A branch, solid where stable and dashed where not; both meet at the bifurcations."""
     points = np.array([c.parameter for c in born])
     edges = np.array([c.z[0, 0] for c in born])
     known = np.isfinite(angle)

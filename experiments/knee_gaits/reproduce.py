@@ -1,7 +1,4 @@
-"""Subharmonics of the knee by following its periodic gaits: multipliers, critical k, and the scan beside them.
-
-Run `jaxgait reproduce knee-gaits --out out`.
-"""
+"""Subharmonics of the knee by following its periodic gaits: multipliers and critical k, compared with a scan."""
 
 from __future__ import annotations
 
@@ -24,7 +21,6 @@ from .expected import CRITICAL, FIXED_POINT, NOTES, PAPER_CRITICAL, SETTLING, WI
 
 TITLE = "Periodic gaits of the four-bar prosthetic knee"
 MINUTES = 5
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = """The four-bar prosthetic knee (set R2) as a stroboscopic map: the state at one heel strike gives the state at
 the next. Its fixed points, the period-one gaits, are solved for by Newton's method, stable or not, and followed in the
 damper's stiffness k for dampers of fixed c/k. The touch-down layer is 0.1 mm (`ground.steepness` 1e4 1/m): multipliers
@@ -32,11 +28,10 @@ are derivatives, and across the paper's layer of 1 micrometre the steps would ha
 
 
 JUMP = 0.1
-"""A multiplier that is further than this from -1 on either side has not passed through it: it jumps."""
+"""A multiplier further than this from -1 on either side of a crossing jumps across it."""
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Scans, solves, follows, compares; writes pictures, data, `report.md` and `figures.json` into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
     with precision.use("float64"), tqdm(total=4, desc="knee-gaits", unit="part", disable=not progress) as bar:
@@ -81,20 +76,20 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
 
 
 def describe_jumps(report: Report, jumps: list[Crossing]) -> None:
-    """Says where a multiplier leaps across -1 instead of passing through it."""
+    """Reports where a multiplier jumps across -1."""
     report.figure("knee_gaits.jumps", "changes of sign where the multiplier leaps across -1", "1", len(jumps))
     rows = [f"| {RATIOS[c.member]:g} | {c.parameter:.0f} | {c.multipliers[0].real:.2f} |" for c in jumps]
     if rows:
         report.section(
             "Jumps of the multiplier",
-            "Here the multiplier leaps across -1 while the gait goes on: a foot that just touches the ground, or a "
-            "step that did not resolve the touch; tighter tolerances would tell.\n\n"
+            "Here the multiplier jumps across -1 although the gait continues: a foot just touches the ground, or a "
+            "step did not resolve the touch-down; tighter tolerances would show which.\n\n"
             "| c/k (s) | k (N/m) | multiplier on one side |\n|---|---|---|\n" + "\n".join(rows),
         )
 
 
 def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing], two: Gaits) -> None:
-    """What was found, beside the specification and the scan."""
+    """Compares what was found with the specification and the scan."""
     unstable = [unstable_ranges(one, found, i) for i in range(RATIOS.size)]
     at = int(np.flatnonzero(one.parameter[:, 0] == START)[0])
     member = int(np.argmin(np.abs(RATIOS - LINE)))
@@ -154,7 +149,7 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
 
 
 def slow_settling(report: Report, over: xr.Dataset, one: Gaits) -> None:
-    """Why the scan's critical k at c/k = 0.07 s is larger: what the multiplier says of the last strides of a walk."""
+    """Why the scan's critical k at c/k = 0.07 s is larger: its walks have not settled."""
     k, member = 2.5e4, int(np.argmin(np.abs(RATIOS - 0.07)))
     steps = np.diff(over.strobe.sel(k=k).values[member], axis=1)
     ratio = np.sum(steps[:, 1:] * steps[:, :-1]) / np.sum(steps[:, :-1] ** 2)
@@ -177,7 +172,7 @@ def slow_settling(report: Report, over: xr.Dataset, one: Gaits) -> None:
 
 
 def agreement(report: Report, over: xr.Dataset, one: Gaits, largest: np.ndarray) -> None:
-    """The scan's order 1 beside a stable period-one gait, over the map."""
+    """Where order 1 of the scan and a stable period-one gait agree."""
     stable = np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1) < 1.0
     known = np.isfinite(over.order.values) & np.isfinite(
         np.stack([np.interp(over.k, one.parameter[:, 0], largest[:, i]) for i in range(RATIOS.size)], axis=1)

@@ -67,11 +67,12 @@ def page(rows: list[Row]) -> str:
         rows: what was measured.
     """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    head = "| gate | measured | bound | holds |\n|---|---|---|---|"
+    head = "| check | measured | bound | holds |\n|---|---|---|---|"
     lines = [f"| {row.what} | {row.measured} | {row.bound} | {'yes' if row.holds else '**no**'} |" for row in rows]
     intro = (
-        "Every gate measured anew by `python -m experiments.reliability.gates --page docs/reliability.md`; tests "
-        f"assert the same with smaller counts. Measured on {today}: {report.machine()}."
+        "This page shows how accurate and how robust jaxgait is: a measured figure and its bound for each check. "
+        "`python -m experiments.reliability.gates --page docs/reliability.md` measures them again; tests assert the "
+        f"same with smaller counts. Measured on {today}: {report.machine()}."
     )
     return f"# Reliability in figures\n\n{intro}\n\n" + "\n".join([head, *lines]) + "\n"
 

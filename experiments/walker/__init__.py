@@ -1,1 +1,0 @@
-"""The walker's paper, and its periodic gaits."""

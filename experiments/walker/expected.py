@@ -1,7 +1,6 @@
 """Figures of the walker's paper (Table 2, section on friction) and of its specification (sections 5 to 8).
 
-The paper prints eight digits of means that scatter with the steps of 0.1 ms; where it prints a figure, the same
-tolerance holds for it and for the specification's own.
+A figure that both print has one tolerance: the paper's eight digits scatter with its steps of 0.1 ms.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from jaxgait.report import Expected
 
 
 class Printed(NamedTuple):
-    """What the specification expects, and what the paper prints of the same figure, in the same unit."""
+    """The specification's figure, and what the paper prints for it in the same unit."""
 
     expected: Expected
     paper: float
@@ -62,15 +61,15 @@ TABLE_2 = {
 }
 """By restitution."""
 IMPULSE = Printed(Expected(0.33499, "N s", 3.4e-4), 0.3351)
-"""At heel strike; the tolerance is by how much single strikes scatter."""
+"""At heel strike; the tolerance is the scatter of single strikes."""
 FREQUENCY = Expected(2.43042, "1/s", 2e-4 * 2.43042)
 PAPER_FREQUENCY = "1.91790864"
-"""Of steps; contradicts the paper's own step lengths and velocities."""
+"""Contradicts the paper's own step lengths and velocities."""
 FLIGHT = Expected(14.4, "ms", 0.7)
-"""Time with both feet in the air per step, restitution 0.3."""
+"""Per step, restitution 0.3."""
 SMALLEST_FRICTION = Printed(Expected(0.13, "1", 1e-9), 0.13)
 LIMPING = Printed(Expected(1, "1"), 0)
-"""Frictions below the smallest one at which it walks nevertheless, of those tried."""
+"""How many tried values below the smallest friction still walk."""
 LARGEST_SLIPPING = Printed(Expected(0.162, "1", 1e-9), 0.17)
 SLIP = {"one_foot": Expected(3.9, "mm", 0.2), "other_foot": Expected(0.01, "mm", 0.01)}
 """Slip per stride at friction 0.13."""
@@ -80,7 +79,7 @@ FIXED_POINT = tuple(
 )
 """The rigid gait on a slope of 0.01 rad after heel strike: stance angle, stance rate, swing rate."""
 RIGID = {"period": 0.41153258, "velocity": 0.37453796}
-"""s and m/s of the same gait, to the digits of the reference; it is what the smooth walker is compared with."""
+"""s and m/s of the same gait, the reference of the smooth walker."""
 MULTIPLIERS = {
     "multiplier_real": Expected(0.689589, "1", 1e-5),
     "multiplier_pair_real": Expected(0.292163, "1", 1e-5),
@@ -88,7 +87,7 @@ MULTIPLIERS = {
 }
 """Of the same gait."""
 LYAPUNOV = Expected(float(np.log(0.689589)), "1/step", 5e-3)
-"""Of the same gait: the logarithm of its largest multiplier."""
+"""The logarithm of its largest multiplier."""
 SLOPES = {
     0.003: _gait(0.411161, 0.102371, 0.248980, 0.15250),
     0.010: _gait(0.411533, 0.154135, 0.374538, 0.33524),
@@ -123,11 +122,11 @@ BOUNCING = {
     0.4: (0.374413, Expected(0.21, "%", 0.1)),
     0.6: (0.374074, Expected(0.24, "%", 0.1)),
 }
-"""Restitution -> velocity in m/s of the time-stepped walker as dt goes to zero, and by how much the smooth one of the
-specification was faster."""
+"""By restitution: velocity in m/s of the time-stepped walker as dt goes to zero, and by how much the specification's
+smooth walker was faster."""
 IRREGULAR = (0.8, 0.372956, 0.28)
-"""The same at 0.8 (in %), where bounces last from step to step and the smooth walk never settles: walks that differ by
-1e-9 in the damping have ten-second velocities 1 % apart, so that the specification's one walk is compared with many."""
+"""Restitution and the same two, in m/s and %. Bounces last from step to step, and the smooth walk never settles: walks
+that differ by 1e-9 in the damping have velocities 1 % apart, so that many are compared with the specification's one."""
 SMOOTH_FRICTION = {
     mu: velocity and Expected(velocity, "m/s", 2e-3 * velocity)
     for mu, velocity in {
@@ -140,4 +139,4 @@ SMOOTH_FRICTION = {
         0.2: 0.3738,
     }.items()
 }
-"""Friction -> velocity of the specification's smooth walker; None: falls."""
+"""Velocity of the smooth walker by friction; None: falls."""

@@ -27,12 +27,12 @@ from jaxgait.solve.periodic import PoincareMap
 from . import expected
 
 COARSE = PoincareMap(EventDriven(diffrax.Tsit5(scan_kind="lax"), dt=0.02, iterations=5), max_time=2.0)
-"""For pictures of very many strides: points good to about 1e-5."""
+"""For very many strides: points within about 1e-5."""
 GRID = 256
 
 
 def bifurcations(report: Report, out: pathlib.Path) -> None:
-    """The branch of gaits in the slope, its period doublings, the slope table, and long walks underneath."""
+    """Gaits followed in the slope with their period doublings, and long walks."""
     walker, section = precision.cast(RollingWalker()), PoincareMap()
     lower = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.0028), step=0.1)
     first = continuation(section, walker, "slope", np.array(GAIT), (0.01, 0.136))
@@ -72,7 +72,7 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
 
 
 def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Largest exponents of long walks; checked on the paper's slope, where it is the logarithm of a multiplier."""
+    """Largest exponents of long walks; on the paper's slope, the logarithm of a multiplier."""
     walker = precision.cast(RollingWalker())
 
     @jax.jit
@@ -91,7 +91,7 @@ def _lyapunov(report: Report, slopes: np.ndarray, starts: np.ndarray) -> np.ndar
 
 
 def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Path) -> None:
-    """The first period doubling in the plane of slope and foot radius; the multiplier at its end solved for anew."""
+    """The first period doubling over slope and foot radius; the multiplier at its end is solved for again."""
     walker, names = precision.cast(RollingWalker()), ("slope", "foot_radius")
     curves = [
         bifurcation_curve(PoincareMap(), walker, doubling, names, (0.1, end), step=0.1, max_points=40)
@@ -123,7 +123,7 @@ def _doubling_curve(report: Report, doubling: BifurcationPoint, out: pathlib.Pat
 
 
 def _slope_table(report: Report, slopes: np.ndarray, points: np.ndarray) -> None:
-    """Gaits on the slopes of the specification, all solved for in one batch."""
+    """Gaits on the slopes of the specification, in one batch."""
     walker = precision.cast(RollingWalker())
     order = np.argsort(slopes)
     targets = np.array(list(expected.SLOPES))
@@ -149,7 +149,7 @@ def _slope_table(report: Report, slopes: np.ndarray, points: np.ndarray) -> None
 
 
 def basin_picture(report: Report, out: pathlib.Path) -> None:
-    """Which rolling starts with a swing rate of -1 rad/s lead to the gait: 256 x 256 starts in one call."""
+    """Which starts with a swing rate of -1 rad/s lead to the gait."""
     walker = precision.cast(RollingWalker())
     angle, rate = np.linspace(0.1, 0.4, GRID), np.linspace(-2.6, -0.8, GRID)
     theta, omega = np.meshgrid(angle, rate, indexing="ij")

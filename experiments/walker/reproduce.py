@@ -1,4 +1,4 @@
-"""Regenerates Table 2 and Figures 4 to 7 of Duan, Wang and Wang (2011), and studies the walker's periodic gaits."""
+"""Table 2 and Figures 4 to 7 of Duan, Wang and Wang (2011), and the walker's periodic gaits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .walks import figure_7, figures_4_to_6, records, report_table, sweeps
 
 TITLE = "The round-foot passive walker"
 MINUTES = 5
-"""Of processor time, on a core of a Xeon; half of it where two cores share the work."""
 INTRO = (
     "The round-foot passive walker in three forms: rigid feet by time stepping (the paper's method, dt = 0.1 ms), "
     "rigid rolling with heel strikes as events, and smooth compliant feet. The paper's column of step frequencies "
@@ -26,7 +25,6 @@ INTRO = (
 
 
 def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
-    """Runs everything and writes pictures, data, `report.md` and `figures.json` into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     report = Report(TITLE, INTRO)
     with precision.use("float64"), tqdm(total=7, desc="walker", disable=not progress) as bar:

@@ -1,4 +1,4 @@
-"""How good the smooth walker is: parameter sets, restitution by damping, friction; beside the rigid walkers."""
+"""Errors of the smooth walker against the rigid ones: parameter sets, restitution by damping, friction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETS = {name: tuple(values.values()) for name, values in Walker.presets.items()}
 NAMES = tuple(Walker.presets["reference"])
 FAILING = (1e4, 50.0, 1e-5, 1e-3, 0.5)
 LANDING = 0.169
-"""Velocity in m/s with which the foot of the rigid walker lands."""
+"""Velocity in m/s with which the rigid walker's foot lands."""
 COPIES = 16
 DURATION, STEADY = 20.0, 10.0
 
@@ -29,7 +29,7 @@ def _observe(run: Any) -> dict[str, Any]:
 
 
 def parameter_sets(report: Report) -> None:
-    """Walks all cases as one ensemble and compares them; a minute or two."""
+    """Simulates all cases as one ensemble, and compares them."""
     damping = [float(hunt_crossley_dissipation(e, LANDING)) for e in BOUNCING]
     copies = float(hunt_crossley_dissipation(IRREGULAR[0], LANDING)) * (1.0 + 1e-9 * np.arange(COPIES))
     rows = list(SETS.values())

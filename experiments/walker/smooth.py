@@ -1,4 +1,4 @@
-"""The smooth walker beside the rigid ones: period and speed, forces, energy with its losses apart, animation."""
+"""The smooth walker: period and speed, forces, energy and its losses, animation."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .expected import SMOOTH
 
 DURATION, SAMPLES = 12.0, 48_000
 FRAME, FILM = 0.02, 2.5
-"""Time in s between the frames of the film, and how long it lasts."""
+"""s, between frames and in all."""
 SLIPPERY = 0.12
 """Friction below the paper's threshold."""
 
 
 def smooth_walk() -> xr.Dataset:
-    """12 s of the smooth walker from the paper's start."""
+    """The smooth walker from the paper's start."""
     return jaxgait.simulate(Walker(), duration=DURATION, samples=SAMPLES)
 
 
 def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
-    """Accuracy against the rigid gait, and the pictures of forces, contact and energy."""
+    """Errors against the rigid gait; forces, contact and energy."""
     steady = run.sel(time=slice(6.0, None))
     period, velocity = passing_gait(*(a.values for a in (steady.time, steady.x, steady.theta_1 - steady.theta_2)))
     report.compare("smooth_period", "period, smooth against rigid", period, SMOOTH["period"])
@@ -61,7 +61,7 @@ def smooth_figures(report: Report, run: xr.Dataset, out: pathlib.Path) -> None:
 
 
 def animation(report: Report, out: pathlib.Path) -> None:
-    """Two time-stepped walkers from the paper's start: one on rough ground, one on ground that is too slippery."""
+    """Two time-stepped walkers, on rough and on slippery ground."""
     runs = {}
     for friction, what in ((float(RigidWalker().friction), "it walks"), (SLIPPERY, "it slips and falls")):
         walker = with_parameters(RigidWalker(), {"friction": friction})

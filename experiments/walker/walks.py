@@ -1,4 +1,4 @@
-"""Time-stepped walks of the paper: Table 2, Figure 7 and the dense records behind Figures 4, 5 and 6."""
+"""The paper's time-stepped walks: Table 2 and Figures 4 to 7."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ RECORD = 1.7
 
 
 Walks = Mapping[tuple[float, float], Mapping[str, Any]]
-"""What is read off walks (`RIGID_MEASURES`), by restitution and friction."""
+"""`RIGID_MEASURES` of walks, by restitution and friction."""
 
 
 def sweeps() -> Walks:
-    """All 50 s walks of Table 2 and Figure 7 in one ensemble."""
+    """The 50 s walks of Table 2 and Figure 7."""
     cases = [(e, 0.5) for e in (*expected.TABLE_2, 0.3, 0.9)] + [(0.0, mu) for mu in FRICTIONS]
     restitution, friction = zip(*cases, strict=True)
     members = zipped({"normal_restitution": restitution, "friction": friction})
@@ -47,7 +47,7 @@ def sweeps() -> Walks:
 
 
 def records() -> dict[str, Step]:
-    """Every step of the last `RECORD` s after 30 s of walking, for the paper's three figures."""
+    """Every step of `RECORD` s after 30 s of walking, for Figures 4 to 6."""
     model = precision.cast(RigidWalker())
     values = jnp.array(list(DENSE.values()))
 
@@ -97,13 +97,13 @@ def report_table(report: Report, runs: Walks) -> None:
 
 
 def _beside_paper(report: Report, id: str, what: str, value: float, both: expected.Printed) -> None:
-    """A figure of which one tolerance holds for the specification and for the paper."""
+    """A figure with one tolerance for the specification and for the paper."""
     row, printed = both
     report.compare(id, what, value, row, paper=printed, paper_tolerance=row.tolerance)
 
 
 def _friction(report: Report, runs: Walks) -> None:
-    """Where the walker falls, slips and rolls; and how unevenly it slips."""
+    """Where the walker falls, slips or rolls, and how unevenly it slips."""
     walks = {mu: not np.isfinite(runs[0.0, mu]["fell_at"]) for mu in FRICTIONS}
     smallest, islands = connected_range(walks)
     slipping = max(mu for mu in FRICTIONS if walks[mu] and max(runs[0.0, mu]["slip"]) > 0.0)
@@ -163,7 +163,6 @@ def figure_7(report: Report, runs: Walks, out: pathlib.Path) -> None:
 
 
 def figures_4_to_6(report: Report, runs: dict[str, Step], out: pathlib.Path) -> None:
-    """The paper's time histories and phase portraits."""
     walker = precision.cast(RigidWalker())
     for name, draw in (("figure_4", _figure_4), ("figure_5", _figure_5), ("figure_6", _figure_6)):
         run = runs[name]
@@ -253,7 +252,7 @@ def _figure_6(run: Step, observed: dict[str, np.ndarray]) -> Any:
 
 
 def _store(report: Report, run: Step, observed: dict[str, np.ndarray], path: pathlib.Path) -> None:
-    """The dense record as NetCDF, every tenth step; impulses as sums over ten steps."""
+    """Every tenth step as NetCDF, impulses as sums over ten."""
     columns = {**run.y._asdict(), **observed}
     data: dict[str, Any] = {k: ("time", np.asarray(v)[9::10], labels(*OBSERVABLES[k][:2])) for k, v in columns.items()}
     for i, values in enumerate(run.impulses):

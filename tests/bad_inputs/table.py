@@ -169,9 +169,10 @@ def page(found: dict[str, list[tuple[str, Said]]]) -> str:
     count = sum(map(len, found.values()))
     parts = [
         "# Bad input and its messages",
-        f"Made by `python tests/bad_inputs/table.py --page`: {count} cases, each with its message, checked by "
-        "`tests/bad_inputs`. Nothing is computed before input is checked. `ImplausibleValue` is a warning, everything "
-        "else is an exception; a command prints its message on stderr and exits with the code given.",
+        f"This page lists {count} mistakes and the message that each of them gets: search it for yours. Input is "
+        "checked before anything is computed. `ImplausibleValue` is a warning, everything else is an exception; a "
+        "command prints its message on stderr and exits with the code given. The page is written by "
+        "`python tests/bad_inputs/table.py --page`, and checked by `tests/bad_inputs`.",
     ]
     for area, rows in found.items():
         what = {"command": "command", "measured": "file"}.get(area.split()[0], "call").removesuffix(":")

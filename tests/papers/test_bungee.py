@@ -66,7 +66,7 @@ def test_fastest_point(path):
 def test_lowest_point_and_forces_there(path):
     t, x = lowest_point(Bungee())
     assert float(t) == pytest.approx(LOWEST["time"].value, abs=DIGITS)
-    assert float(x) == pytest.approx(LOWEST["place"].value, abs=DIGITS)
+    assert float(x) == pytest.approx(LOWEST["position"].value, abs=DIGITS)
     assert float(clearance(Bungee())) == pytest.approx(CLEARANCE["clearance"].value, abs=DIGITS)
     bottom = Bungee().outputs(t, BungeeState(x, 0.0 * x))
     assert float(bottom["rope_force"]) == pytest.approx(1209.1825, abs=1e-3)
