@@ -53,7 +53,7 @@ class CurveTable(NamedTuple):
     """Columns that were ignored."""
 
     def check_end(self, end: float) -> None:
-        """Checks that a run reaches the last time.
+        r"""Checks that a run reaches the last time.
 
         Args:
             end: end of the run in s.
@@ -66,7 +66,7 @@ class CurveTable(NamedTuple):
             >>> from jaxgait import Bungee
             >>> from jaxgait.calibration import read_curve
             >>> lines = ["time (s),height (m)", "0,80", "1,75.1", "2,60.4"]
-            >>> _ = pathlib.Path("jump.csv").write_text("\\n".join(lines))
+            >>> _ = pathlib.Path("jump.csv").write_text("\n".join(lines))
             >>> read_curve("jump.csv", Bungee()).check_end(2.0)
         """
         beyond = np.flatnonzero(self.curve.at > end * (1.0 + 1e-12))
