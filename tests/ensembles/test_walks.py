@@ -102,7 +102,10 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
     assert f"driven by {REFERENCE_GAITS[1]}, jo (dimension subject)" in output
     each = json.loads((tmp_path / "best.json").read_text())["scenarios"]
     assert each["scenario"] == [f"subject = {REFERENCE_GAITS[1]}", "subject = jo"]
-    assert "<h2>Scenarios</h2>" in (tmp_path / "report" / "report.html").read_text()
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "<h2>Scenarios</h2>" in page
+    worst = each["scenario"][int(np.argmin(each["objective"]))]
+    assert f"before and after, in the scenario that is the worst at the best point: {worst}." in page
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -13,6 +14,8 @@ from matplotlib.figure import Figure
 from jaxgait import files
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.reports.page import listed, page, paragraph, picture, table
+from jaxgait.ensembles.batch import member_of
+from jaxgait.ensembles.members import INITIAL, as_members
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.goals import Goal
@@ -23,6 +26,7 @@ from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter, parameter_info
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.style import axis_label
+from jaxgait.precision import float64_default
 from jaxgait.run import state_variables
 from jaxgait.solve.simulate import simulate
 
@@ -56,7 +60,10 @@ def write(
     if found.local is not None:
         drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
         drawn.append(("slopes", *_slopes(model, arguments, found)))
-    drawn.append(("before_after", _before_after(model, arguments, found, shown), "The model before and after."))
+    worst = _worst_scenario(found, sign)
+    where = "" if worst is None else f", in the scenario that is the worst at the best point: {_name(found, worst)}"
+    change = _before_after(model, arguments, found, shown, worst)
+    drawn.append(("before_after", change, f"The model before and after{where}."))
     folder.mkdir(parents=True, exist_ok=True)
     parts = [picture(figure, folder / name, caption) for name, figure, caption in drawn]
     for name, data in (extras or {}).items():
@@ -96,17 +103,31 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     return designs.slopes(space.names, exact, checked), caption
 
 
-def _before_after(model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str]) -> Figure:
-    options = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
-    fixed = arguments.get("initial") or {}
-    runs = []
-    for one in (model, found.model):
-        start = None
-        if fixed:
-            from jaxgait.ensembles import starting
+def _worst_scenario(found: Optimum, sign: float) -> int | None:
+    """Number of the scenario with the worst objective at the best point; None without scenarios."""
+    return None if found.scenarios is None else int(np.argmin(sign * found.scenarios.objective.values.ravel()))
 
-            start = starting(one, fixed)
-        run = simulate(one, initial_state=start, progress=False, **options)
+
+def _name(found: Optimum, scenario: int) -> str:
+    return str(found.scenarios.scenario.values.ravel()[scenario]) if found.scenarios is not None else ""
+
+
+@float64_default
+def _with(model: Model, values: Mapping[str, Any]) -> tuple[Model, Any]:
+    return member_of(model, {name: jnp.asarray(value) for name, value in values.items()})
+
+
+def _before_after(
+    model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str], scenario: int | None
+) -> Figure:
+    options = {name: arguments[name] for name in (*_SPAN, *_STEPS) if arguments.get(name) is not None}
+    values = {f"{INITIAL}{name}": value for name, value in (arguments.get("initial") or {}).items()}
+    if scenario is not None:
+        values |= {name: column[scenario] for name, column in as_members(arguments["across"]).values.items()}
+    runs = []
+    for before_or_after in (model, found.model):
+        one, start = _with(before_or_after, values)
+        run = simulate(one, initial_state=start if values else None, progress=False, **options)
         last = 0.0 if one.period is None else float(run.time[-1]) - SHOWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
     names = list(shown) or [n for n in state_variables(model.initial_state()) if runs[0][n].ndim == 1][:2]
