@@ -126,7 +126,8 @@ def figures(report: Report, over: xr.Dataset, one: Gaits, found: list[Crossing],
         lost = one.parameter[~np.isfinite(one.residual[:, i]) | ~np.isfinite(one.z[:, i, 0, 0]), i]
         ends = f"{lost.max():g}" if lost.size else ""
         doubled = ", ".join(f"{p:.0f}" for p in values) or "none"
-        rows.append(f"| {ratio:g} | {doubled} | {f'{scanned:g}' if np.isfinite(scanned) else 'none'} | {ends or 'none'} |")
+        critical = f"{scanned:g}" if np.isfinite(scanned) else "none"
+        rows.append(f"| {ratio:g} | {doubled} | {critical} | {ends or 'none'} |")
     report.section(
         "Changes of stability",
         "| c/k (s) | multiplier -1 at k (N/m) | critical k of the scan | no gait found at k |\n|---|---|---|---|\n"
