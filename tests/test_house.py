@@ -95,7 +95,6 @@ COVERED = {
     "checks.py": "bad_inputs/test_bad_inputs.py",
     "ensembles/compare.py": "ensembles/test_ensemble.py",
     "ensembles/driver.py": "ensembles/test_store.py",
-    "ensembles/extra.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",
     "ensembles/labels.py": "ensembles/test_ensemble.py",
     "ensembles/plan.py": "ensembles/test_ensemble.py",

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import importlib
 import json
 import math
 import os
@@ -31,7 +32,6 @@ from typing import Any
 import numpy as np
 
 from jaxgait import files, xr
-from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.plan import Plan
@@ -52,6 +52,19 @@ _ADVICE = {
     errno.ENOTDIR: "no part of its path may be a file",
     errno.EEXIST: "no part of its path may be a file",
 }
+
+
+def store_library(module: str) -> Any:
+    """Imports a library of the extra `store`.
+
+    Raises:
+        ModuleNotFoundError: if it is missing, with what to install.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        message = f'stores and clusters need {error.name}: pip install "jaxgait[store]"'
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 class StoreError(RuntimeError):

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of
+from jaxgait.ensembles.store import store_library
 from jaxgait.outcome import NoResult
 
 Results: TypeAlias = dict[str, np.ndarray]

@@ -29,7 +29,7 @@ def gait_record(name: str) -> dict[str, Any]:
 
 
 def joint_loads() -> dict[str, dict[str, list[float]]]:
-    """Joint moments in Nm/kg and powers in W/kg over a stride (101 samples) of the embedded gaits that have them.
+    """Joint moments in Nm/kg and powers in W/kg over a stride (101 samples, to 0.001) of the gaits that have them.
 
     Examples:
         >>> import numpy as np

@@ -22,8 +22,8 @@ import xarray as xr
 
 from jaxgait import files
 from jaxgait.ensembles import StoreError, driver, ensemble, read_store, source, store, summary, workers
-from jaxgait.ensembles.extra import store_library
 from jaxgait.ensembles.plan import run_task, task_of
+from jaxgait.ensembles.store import store_library
 from jaxgait.models.bungee.model import Bungee
 from tests.ensembles.small_scan import MEMBERS, lowest, small_scan, small_scan_from_cache, write_from_table
 

@@ -216,7 +216,7 @@ def _measured(mass: float):
 def test_embedded_moments_are_reproduced():
     found = _measured(85.07).dynamics.mean
     for name, curve in joint_loads()["rajagopal_1.26ms"].items():
-        np.testing.assert_allclose(found[name], curve, atol=2e-5)
+        np.testing.assert_allclose(found[name], curve, atol=5.2e-4)  # stored to 0.001
 
 
 OPENSIM = pathlib.Path(__file__).with_name("by_opensim.py")

@@ -34,7 +34,7 @@ class Axes(NamedTuple):
     rotation: Float[np.ndarray, "3 3"]
     """Its rows are forward, up and right in the axes of the laboratory."""
     notes: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def turned(self, vectors: Float[np.ndarray, "samples 3"]) -> Float[np.ndarray, "samples 3"]:
         """Vectors in the walker's axes, in their own unit."""
@@ -73,7 +73,7 @@ def find_axes(
         ('up is +z of the laboratory', 'overground: the pelvis travels 3.00 m along +y of the laboratory')
     """
     up, notes = _up(pelvis - foot, file)
-    doubts: list[str] = []
+    warnings: list[str] = []
     level = lambda v: v - (v @ up)[..., None] * up if v.ndim > 1 else v - (v @ up) * up
     ahead = level(np.nanmean(pointing, axis=0))
     there = np.flatnonzero(np.isfinite(pelvis).all(axis=1))
@@ -83,11 +83,11 @@ def find_axes(
         forward = way / np.linalg.norm(way)
         notes.append(f"overground: the pelvis travels {np.linalg.norm(way):.2f} m along {_named(forward)}")
         if forward @ ahead < 0:
-            doubts.append(BACKWARDS)
+            warnings.append(BACKWARDS)
     else:
         forward = _snapped(_swing(level(foot - pelvis), ahead, rate), up)
         notes.append(f"treadmill or on the spot: the foot swings along {_named(forward)}")
-    return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes), tuple(doubts))
+    return Axes(np.stack([forward, up, np.cross(forward, up)]), tuple(notes), tuple(warnings))
 
 
 def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, list[str]]:

@@ -113,7 +113,7 @@ def _from_markers(recording: Recording, side: str, found: Found, options: Option
     smooth = _smooth(recording, sorted(names), options, notes)
     axes = _axes(recording, smooth, found)
     axes, warnings = _handed(axes, smooth, found)
-    warnings += [*axes.doubts, *cutoff_warnings(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
+    warnings += [*axes.warnings, *cutoff_warnings(recording.rate, options.cutoff), *_jumps(recording, sorted(names))]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = _standing(found, side, options, recording)
     warnings += [] if options.static is None else _standing_doubts(options.static, recording, found)

@@ -17,20 +17,20 @@ ASKEW = 0.02
 SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
 
 
-def doubts(leg: Leg, found: Found) -> list[str]:
+def problems(leg: Leg, found: Found) -> list[str]:
     """What looks wrong with the markers of a leg."""
     return [*_late(leg), *_askew(leg, found)] if leg.ankle_angle is None else []
 
 
 def _late(leg: Leg) -> list[str]:
-    places, found = {"hip": leg.hip} | leg.points, []
+    points, found = {"hip": leg.hip} | leg.points, []
     for above, below in SEGMENTS:
-        if above in places and below in places:
-            late, explained = _lag(places[above], places[below], leg.recording.rate)
+        if above in points and below in points:
+            late, explained = _lag(points[above], points[below], leg.recording.rate)
             if abs(late) > LAG and explained > EXPLAINED:
                 first, second = (below, above) if late > 0 else (above, below)
                 found.append(f"the {first} lags the {second} by about {1e3 * abs(late):.0f} ms")
-    what = f"{leg.side} leg: {', '.join(found)}, as their distance tells: markers on another clock, or filtered?"
+    what = f"{leg.side} leg: {', '.join(found)}, as their distance shows: markers on another clock, or filtered?"
     return [what] if found else []
 
 
@@ -42,7 +42,7 @@ def _askew(leg: Leg, found: Found) -> list[str]:
     above = float(np.sum(apart)) / max(apart.size, 1)
     word = "higher" if above > 0 else "lower"
     what = f"the right ASIS is {1e3 * abs(above):.0f} mm {word} than the left one on average"
-    return [f"{what}: a marker out of its place, or an oblique pelvis?"] if abs(above) > ASKEW else []
+    return [f"{what}: a misplaced marker, or an oblique pelvis?"] if abs(above) > ASKEW else []
 
 
 def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:

@@ -26,14 +26,14 @@ PUSH = 0.02
 EARLY = (0.038, 0.002)
 """Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
 CLOCKS = 0.03
-"""Difference in s of the clocks of markers and plates that is said; events scatter by 0.015 s about `EARLY`."""
+"""Warn if the clocks of markers and plates differ by more, in s; events scatter by 0.015 s about `EARLY`."""
 PACE = 1.12
-"""Ratio of a contact's time by the motion to that by the force, or its inverse, that is said."""
+"""Warn if stance by the motion is longer or shorter than by the force by more than this factor."""
 PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
 
-def doubts(
+def problems(
     leg: Leg, load: Load | None, strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"]
 ) -> list[str]:
     """Warnings about the plates of a trial; empty if there are none.
@@ -61,7 +61,7 @@ def doubts(
 
 
 def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
-    """Frames that are faster or slower than the file says, by how long the foot stands."""
+    """Frames that are faster or slower than the file says, by the length of stance."""
     stood = [c.end - c.start for c in contacts]
     moved = [float(np.min(offs[offs > t])) - t - EARLY[0] + EARLY[1] for t in strikes if (offs > t).any()]
     if not stood or not moved:
@@ -69,7 +69,7 @@ def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.n
     here, there = float(np.median(moved)), float(np.median(stood))
     if not PACE < max(here / there, there / here) < 1.5:
         return []
-    what = f"the foot stands {here:.2f} s by the motion, and {there:.2f} s on the plates"
+    what = f"stance lasts {here:.2f} s by the motion, and {there:.2f} s on the plates"
     return [f"{what}: frames at {rate * here / there:.0f} Hz, or a foot partly beside the plate?"]
 
 

@@ -153,8 +153,8 @@ def measure(
         notes=(*_collected(legs, events, loads, "notes"), *ended, how),
         warnings=(
             *_collected(legs, (), (), "warnings"),
-            *plates.joined((leg, markers.doubts(leg, _found(leg, options))) for leg in legs),
-            *plates.joined((x, plates.doubts(x, y, *z)) for x, y, z in zip(legs, loads, moved, strict=True)),
+            *plates.joined((leg, markers.problems(leg, _found(leg, options))) for leg in legs),
+            *plates.joined((x, plates.problems(x, y, *z)) for x, y, z in zip(legs, loads, moved, strict=True)),
             *twice,
             *odd,
             *heavy,
@@ -221,13 +221,13 @@ def _ended(
 
 
 def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence[StrideCurve]) -> Exception:
-    doubts = "".join(f"; {line}" for line in recording.warnings[:3])
+    warnings = "".join(f"; {line}" for line in recording.warnings[:3])
     if strides:
         reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
-        what = f"no stride is usable of {len(strides)}: {reasons}{doubts}"
+        what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
         return recording.error(what, "see --gap, --cutoff, or mend it")
     count = sum(e.strikes.size for e in events)
-    what = f"no whole stride: {count} heel strikes of this leg{doubts}"
+    what = f"no whole stride: {count} heel strikes of this leg{warnings}"
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 

@@ -117,7 +117,7 @@ def read(file: str):
         return ezc3d.c3d(file, ignore_bad_formatting=True), [f"the file violates the C3D standard: {reason}"]
 
 
-def doubts(file: str, frames: int, rate: float, stated: float) -> list[str]:
+def problems(file: str, frames: int, rate: float, stated: float) -> list[str]:
     """Contradictions between the header, the data and the parameters; rates in Hz."""
     count, found = promised(file), []
     if count is not None and frames < count:
@@ -150,7 +150,7 @@ def main(file: str, folder: pathlib.Path) -> None:
         "plates": len(plates),
         "events": events(parameters),
         "subject": subject(parameters),
-        "warnings": warnings + doubts(file, points.shape[0], rate, stated),
+        "warnings": warnings + problems(file, points.shape[0], rate, stated),
     }
     (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
