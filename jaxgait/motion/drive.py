@@ -269,7 +269,7 @@ def fit_drive(
         >>> swing = np.sin(2 * np.pi * np.arange(100) / 100)  # one stride
         >>> signals = {"hip_x_m": 0.02 * swing, "hip_y_m": 0.9 + 0.02 * swing, "thigh_rad": 0.4 * swing}
         >>> signals |= {"knee_rad": 0.5 + 0.5 * swing, "ankle_rad": 0.2 * swing}
-        >>> drive = fit_drive(signals, period=1.2, speed=1.1, harmonics=6, check=False)  # a robot's, not a person's
+        >>> drive = fit_drive(signals, period=1.2, speed=1.1, harmonics=6, check=False)
         >>> print(round(float(drive.evaluate(0.3).thigh.value), 6))  # rad, a quarter of a stride after heel strike
         0.4
     """
@@ -289,9 +289,9 @@ def read_drive(
     are comments, and `speed_m_s=...` in one of them gives the speed if `speed` is None.
 
     Args:
-        path: the file (see `motion.table` for what it may look like).
+        path: the file (see `motion.table`).
         speed: walking speed in m/s.
-        harmonics: number to keep (6 to 8 are enough for walking; default 8).
+        harmonics: see `fit_drive`.
         check: see `fit_drive`.
 
     Raises:
@@ -333,7 +333,7 @@ def stride_drive(stride: Stride, *, harmonics: int | None = None, check: bool = 
         >>> from jaxgait.motion.drive import stride_drive
         >>> from jaxgait.motion.stride import embedded_stride
         >>> gait = embedded_stride("rajagopal_1.26ms")
-        >>> drive = stride_drive(dataclasses.replace(gait, speed=1.3), harmonics=6)  # the same movements, faster
+        >>> drive = stride_drive(dataclasses.replace(gait, speed=1.3), harmonics=6)
         >>> print(drive.speed, drive.thigh.a.size)
         1.3 6
     """

@@ -81,7 +81,7 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
 
 
 def _measured(found: Recording, speed: float | None = None) -> Walk:
-    """The walk of a recording, with its warnings issued: no report is printed here."""
+    """With warnings, because no report is printed here."""
     walk = measure([found], speed=speed)
     for line in walk.warnings:
         warnings.warn(f"{found.file}: {line}", MotionWarning, stacklevel=4)
@@ -101,7 +101,7 @@ def recording_of(path: pathlib.Path) -> Recording | None:
         >>> from jaxgait.motion.stride import embedded_stride
         >>> gait = embedded_stride("rajagopal_1.26ms")
         >>> pd.DataFrame({"time_s": gait.time, **gait.signals}).to_csv("stride.csv", index=False)
-        >>> print(recording_of(pathlib.Path("stride.csv")))  # one stride, not a trial
+        >>> print(recording_of(pathlib.Path("stride.csv")))
         None
     """
     if path.is_dir():
@@ -221,7 +221,7 @@ def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
         >>> from jaxgait.motion.naming import walk_drives
         >>> from jaxgait.motion.synthetic import recorded
         >>> walk = measure([recorded(reference_gait())])
-        >>> print(len(walk.kept), walk_drives(walk).period.shape)  # one member for every kept stride
+        >>> print(len(walk.kept), walk_drives(walk).period.shape)
         2 (2,)
     """
     record = walk_record(walk, harmonics)

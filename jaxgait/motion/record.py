@@ -36,7 +36,6 @@ CONVENTION = (
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """Measurement resolution: harmonics that contribute less are dropped."""
 MAX_HARMONICS = 12
-"""Largest number of harmonics tried."""
 
 
 def choose_harmonics(
@@ -52,7 +51,7 @@ def choose_harmonics(
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.record import choose_harmonics
-        >>> phase = np.linspace(0.0, 2 * np.pi, 101)  # the end repeats the start
+        >>> phase = np.linspace(0.0, 2 * np.pi, 101)
         >>> knee = 0.5 + 0.4 * np.sin(phase) + 0.2 * np.cos(2 * phase)
         >>> choose_harmonics({"knee_rad": knee}, frames=100.0)
         2
@@ -72,9 +71,7 @@ def choose_harmonics(
 def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
     """The walk as a record.
 
-    Args:
-        walk: what was measured.
-        harmonics: their number; by default as many as the data support (see `choose_harmonics`).
+    The number of harmonics is by default that of `choose_harmonics`.
 
     Raises:
         ValueError: for less than one harmonic.
@@ -134,7 +131,6 @@ def _dynamics_record(found: Dynamics) -> dict[str, Any]:
 
 
 def _series(curve: np.ndarray, harmonics: int) -> dict[str, Any]:
-    """Coefficients of one closed period, and the root mean square residual."""
     open_curve = curve[:-1]
     series = fourier(open_curve, harmonics)
     left = float(np.sqrt(np.mean((open_curve - sampled(series, open_curve.size)) ** 2)))

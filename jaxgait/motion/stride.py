@@ -96,7 +96,7 @@ class Cycle(NamedTuple):
     gaps: dict[str, float]
     """Jump from the end of the record to its start, in the signal's unit."""
     closed: bool
-    """Whether the last sample repeats the first, decided for all signals together."""
+    """Whether the last sample repeats the first."""
     unevenness: float
     """Largest deviation of a sample from even times, in steps."""
     resampled: bool
@@ -143,7 +143,7 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
     """Reads one stride from a text file: columns `time_s`, `SIGNALS` and, if measured, `LOAD`.
 
     Args:
-        path: the file (see `motion.table` for what it may look like).
+        path: the file (see `motion.table`).
         speed: walking speed in m/s; by default from a comment `speed_m_s=...` in the file.
 
     Raises:
@@ -213,7 +213,7 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
         >>> from jaxgait.motion.stride import close, embedded_stride
         >>> stride = embedded_stride("rajagopal_1.26ms")
         >>> cycle = close(stride)
-        >>> print(stride.time.size, cycle.closed, cycle.signals["knee_rad"].size)  # the last sample repeats the first
+        >>> print(stride.time.size, cycle.closed, cycle.signals["knee_rad"].size)
         101 True 100
     """
     _check_signals(stride, harmonics)

@@ -15,10 +15,7 @@ from jaxgait.precision import float64_default
 def recorded(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:
     """The joint angles of a right leg that follows a drive, and its pelvis; no markers and no forces.
 
-    Args:
-        drive: the motion.
-        duration: in s.
-        rate: frames per second, in Hz.
+    The duration is in s, the rate in Hz.
 
     Raises:
         ValueError: for a duration or rate that is not positive.

@@ -1,9 +1,7 @@
 """Tables of numbers from text files as spreadsheets and laboratories write them.
 
 Cells are delimited by commas, semicolons, tabs or blanks; decimal commas are accepted where the delimiter leaves no
-doubt; the encoding is UTF-8, UTF-16 with a byte order mark, or compatible with ASCII; comments start with `#`. Only the
-requested columns are read, and rows with gaps in them are left out. Errors are one `MotionFormatError` with file, line
-and column.
+doubt; the encoding is UTF-8, UTF-16 with a byte order mark, or compatible with ASCII; comments start with `#`.
 """
 
 from __future__ import annotations
@@ -74,8 +72,8 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
 
     Args:
         path: the file.
-        required: names of required columns.
-        optional: names of columns that are read, all or none of them.
+        required: names of columns.
+        optional: names of columns of which all or none are read.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -103,11 +101,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
         choose: from the header, the positions of the columns, counted from 0, by name.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and how to correct it.
-
-    Warns:
-        MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
+        FileNotFoundError, MotionFormatError: as `read_table`, with its warnings.
     """
     file = str(path)
     raw = content(pathlib.Path(path), MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
@@ -135,11 +129,7 @@ def read_columns(path: str | pathlib.Path, choose: Callable[[Header], Mapping[st
 
 
 def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Which rows have no gaps; the others are left out with a warning.
-
-    Raises:
-        MotionFormatError: if half of the rows have gaps.
-    """
+    """Which rows have no gaps; warns of the others."""
     whole = np.asarray(np.isfinite(values).all(axis=1))
     gaps = lines[~whole]
     if 2 * gaps.size >= lines.size:
@@ -170,11 +160,6 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _names(header: Header, required: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
-    """The columns to read, with their positions.
-
-    Raises:
-        MotionFormatError: for a column that is missing or there twice.
-    """
     header.check(",".join(required))
     found = header.names
     wanted = [*required, *(optional if any(name in found for name in optional) else ())]

@@ -30,10 +30,6 @@ _MISSING = re.compile(r"#n(/?a|v|/d|/b)\b", re.IGNORECASE)
 def is_remark(line: str, marks: str | tuple[str, ...] = "#") -> bool:
     """Whether a line is a comment, and not a missing value as Excel writes it.
 
-    Args:
-        line: of a file.
-        marks: beginnings of comments.
-
     Examples:
         >>> from jaxgait.motion.text import is_remark
         >>> print(is_remark("# speed_m_s=1.2"), is_remark("#N/A,0.93,12.5"))
@@ -48,7 +44,7 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
 
     Args:
         path: the file.
-        largest: largest size in bytes.
+        largest: size in bytes.
         wanted: what to name instead of a folder.
         smaller: advice for a file that is too large.
 
@@ -90,10 +86,7 @@ def _limited(stream: BinaryIO, largest: int) -> bytes:
 def decimal_comma(file: str, lines: Sequence[str], rows: Sequence[int]) -> bool:
     """Whether decimals are written with commas, in lines (counted from 0) that are not delimited by them.
 
-    Args:
-        file: its name, for errors.
-        lines: of the file.
-        rows: the lines with numbers.
+    `rows` are the lines with numbers.
 
     Raises:
         MotionFormatError: for both commas and points.

@@ -26,10 +26,9 @@ from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, 
 GAP = (0.08, 0.20)
 """Closure error as a share of a signal's range: above the first unusual, above the second impossible."""
 OUTLIER = (0.08, 0.15)
-"""Deviation of a sample from the fit as a share of a signal's range: above the first unusual, above the second
-impossible."""
+"""The same for the deviation of a sample from the fit."""
 OPPOSITE = (-0.5, -0.8)
-"""Correlation with the reference gait: below the first unusual, below the second impossible."""
+"""Correlation with the reference gait, likewise below."""
 HARMONICS = 8
 """Number of harmonics for a stride that states none."""
 LATE = 8
@@ -112,9 +111,7 @@ class Verdict:
 def judge(stride: Stride, harmonics: int | None = None) -> Verdict:
     """Measures a stride and compares it with walking.
 
-    Args:
-        stride: the samples.
-        harmonics: of the Fourier series of every signal; by default that of the stride, otherwise 8.
+    The number of harmonics is by default that of the stride, otherwise 8.
 
     Raises:
         MotionFormatError: if it is not one period of samples (see `motion.stride.close`).
@@ -289,7 +286,7 @@ def _reach(v: Verdict) -> Iterator[Finding]:
 
 
 def describe(verdict: Verdict) -> str:
-    """The verdict as text: figures, a table of the signals with their usual ranges, findings, conclusion.
+    """The verdict as text, with a table of the signals and their usual ranges.
 
     Examples:
         >>> from jaxgait.motion.stride import embedded_stride

@@ -39,7 +39,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, longest_g
     Args:
         recording: with these in rad and m, under `NAMES`.
         side: right or left.
-        cutoff: of the low-pass in Hz; None leaves the angles unfiltered.
+        cutoff: of the low-pass in Hz; None: no filter.
         longest_gap: that is filled, in s.
 
     Examples:

@@ -108,10 +108,7 @@ def body_of(mass: float, thigh: float, shank: float) -> dict[str, Segment]:
 def proximal_wrench(body: Segment, moving: SegmentMotion, below: Wrench) -> Wrench:
     """Force and moment on a segment at its proximal joint (Newton and Euler).
 
-    Args:
-        body: mass and moment of inertia.
-        moving: the segment's motion.
-        below: force and moment at its distal joint.
+    `below` is the wrench at its distal joint.
 
     Examples:
         >>> import numpy as np
@@ -136,10 +133,7 @@ def joint_moments(
 ) -> dict[str, Float[np.ndarray, " samples"]]:
     """Moments in Nm at hip, knee and ankle, positive where they flex hip and knee and lift the foot.
 
-    Args:
-        body: thigh, shank and foot.
-        moving: their motions.
-        ground: ground reaction in N on the foot, and its moment about the ankle in Nm.
+    `ground` is the ground reaction in N on the foot, with its moment about the ankle in Nm.
     """
     on_foot = proximal_wrench(body["foot"], moving["foot"], ground)
     on_shank = proximal_wrench(body["shank"], moving["shank"], _back(on_foot))
@@ -163,12 +157,7 @@ def stride_dynamics(
     Accelerations are those of quintic splines through the smoothed positions and angles; forces are averaged over a
     frame and not smoothed further, as in OpenSim's inverse dynamics.
 
-    Args:
-        leg: the leg, smoothed.
-        load: the ground reaction on its foot.
-        stride: one of its strides.
-        body: the leg's segments (see `body_of`).
-        mass: of the person in kg.
+    The mass is that of the person in kg; `body` is from `body_of`.
     """
     time = np.linspace(stride.start, stride.start + stride.period, SAMPLES)
     at = lambda track, order=0: sampled_at(leg.recording.time, track, time, degree=5, derivative=order)
@@ -228,11 +217,7 @@ def dynamics_of(
 ) -> tuple[Dynamics | None, str]:
     """The inverse dynamics of a walk, and a note on how it was done, or why not.
 
-    Args:
-        legs: one per trial.
-        loads: ground reactions on their feet.
-        strides: of any of the trials.
-        mass: of the person in kg.
+    Legs and loads are one per trial; the person's mass is in kg.
     """
     there = {leg.recording.name: (leg, load) for leg, load in zip(legs, loads, strict=True) if load is not None}
     measured = [s for s in strides if s.load is not None and s.trial in there]
@@ -260,8 +245,6 @@ def labelled(found: Dynamics) -> xr.Dataset:
     Returns:
         `moment` in Nm/kg and `power` in W/kg over (joint, percent), and `stride_moment` and `stride_power` over
         (stride, joint, percent), the coordinate `stride` being the heel strike in s.
-
-    `labelled(walk.dynamics).moment.sel(joint="knee").max()` is the largest moment at the knee.
     """
     shown = {}
     for word, names, unit in (("moment", MOMENTS, "N m/kg"), ("power", POWERS, "W/kg")):

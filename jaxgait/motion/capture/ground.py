@@ -47,9 +47,7 @@ class Load(NamedTuple):
 def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
     """The ground reaction on the leg's foot; None if there are no forces, or none of this foot.
 
-    Args:
-        leg: the leg.
-        strikes: heel strikes in s by the motion, which identify the foot where no centre of pressure does.
+    Heel strikes in s by the motion identify the foot where no centre of pressure does.
     """
     total, contacts, notes = np.zeros((leg.recording.frames, 3)), [], []
     for number, plate in enumerate(leg.recording.forces):
@@ -74,11 +72,7 @@ def load_of(leg: Leg, strikes: Float[np.ndarray, " strikes"]) -> Load | None:
 
 
 def stretches(vertical: Float[np.ndarray, " samples"], time: Float[np.ndarray, " samples"]) -> list[tuple[int, int]]:
-    """Samples in contact, as half-open ranges; interruptions shorter than 30 ms are bridged.
-
-    Args:
-        vertical: force in N, upward.
-        time: in s.
+    """Samples in contact as half-open ranges; interruptions below 30 ms are bridged. Force in N, time in s.
 
     Examples:
         >>> import numpy as np
@@ -130,11 +124,7 @@ def _ours(leg: Leg, plate: Force, start: int, end: int, strikes: np.ndarray) -> 
 def distances(leg: Leg, plate: Force, start: int, end: int) -> tuple[float, float]:
     """Median horizontal distances in m of the own and the other foot from the centre of pressure; NaN if unknown.
 
-    Args:
-        leg: the leg.
-        plate: the plate.
-        start: first sample of the contact.
-        end: sample behind its last.
+    The contact's samples are `start:end`.
     """
     moments = leg.recording.time
     within = (moments >= plate.time[start]) & (moments <= plate.time[end - 1])

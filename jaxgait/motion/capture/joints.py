@@ -87,12 +87,7 @@ def joints(
 ) -> Joints:
     """The points of one leg.
 
-    Args:
-        markers: positions in the walker's axes.
-        found: the map, which lacks nothing (see `Found.lacks`).
-        side: right or left.
-        regression: of the hip centre.
-        standing: the calibration, if there is a standing trial.
+    Markers are in the walker's axes, and `found` lacks nothing (see `Found.lacks`).
     """
     notes: list[str] = []
     hip = _hip(markers, found, side, regression, notes)
@@ -170,7 +165,6 @@ def _carried(markers: Markers, standing: Standing) -> tuple[Track, Track]:
 
 
 def _front(knee: Track, ankle: Track) -> Track:
-    """The direction forward of the shank in the sagittal plane."""
     along = _unit(np.where(np.array([True, True, False]), knee - ankle, 0.0))
     return np.stack([along[:, 1], -along[:, 0], np.zeros(along.shape[0])], axis=1)
 

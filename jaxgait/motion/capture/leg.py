@@ -195,11 +195,6 @@ def _axes(recording: Recording, markers: Mapping[str, np.ndarray], found: Found)
 
 
 def _standing(found: Found, side: str, options: Options, recording: Recording) -> Standing | None:
-    """The calibration by the standing trial, if there is one.
-
-    Raises:
-        MotionFormatError: if it lacks what it is needed for.
-    """
     if options.static is None:
         return None
     static = options.static
@@ -222,7 +217,6 @@ def _standing(found: Found, side: str, options: Options, recording: Recording) -
 
 
 def _standing_doubts(static: Recording, recording: Recording, found: Found) -> list[str]:
-    """Warnings about a standing trial that moves, or in which the shank is not that of the walk."""
     both = [name for name in sorted(_wanted(found)) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)

@@ -38,11 +38,7 @@ def problems(
 ) -> list[str]:
     """Warnings about the plates of a trial; empty if there are none.
 
-    Args:
-        leg: the leg.
-        load: ground reaction on its foot.
-        strikes: heel strikes in s by the motion.
-        offs: toe-offs in s by the motion.
+    Heel strikes and toe-offs are those by the motion, in s.
     """
     plates = leg.recording.forces
     scale = _scale(leg, load)
@@ -74,7 +70,6 @@ def _paces(rate: float, contacts: list[Contact], strikes: np.ndarray, offs: np.n
 
 
 def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
-    """Markers and plates that are out of step, by heel strikes and toe-offs."""
     late = []
     for exact, motion, early in (([c.start for c in contacts], strikes, 0), ([c.end for c in contacts], offs, 1)):
         apart = [float(motion[np.argmin(np.abs(motion - t))]) - t + EARLY[early] for t in exact if motion.size]
@@ -88,11 +83,7 @@ def _clocks(contacts: list[Contact], strikes: np.ndarray, offs: np.ndarray) -> l
 
 
 def joined(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
-    """The warnings of several trials, with those that differ only in their figures in one line.
-
-    Args:
-        trials: the leg of each trial, and the warnings about its plates.
-    """
+    """The warnings of several trials, with those that differ only in their figures in one line."""
     kinds: dict[str, list[str]] = {}
     for leg, lines in trials:
         names = sorted({plate.name for plate in leg.recording.forces}, key=len, reverse=True)
@@ -179,7 +170,6 @@ def _turned(forces: list[np.ndarray]) -> list[str]:
 
 
 def _path(ahead: list[np.ndarray]) -> list[str]:
-    """A centre of pressure that does not go from heel to toe."""
     quarter = lambda x, a: np.nanmedian(x[int(a * len(x)) : int((a + 0.15) * len(x)) + 1])
     ways = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in ahead if np.isfinite(x).all() and len(x) > 20]
     if not ways or np.median(ways) > PATH:

@@ -84,11 +84,7 @@ def filters(rate: float, cutoff: float | None) -> bool:
 
 
 def describe_lowpass(rate: float, cutoff: float | None) -> str:
-    """The low-pass filter in words.
-
-    Args:
-        rate: frame rate in Hz.
-        cutoff: in Hz; None: no filter.
+    """The low-pass filter in words; frame rate and cut-off in Hz.
 
     Examples:
         >>> from jaxgait.motion.capture.smoothing import describe_lowpass
@@ -103,11 +99,7 @@ def describe_lowpass(rate: float, cutoff: float | None) -> str:
 
 
 def cutoff_warnings(rate: float, cutoff: float | None) -> list[str]:
-    """A warning if a low-pass filter removes part of the gait, otherwise empty.
-
-    Args:
-        rate: frame rate in Hz.
-        cutoff: in Hz; None: no filter.
+    """A warning if a low-pass filter removes part of the gait, otherwise empty; frame rate and cut-off in Hz.
 
     Examples:
         >>> from jaxgait.motion.capture.smoothing import cutoff_warnings

@@ -227,7 +227,7 @@ def closed(curve: Float[np.ndarray, " samples"]) -> tuple[Float[np.ndarray, " sa
         >>> import numpy as np
         >>> from jaxgait.motion.capture.strides import closed
         >>> curve, gap = closed(np.array([0.0, 0.5, 1.0, 0.2]))
-        >>> print(curve[0].round(6), curve[-1].round(6), round(gap, 6))  # both ends meet half-way
+        >>> print(curve[0].round(6), curve[-1].round(6), round(gap, 6))
         0.1 0.1 0.2
     """
     gap = float(curve[-1] - curve[0])

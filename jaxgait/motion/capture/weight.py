@@ -57,7 +57,7 @@ def person(
         recordings: trials of the person.
         legs: the leg in each of them.
         static: the standing trial.
-        mass: as given, in kg.
+        mass: in kg, if given.
         kept: the strides.
     """
     everyone = [*recordings, *([static] if static else [])]

@@ -43,7 +43,6 @@ def read_c3d(path: pathlib.Path) -> Recording:
 
 
 def _check(path: pathlib.Path) -> int:
-    """Size in bytes of a file that begins as C3D does."""
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise MotionFormatError(f"is larger than {MAX_BYTES // 2**20} MB", "cut out some strides", str(path))

@@ -156,7 +156,6 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
 def _angles(
     values: np.ndarray, others: dict[str, int], degrees: bool | None, notes: list[str]
 ) -> dict[str, np.ndarray]:
-    """The columns that are neither markers nor forces, angles among them in rad."""
     turning = {k: i for k, i in others.items() if re.search(r"flex|angle|tilt|rotation|adduction|_deg|_rad", k, re.I)}
     if not turning:
         return {k: values[:, i] for k, i in others.items()}

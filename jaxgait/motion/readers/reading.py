@@ -22,9 +22,6 @@ MAX_BYTES = 64 * 2**20
 def read_recording(path: str | pathlib.Path) -> Recording:
     """Reads a C3D, TRC, MOT, STO, CSV or TXT file; the content overrides a wrong ending.
 
-    Args:
-        path: the file.
-
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: one line with file, line, what is wrong and how to correct it.

@@ -283,10 +283,10 @@ def recording(
         name: of the trial.
         ticks: the clock of the frames.
         markers: positions in the unit of the file.
-        unit: the unit of length that the file states; None if it states none.
+        unit: of length, if the file states one.
         notes: assumptions made while reading; extended.
-        angles: angles in rad and translations in m.
-        forces: ground forces in N with points in m.
+        angles: in rad, and translations in m.
+        forces: in N, with points in m.
 
     Raises:
         MotionFormatError: if no unit gives the size of a body.

@@ -54,7 +54,6 @@ def read_storage(source: Source, name: str) -> Recording:
 
 
 def _doubts(header: list[str], shape: tuple[int, ...]) -> list[str]:
-    """Counts of the header that the rows contradict."""
     notes, patterns = [], (r"(?:nRows|datarows)", r"(?:nColumns|datacolumns)")
     for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
         stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)

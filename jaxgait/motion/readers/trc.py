@@ -81,7 +81,6 @@ def _names(source: Source, at: int) -> list[str]:
 
 
 def _doubts(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
-    """Counts of the header that the rows contradict."""
     found = {"numframes": sheet.lines.size, "nummarkers": markers}
     return [
         f"the header counts {header[key]:g} {word}, there are {count}"
