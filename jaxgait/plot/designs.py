@@ -102,9 +102,7 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
 def convergence(found: Optimum, sign: float) -> Figure:
     """Distance of each start's best value from the best of all, in the objective's unit, over its evaluations.
 
-    Args:
-        found: result of a search.
-        sign: 1 if the objective was maximised, -1 if it was minimised.
+    `sign` is 1 if the objective was maximised, -1 if it was minimised.
 
     Examples:
         >>> from jaxgait import Bungee, optimize
@@ -174,17 +172,12 @@ def slopes(
 ) -> Figure:
     """Slopes of the search compared with central differences, in units of the objective per box.
 
-    Args:
-        names: of the parameters.
-        exact: slopes at some points.
-        differences: central differences there.
-
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.designs import slopes
-        >>> exact = np.array([[1.0], [2.0], [3.0]])  # at three points, by one parameter
+        >>> exact = np.array([[1.0], [2.0], [3.0]])
         >>> figure = slopes(["stiffness"], exact, differences=exact + 1e-6)
-        >>> figure.axes[0].get_title()  # one panel per parameter
+        >>> figure.axes[0].get_title()
         'stiffness'
     """
     with style():
@@ -200,12 +193,7 @@ def slopes(
 
 
 def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[str]) -> Figure:
-    """Time histories of the model before and after a search.
-
-    Args:
-        before: result of `simulate`.
-        after: the same with the best parameters.
-        variables: names of the variables to draw.
+    """Time histories of some variables in the results of `simulate` before and after a search.
 
     Examples:
         >>> import xarray as xr

@@ -31,7 +31,6 @@ from jaxgait.plot.style import FAILED, PALETTE, RED, axis_label, style
 __all__ = ["Film", "animate", "arrow_scale", "usual_pace"]
 
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
-"""matplotlib's writers by extension."""
 PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """Default speeds: the first that makes a film last at least `LASTING` s."""
 LASTING = 3.0
@@ -127,8 +126,6 @@ def animate(
 ) -> Film:
     """A film of a run, or of several runs side by side.
 
-    A notebook plays it if it is the value of a cell; `save` writes it to a file.
-
     Args:
         shown: result of `simulate` (or one member of an ensemble with trajectories), or several by title. A run that
             ends early freezes.
@@ -215,8 +212,6 @@ def _panels(
 
 
 class _Stage:
-    """One scene with its artists."""
-
     def __init__(self, shown: Scene, axes: list[Axes], panels: list[Axes], title: str, pace: float) -> None:
         self.scene, self.title, self.pace = shown, title, pace
         self.scale = shown.newtons_per_metre or arrow_scale(shown)
@@ -253,8 +248,6 @@ class _Stage:
 
 
 class _Window:
-    """One view of a scene."""
-
     def __init__(self, shown: Scene, view: View, ax: Axes, scale: float) -> None:
         self.scene, self.view, self.ax = shown, view, ax
         ax.set(aspect="equal", xticks=[], yticks=[])
@@ -283,7 +276,6 @@ class _Window:
             ax.text(0.03, 0.97, view.title, transform=ax.transAxes, va="top", fontsize=8)
 
     def show(self, i: int) -> None:
-        """Shows the scene at a sample."""
         self._look(i)
         for trail, line in zip(self.scene.trails, self.trails, strict=True):
             line.set_data(*trail.points[: i + 1].T)
@@ -335,7 +327,6 @@ def _earth(ground: Ground) -> Polygon:
 
 
 def _bar(ax: Axes, view: View) -> None:
-    """A scale bar in the lower left corner."""
     length = _nice(view.span[0] / 4)
     part = length / view.span[0]
     ax.plot([0.04, 0.04 + part], [0.05, 0.05], color="black", lw=2.0, transform=ax.transAxes, zorder=8)

@@ -23,10 +23,7 @@ JOINT = 5.991
 def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " points"] | None = None) -> Figure:
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
-    Args:
-        found: result of `jaxgait.fit`.
-        quantity: the measured quantity, for the axis.
-        before: the initial curve of the model (`Fit.before`) in the unit of the measured one.
+    `quantity` labels the axis; `before` is the initial curve (`Fit.before`), in the unit of the measured one.
 
     Examples:
         >>> from jaxgait import Bungee, fit, simulate, with_parameters
@@ -48,7 +45,6 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
 
 
 def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
-    """The correlation of every pair of parameters; for two parameters their joint 95 % region."""
     if len(found.best) < 3:
         _region(ax, found)
         return

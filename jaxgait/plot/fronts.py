@@ -19,9 +19,7 @@ from jaxgait.plot.style import GREY, RED, axis_label, style
 __all__ = ["trade_offs"]
 
 _MAX_LETTERS = 36
-"""Largest number of letters in a line of a vertical label."""
 _COLUMNS = 3
-"""Largest number of panels side by side."""
 _MARKS = ("o", "D", "^", "s", "v", "P")
 
 
@@ -64,7 +62,6 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
 
 
 def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y: str, colour: str) -> None:
-    """All fronts, coloured by one more variable."""
     every = np.concatenate([found[colour].values for found in named.values()])
     norm = Normalize(every.min(), every.max())
     for mark, (name, found) in zip(_MARKS * len(named), named.items(), strict=False):
@@ -85,7 +82,6 @@ def _panel(figure: Figure, ax: Axes, named: Mapping[str, xr.Dataset], x: str, y:
 
 
 def _ideal(named: Mapping[str, xr.Dataset], x: str, y: str) -> list[float]:
-    """The best value of two objectives over all fronts."""
     one = next(iter(named.values()))
     senses = dict(zip(_objectives(one), one.attrs["senses"].split(", "), strict=True))
     every = lambda name: np.concatenate([found[name].values for found in named.values()])
@@ -97,11 +93,6 @@ def _objectives(found: xr.Dataset) -> list[str]:
 
 
 def _common(named: Mapping[str, xr.Dataset]) -> tuple[list[str], Sequence[str]]:
-    """Names of objectives and parameters of all fronts.
-
-    Raises:
-        ValueError: for no fronts, and if they differ.
-    """
     kinds = {(str(f.attrs["objectives"]), str(f.attrs["parameters"])) for f in named.values()}
     if len(kinds) != 1:
         what = "; ".join(f"{objectives} over {parameters}" for objectives, parameters in sorted(kinds)) or "none"

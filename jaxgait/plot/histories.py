@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from jaxgait.plot.style import FAILED, axis_label, style
 
 MAX_PANELS = 8
-"""Largest number of panels if no variables are named."""
 _OUTCOME = ("status", "first_status", "retries", "steps", "rejected_steps", "t_end")
 
 
@@ -22,7 +21,7 @@ def picture(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
     Args:
         data: a result of `simulate` or `ensemble`.
-        variables: names; by default the first few.
+        variables: by default the first few.
 
     Raises:
         ValueError: for unknown variables, or if there is nothing to draw.

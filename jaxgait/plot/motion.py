@@ -25,9 +25,7 @@ NAMES = {
     "ground_x_N": "ground reaction, forward",
     "ground_y_N": "ground reaction, upward",
 }
-"""Titles of the signals."""
 MAX_FINDINGS = 5
-"""Largest number of findings in the picture."""
 
 
 def stride(verdict: Verdict) -> Figure:

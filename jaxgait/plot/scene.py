@@ -132,7 +132,7 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
 
     Args:
         run: result of `simulate`, or one member of an ensemble with trajectories.
-        model: the mechanism; None: made from the attributes of the run.
+        model: see `jaxgait.animate`.
 
     Raises:
         ValueError: for anything but one run over time, for a mechanism without a scene, and if the model cannot be made

@@ -19,7 +19,6 @@ from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 __all__ = ["shares", "tornado"]
 
 _MAX_LETTERS = 34
-"""Largest number of letters in a line of a title."""
 _COLUMNS = 3
 
 
@@ -82,7 +81,6 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
 
 
 def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> list[Patch | Line2D]:
-    """Legend entries for what is in the picture."""
     both = any(name in searched for name in names)
     handles: list[Patch | Line2D] = [Patch(color=BLUE, label="fixed parameter" if both else "from the slope")]
     if both:
@@ -94,10 +92,7 @@ def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> lis
 
 
 def shares(found: xr.Dataset) -> Figure:
-    """First-order and total Sobol indices with their intervals, and those from slopes alone; one panel per measure.
-
-    Args:
-        found: result of `jaxgait.analysis.sensitivity.sensitivity`.
+    """Results of `jaxgait.analysis.sensitivity.sensitivity` with intervals and slopes; one panel per measure.
 
     Examples:
         >>> from jaxgait import Bungee

@@ -45,8 +45,7 @@ def style(**changes: Any) -> Iterator[None]:
     Only the settings changed here are restored: `matplotlib.rc_context` would also undo the choice of the backend by
     the first picture of a notebook.
 
-    Args:
-        changes: further settings, with `__` for the dot in their names.
+    Further settings are given with `__` for the dot in their names.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -97,10 +96,7 @@ def kinds() -> tuple[str, ...]:
 def save(figure: Figure, path: pathlib.Path | str, *, dpi: int = 150) -> pathlib.Path:
     """Saves a figure, closes it and returns its path; creates missing folders.
 
-    Args:
-        figure: the figure.
-        path: a file with one of the extensions `kinds`; by default matplotlib's (.png).
-        dpi: resolution in dots per inch.
+    The extension is one of `kinds`, by default matplotlib's (.png); `dpi` is the resolution in dots per inch.
 
     Examples:
         >>> import matplotlib.pyplot as plt

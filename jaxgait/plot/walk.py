@@ -23,7 +23,6 @@ from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 PERCENT = np.linspace(0.0, 100.0, 101)
 FIGURES = 12
-"""Number of stick figures per stride."""
 
 
 def sheet(walk: Walk, verdict: Verdict) -> Figure:
@@ -53,7 +52,6 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
 
 
 def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
-    """Single strides, their mean with one standard deviation, the fit, and the band of the embedded gaits."""
     unit, factor = DISPLAY[SIGNALS[signal]]
     mean = walk.mean[signal]
     low, high = band(signal, float(mean[:-1].mean()))
@@ -83,7 +81,6 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
 
 
 def _forces(ax: Axes, walk: Walk) -> None:
-    """The ground reaction in body weights, or in N if the mass is unknown."""
     ax.set_title("ground reaction", fontsize=9)
     ax.set_xlim(0, 100)
     ax.set_xlabel(axis_label("stride", "%"))
@@ -106,7 +103,6 @@ def _forces(ax: Axes, walk: Walk) -> None:
 
 
 def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
-    """A joint's moment or power: single strides, mean with one standard deviation, band of the embedded gaits."""
     found = walk.dynamics
     assert found is not None
     joint, kind, unit = name.split("_", 2)
@@ -131,7 +127,6 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
 
 
 def _sticks(ax: Axes, walk: Walk) -> None:
-    """The leg in the first kept stride, moving through the laboratory."""
     stride = walk.kept[0]
     chain = [k for k in ("hip", "knee", "ankle", "heel", "toe", "ankle") if k in stride.points]
     at = np.linspace(0, 100, FIGURES + 1).astype(int)
@@ -152,7 +147,6 @@ def _sticks(ax: Axes, walk: Walk) -> None:
 
 
 def _contacts(ax: Axes, walk: Walk) -> None:
-    """Strides of every trial over time, kept or dropped, with their heel strikes."""
     for row, (leg, events) in enumerate(zip(walk.legs, walk.events, strict=True)):
         for stride in (s for s in walk.strides if s.trial == leg.recording.name):
             share = stride.toe_off if stride.toe_off is not None else 0.0
@@ -170,7 +164,6 @@ def _contacts(ax: Axes, walk: Walk) -> None:
 
 
 def _gaps(ax: Axes, walk: Walk) -> None:
-    """When markers of the leg were missing."""
     rows = [(leg, name, gap) for leg in walk.legs for name, gap in leg.gaps.items()][:16]
     ax.set_title("gaps of the leg's markers", fontsize=9)
     if not rows:

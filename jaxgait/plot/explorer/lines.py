@@ -19,7 +19,6 @@ from jaxgait.plot.explorer.recipe import Recipe
 __all__ = ["line", "lines"]
 
 SHOWN_ENTRIES = 8
-"""Largest number of entries of an array to write out."""
 
 
 def lines(made: Recipe, attempt: int = 0) -> dict[str, str]:
@@ -63,7 +62,6 @@ def _python(made: Recipe, options: Mapping[str, Any]) -> str:
 
 
 def _shell(made: Recipe, options: Mapping[str, Any]) -> str:
-    """The command that reruns a member; empty if there is none."""
     own = _own(made)
     if own is None or not made.known_as:
         return ""
@@ -86,8 +84,6 @@ def _own(made: Recipe) -> dict[str, Any] | None:
 
 
 class _Own(str):
-    """Placeholder for a member's own value."""
-
     def __repr__(self) -> str:
         return f"{{{{{self!s}}}}}"
 

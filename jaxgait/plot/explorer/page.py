@@ -144,9 +144,6 @@ def explore(
         members: largest number of members that play.
         say: called with messages about what is simulated, or why nothing plays.
 
-    Returns:
-        A page: `save` writes it, a notebook displays it.
-
     Raises:
         FileNotFoundError: for a missing file.
         TypeError: for anything but a result or its file.
@@ -196,7 +193,6 @@ def _simulates(scan: xr.Dataset, members: list[int]) -> bool:
 
 
 def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
-    """A page about one run."""
     made = of_run(run, model)
     empty = {"size": 1, "dims": [], "shape": [], "x": "", "y": "", "colour": "status", "reference": None, "first": 0}
     title = f"{type(made.model).__name__}: {run.attrs.get('status_text', 'one run')}"
@@ -206,7 +202,6 @@ def _of_run(run: xr.Dataset, model: Model | None) -> Explorer:
 
 
 def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str] | None) -> tuple[Recipe | None, str]:
-    """How to rerun the members, or why that is unknown."""
     if model is None and "model" not in scan.attrs:
         return None, "No member can be played: the result does not name its model; use explore(scan, model=...)."
     try:
@@ -216,11 +211,6 @@ def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str
 
 
 def _measure(rows: Table, name: str | None) -> str | None:
-    """The measure to colour by.
-
-    Raises:
-        ValueError: for an unknown measure.
-    """
     if name is not None and name not in rows.columns:
         known = ", ".join(c.name for c in rows.of_role("measure"))
         raise ValueError(f"no measure {name!r}: the scan has {known or 'none'}")
@@ -269,7 +259,6 @@ def _best(rows: Table, measure: str | None, members: list[int]) -> int:
 
 
 def _histories(runs: Mapping[int, xr.Dataset], made: Recipe | None) -> dict[str, Any]:
-    """What all motions share: names and units of histories, the phase plane."""
     if not runs or made is None:
         return {"labels": {}, "phase": ["", ""]}
     labels = history_labels(next(iter(runs.values())))
@@ -301,14 +290,12 @@ def _header(scan: xr.Dataset, rows: Table, measure: str | None) -> dict[str, Any
 
 
 def _plane(rows: Table, measure: str | None) -> tuple[str, str]:
-    """The axes of the map: two varied parameters, or one and the measure."""
     axes = [c.name for c in sorted(rows.of_role("axis"), key=lambda c: c.name not in rows.dims)]
     others = [n for n in (measure, *rows.columns) if n and n != axes[0]]
     return axes[0], axes[1] if len(axes) > 1 else others[0] if others else axes[0]
 
 
 def _about(data: xr.Dataset) -> str:
-    """One line on how and when it was run."""
     attrs = data.attrs
     facts = [
         f"{attrs['strides']} strides" if "strides" in attrs else "",
@@ -337,7 +324,6 @@ def _notes(rows: Table, measure: str | None, runs: Mapping[int, Any], reference:
 
 
 def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[int]) -> dict[str, Any]:
-    """The header's entries for members, statuses and numbers."""
     if rows is None:
         statuses = [["run", "#56B4E9", 1]]
         return {"columns": [], "status": pack.bytes([0]), "statuses": statuses, "completed": [0], "vectors": [],
@@ -359,7 +345,6 @@ def _listed(pack: Pack, rows: Table | None, made: Recipe | None, played: list[in
 
 
 def _own(pack: Pack, made: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
-    """The values of each member for its lines."""
     if made is None:
         return {"own": {}}
     own = {n: pack.doubles(x[shown]) for n, x in made.values.items() if x.ndim == 1}
@@ -367,7 +352,6 @@ def _own(pack: Pack, made: Recipe | None, shown: np.ndarray) -> dict[str, Any]:
 
 
 def _sample(size: int, played: list[int]) -> np.ndarray:
-    """The members to list, in order."""
     if size <= LISTED:
         return np.arange(size)
     drawn = np.random.default_rng(0).choice(size, LISTED, replace=False)
@@ -401,7 +385,6 @@ def check_library() -> None:
 
 @functools.cache
 def _library() -> str:
-    """Plotly's script, compressed."""
     check_library()
     from plotly.offline import get_plotlyjs
 

@@ -23,7 +23,6 @@ STRIDES = 3
 RIGID = 1e-4
 """Change of shape, relative to its size, below which an outline counts as rigid: less than a tenth of a pixel."""
 HISTORIES = 40
-"""Largest number of histories per member."""
 
 
 class Pack:

@@ -193,7 +193,6 @@ def _count(scan: xr.Dataset, dims: Sequence[str]) -> int:
 
 
 def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """The values of all members, by dotted name."""
     names = [*parameters(model), *(INITIAL + n for n in state_variables(jax.eval_shape(model.initial_state)))]
     found = {}
     for name in names:
@@ -207,7 +206,6 @@ def _values(scan: xr.Dataset, model: Model, dims: tuple[str, ...]) -> dict[str, 
 
 
 def _options(scan: xr.Dataset, model: Model) -> dict[str, Any]:
-    """The arguments of `simulate` for a scan, from its attributes."""
     attrs = {n: x.item() if isinstance(x, np.generic) else x for n, x in scan.attrs.items()}
     sampling = {"strides": attrs.get("strides"), "duration": attrs.get("duration_s")}
     sampling["samples"] = attrs.get("samples_per_stride", attrs.get("samples"))
@@ -233,11 +231,6 @@ def _changed(usual: Scheme, scheme: Scheme) -> dict[str, Any]:
 
 
 def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that differ from the usual ones.
-
-    Raises:
-        ValueError: for one that `simulate` does not accept.
-    """
     plain = {n.removesuffix("_s"): x for n, x in scheme_options(usual).items()}
     found = {n: x for n, x in recorded.items() if n not in FREE and x != plain.get(n)}
     for name, value in found.items():

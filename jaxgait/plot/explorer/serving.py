@@ -16,9 +16,7 @@ LOOPBACK = "127.0.0.1"
 def serve(page: Explorer, port: int = 0) -> None:
     """Serves a page of a scan on this machine only, until interrupted; prints its address.
 
-    Args:
-        page: of a scan.
-        port: 0: any that is free.
+    Port 0 is any that is free.
 
     Raises:
         ValueError: if it is unknown how to rerun its members.
