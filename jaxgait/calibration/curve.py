@@ -119,7 +119,6 @@ def reading(model: Model, space: Space, sampling: Sampling, measured: MeasuredCu
 
 
 def _times(model: Model, space: Space, sampling: Sampling) -> Float[np.ndarray, " times"]:
-    """Times in s of the samples of a run."""
     ends = [with_parameters(model, space.named(x)) for x in (np.zeros(len(space.names)), np.ones(len(space.names)))]
     first, other = (np.asarray(sampling.times(one)) for one in ends)
     if not np.allclose(first, other, rtol=1e-9):

@@ -52,7 +52,7 @@ class Fit:
         >>> low, high = found.interval("stiffness")  # 95 %
         >>> print(round(low, 2), round(high, 2))  # N/m
         25.99 26.01
-        >>> print(found.condition, round(found.reduced, 3))  # one parameter, data without noise
+        >>> print(found.condition, round(found.reduced, 3))
         1.0 0.0
         >>> found.minimum, found.determined
         (True, True)
@@ -64,13 +64,12 @@ class Fit:
     """
 
     model: Model
-    """The model with the best parameters."""
     best: dict[str, float]
     units: dict[str, str]
     standard_error: dict[str, float]
     """In the parameters' units (Laplace); infinite for undetermined parameters, NaN for those on a bound."""
     covariance: xr.DataArray
-    """Of the parameters, in their units."""
+    """In the units of the parameters."""
     correlation: xr.DataArray
     """Of the parameters' errors, without dimension."""
     noise: Float[np.ndarray, " points"]
@@ -100,9 +99,8 @@ class Fit:
     ends: xr.Dataset
     """Over `start`: where each search ended, its chi-square, and its number of evaluations."""
     gradient: str
-    """Which derivatives were used."""
     problem: Problem = field(repr=False, compare=False)
-    """What was fitted, for `profile` and `sample`."""
+    """For `profile` and `sample`."""
     memory: Any = field(default=None, repr=False, compare=False)
     """The gait that was found, as a guess for further searches."""
 
@@ -141,9 +139,7 @@ class Fit:
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).
 
-        Args:
-            name: the parameter.
-            level: probability that the interval contains the true value.
+        It contains the true value with the probability `level`.
 
         Raises:
             KeyError: for a parameter that was not fitted.
@@ -195,11 +191,7 @@ def quantile(found: Fit, level: float) -> float:
 
 
 def check_points(points: int, parameters: int) -> None:
-    """Checks that there are enough points to estimate the noise as well.
-
-    Args:
-        points: number of measured points.
-        parameters: number of fitted parameters.
+    """Checks that there are enough points to estimate the noise as well as so many parameters.
 
     Raises:
         ValueError: if there are too few.
@@ -268,7 +260,6 @@ def summarised(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequen
 
 
 def _estimated(problem: Problem, found: Residuals, degrees: int) -> tuple[Problem, Residuals]:
-    """The problem and its residuals with the noise estimated from the residuals."""
     rounding = np.finfo(float).eps * (np.abs(problem.measured.values).max() or 1.0)
     size = max(float(np.sqrt(found.squares / degrees)), float(rounding))
     scaled = found._replace(values=found.values / size, slopes=found.slopes / size)
@@ -293,7 +284,6 @@ def _curves(problem: Problem, found: Residuals, local: Laplace, estimated_from: 
 
 
 def _fall(found: Residuals, free: Bool[np.ndarray, " n"]) -> float:
-    """Predicted fall of chi-square to the bottom of the parabola (no dimension): zero at a minimum."""
     slopes = found.slopes[:, free]
     step = np.linalg.lstsq(slopes, -found.values, rcond=RANK)[0]
     return float(np.sum((slopes @ step) ** 2))
@@ -305,7 +295,6 @@ def _exact(problem: Problem) -> bool:
 
 
 def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, estimated: bool) -> tuple[str, ...]:
-    """Caveats about the result."""
     r = found.values
     together = float(r[1:] @ r[:-1] / (r @ r)) if len(r) > 1 and r.any() else 0.0
     apart = float(np.sqrt(np.mean((found.coarse - found.simulated) ** 2) / np.mean(problem.noise**2))) / 8.0

@@ -132,11 +132,6 @@ def solved(
 
 
 def _way(gradient: str, measured: MeasuredCurve) -> str:
-    """The kind of gradient; data over time exclude that of the gait.
-
-    Raises:
-        ValueError: for "gait" with data over time.
-    """
     if measured.axis == "phase":
         return gradient
     if gradient == "gait":
@@ -145,11 +140,6 @@ def _way(gradient: str, measured: MeasuredCurve) -> str:
 
 
 def _sampling(model: Model, measured: MeasuredCurve, evaluate: Evaluator, run: Mapping[str, Any]) -> Sampling:
-    """The sampling of the runs that are compared with the data.
-
-    Raises:
-        ValueError: for data over the phase and a run that is not counted in strides.
-    """
     gait = isinstance(evaluate, PeriodicGait)
     strides, duration, samples = (run.get(name) for name in ("strides", "duration", "samples"))
     sampling = Sampling.of(model, 1 if gait else strides, None if gait else duration, samples)

@@ -36,7 +36,6 @@ _WHY = {
     3: "the parameters changed by less than the tolerance",
     4: "sum of squares and parameters changed by less than the tolerance",
 }
-"""Meaning of SciPy's codes."""
 
 
 class Residuals(NamedTuple):
@@ -156,7 +155,6 @@ AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]
 
 
 def _one(found: Residuals, k: int, memory: Any) -> Residuals:
-    """Residuals at one of several points."""
     fields: dict[str, Any] = {name: field[k] for name, field in found._asdict().items() if name != "memory"}
     return Residuals(**fields, memory=memory)
 
@@ -176,7 +174,6 @@ class Ended(NamedTuple):
     x: Float[np.ndarray, " n"]
     """The best point, in the unit box."""
     found: Residuals
-    """The residuals there."""
     why: str
     evaluations: int
     failed: int
@@ -227,7 +224,6 @@ class _Asked:
 
 
 def _failure(model: Model, found: Residuals) -> str:
-    """What was wrong with a run."""
     if found.status == UNSTABLE and np.isfinite(found.multiplier):
         return f"its gait is not stable (largest multiplier {float(found.multiplier):.3g})"
     return outcome.sentence(model, int(found.status)) if found.status else "its curve is not finite"

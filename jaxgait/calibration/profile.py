@@ -214,7 +214,6 @@ def _root(rise: float) -> float:
 
 
 def _curve(found: Fit, points: list[_Point], i: int) -> xr.Dataset:
-    """All points over the parameter, each once."""
     space = found.problem.space
     x = space.physical(np.stack([p.x for p in points]))
     _, once = np.unique(x[:, i], return_index=True)

@@ -85,11 +85,6 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
 
 
 def _blackjax() -> Any:
-    """Imports the library.
-
-    Raises:
-        ModuleNotFoundError: if it is missing, with what to install.
-    """
     try:
         import blackjax  # pyright: ignore[reportMissingImports]  (an extra)
     except ModuleNotFoundError as error:
@@ -118,7 +113,6 @@ def _log_density(found: Fit) -> Callable[[Array], Array]:
 
 
 def _starts(found: Fit, chains: int, seed: int) -> Float[Array, "chains n"]:
-    """Logits around the best fit."""
     space, best = found.problem.space, np.array(list(found.best.values()))
     x = (best - space.low) / space.width
     errors = np.nan_to_num(np.array(list(found.standard_error.values())) / space.width, posinf=1.0)

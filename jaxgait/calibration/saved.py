@@ -20,10 +20,6 @@ _OWN = "each in the unit of its parameter"
 def as_dataset(found: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
     """Curves, parameters with their errors, undetermined directions, and profiles, all with units.
 
-    Args:
-        found: result of `jaxgait.fit`.
-        profiles: of some of its parameters.
-
     Returns:
         Over `time` or `phase` the curves `measured`, `before` (of the model before the fit), `fitted`, with `residual`,
         `band` and `noise`; over `parameter` `before_fit`, `best`, `standard_error`, the bounds `low` and `high`, and

@@ -29,9 +29,8 @@ __all__ = ["CurveTable", "read_curve"]
 
 _EXAMPLE = "time (s),height (m)"
 _AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")
-"""Names of columns of times and of phases."""
 _STEPS = {"time": {"s": 1.0, "ms": 1e-3}, "phase": {"1": 1.0, "%": 0.01, "percent": 0.01}}
-"""Their units, in s and in strides."""
+"""Units of times in s, and of phases in strides."""
 _NOISE = re.compile(r"(?:^|[ _])(?:sd|std|standard deviation)$", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"(.+?)\s*(?:\(([^()]*)\)|\[([^][]*)\])")
 
@@ -50,13 +49,9 @@ class CurveTable(NamedTuple):
     columns: tuple[str, ...]
     """Columns that were used: times or phases, values, standard deviations."""
     unused: tuple[str, ...]
-    """Columns that were ignored."""
 
     def check_end(self, end: float) -> None:
-        r"""Checks that a run reaches the last time.
-
-        Args:
-            end: end of the run in s.
+        r"""Checks that a run until `end` (s) reaches the last time.
 
         Raises:
             MotionFormatError: if not, naming the first line beyond its end.
@@ -78,18 +73,13 @@ class CurveTable(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """One column of the header."""
-
     text: str
     quantity: str
     unit: str | None
-    """None if missing."""
     position: int
 
 
 class _Roles(NamedTuple):
-    """The role of each column."""
-
     at: _Column
     values: _Column
     noise: _Column | None
@@ -107,7 +97,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
         fit(Bungee(), read.curve, over=box, output=read.output, noise=read.noise)
 
     Args:
-        path: the file; see the module for its contents.
+        path: the file.
         model: the mechanism, which defines the names and units of its outputs.
         output: the measured output, if the column of values has another name, or if there are several.
 
@@ -137,7 +127,6 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
 
 
 def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
-    """The curve of a table, with its rows checked."""
     axis, unit = _AXES[roles.at.quantity.lower()], str(roles.values.unit)
     at = table.columns[roles.at.text] * _STEPS[axis][str(roles.at.unit)]
     _check_order(table, roles.at, axis, at)
@@ -148,7 +137,6 @@ def _checked(table: Table, roles: _Roles, output: str) -> CurveTable:
 
 
 def _check_order(table: Table, column: _Column, axis: str, at: np.ndarray) -> None:
-    """Checks that times or phases increase and lie in their range."""
     written = table.columns[column.text]
     steps = np.flatnonzero(np.diff(at) <= 0.0)
     if steps.size:
@@ -182,11 +170,6 @@ def _fault(table: Table, row: int, column: _Column, what: str, advice: str) -> N
 
 
 def _roles(header: Header, kind: str, known: Mapping[str, Variable], output: str | None) -> _Roles:
-    """The role of each column.
-
-    Raises:
-        MotionFormatError: for ambiguous columns, and missing or incompatible units.
-    """
     header.check(_EXAMPLE)
     units = {*SIZES, *(variable.unit for variable in known.values()), *_STEPS["time"], *_STEPS["phase"]}
     columns = [_column(text, i, units) for i, text in enumerate(header.names)]
@@ -213,7 +196,6 @@ def _column(text: str, position: int, units: set[str]) -> _Column:
 
 
 def _axis(header: Header, found: list[_Column]) -> _Column:
-    """The column of times or phases, whose unit is known."""
     if not found:
         advice = "name it 'time (s)' or 'stride (%)'"
         raise header.error(f"no column of times or phases among {_listed(header)}", advice)
@@ -229,7 +211,6 @@ def _axis(header: Header, found: list[_Column]) -> _Column:
 def _values(
     header: Header, kind: str, known: Mapping[str, Variable], output: str | None, found: list[_Column]
 ) -> _Column:
-    """The column of the values."""
     if not found:
         raise header.error(f"no column of values among {_listed(header)}", f"add one, as in {_EXAMPLE!r}")
     named = [c for c in found if (c.quantity in known if output is None else c.quantity == output)]
@@ -247,7 +228,6 @@ def _values(
 
 
 def _noise_column(header: Header, values: _Column, found: list[_Column]) -> _Column | None:
-    """The column with the standard deviations of the values, if any."""
     own = [c for c in found if _NOISE.sub("", c.quantity) == values.quantity]
     free = [c for c in found if not _NOISE.sub("", c.quantity)]
     chosen = own or free
