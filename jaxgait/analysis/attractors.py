@@ -20,7 +20,6 @@ __all__ = ["FELL", "OTHER", "REACHED", "Basin", "basin", "bifurcation_diagram"]
 FELL = 0
 """The motion did not return to the section: the walker fell."""
 REACHED = 1
-"""The gait was reached."""
 OTHER = 2
 """The motion continued for all strides without reaching the gait."""
 

@@ -27,7 +27,6 @@ they are not defined."""
 STRAIGHT = 0.9
 """Cosine of the angle between successive tangents below which the step is halved."""
 GROWTH = 1.4
-"""Growth factor of the step from point to point."""
 MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
 
@@ -47,7 +46,6 @@ class Corrector(NamedTuple):
 
     rule: Rule
     max_evaluations: int
-    """Largest number of evaluations."""
 
 
 def parameter_axis(x: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:

@@ -90,7 +90,6 @@ class _Problem:
 @eqx.filter_jit
 @native
 def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Array, Array]:
-    """Residual and its exact Jacobian."""
     return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
 
 
@@ -168,8 +167,6 @@ def continuation(
 
 
 def _system(problem: _Problem, model: Any, scale: np.ndarray) -> System:
-    """Residual and Jacobian of one branch as NumPy arrays."""
-
     def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(x[0]))
         return np.asarray(value)[None], np.asarray(linear)[None]
@@ -178,7 +175,6 @@ def _system(problem: _Problem, model: Any, scale: np.ndarray) -> System:
 
 
 def _inside(limits: tuple[float, float], scale: float) -> Callable[[np.ndarray], bool]:
-    """Whether the last unknown lies between two values."""
     low, high = sorted(limit / scale for limit in limits)
     return lambda x: bool(low - 1e-12 <= x[-1] <= high + 1e-12)
 
@@ -192,7 +188,6 @@ def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: n
 
 
 def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarray) -> tuple[BifurcationPoint, ...]:
-    """All changes of sign of the test functions along a branch, located."""
     tests = test_values(branch.multipliers)
     found = []
     for i in range(len(tests) - 1):

@@ -4,11 +4,9 @@
 pays to follow many branches in parallel: the members of a family (say, dampers of different c/k) share one compiled
 evaluation of the return map with its exact derivatives, always with the same number of lanes.
 
-- `gaits` solves for the orbits of any members by Newton's method (multiple shooting: an orbit of m strides is m points,
-  each mapped to the next, so that no evaluation is longer than one stride);
-- `follow` proceeds along a list of parameter values, with tangent prediction, halving the step where Newton fails;
-- `crossings` locates where a branch loses or regains its stability, by safeguarded secants on a test function;
-- `fixed_points` solves for thousands of gaits of one return map, over any parameters.
+An orbit of m strides is m points, each mapped to the next (multiple shooting), so that no evaluation is longer than one
+stride. `follow` predicts along tangents and halves the step where Newton's method fails; `crossings` takes safeguarded
+secants of a test function.
 
 Derivatives are exact for the steps taken, but an adaptive solver may take other steps at a neighbouring point: the map
 is smooth only to the solver's tolerance. Hence `tolerance`, and secants, which only need the sign of the test function.
@@ -66,7 +64,6 @@ class Family(eqx.Module):
     return_map: Any = eqx.field(static=True)
     """A `jaxgait.solve.periodic.ReturnMap`."""
     model: Any
-    """The model that the members share."""
     vary: Callable[[Any, Any, Scalar], Any] = eqx.field(static=True)
     """Function of (model, member, value) that returns a member's model at a value of the parameter."""
     members: Any
@@ -168,7 +165,6 @@ def strides(family: Family, who: np.ndarray, p: np.ndarray, z: np.ndarray) -> tu
 @eqx.filter_jit
 @native
 def _closures(closing: Closing, model: Any, values: dict[str, Array], z: Array) -> tuple[Array, Array]:
-    """The closure errors of orbits of some members, and their exact Jacobians."""
     one = lambda values, z: linearised(lambda m, x: closing(x, m), with_parameters(model, values), z)
     return jax.vmap(one)(values, z)
 
@@ -239,7 +235,7 @@ def fixed_points(
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> tuple[np.ndarray, ...]:
-    """Applies a compiled function to batches of `width` rows; the last batch is padded with its last row."""
+    """The last batch is padded with its last row."""
     count, parts = len(jax.tree.leaves(rows)[0]), []
     for start in range(0, count, width):
         lane = np.minimum(np.arange(start, start + width), count - 1)
@@ -276,7 +272,7 @@ def gaits(
 
 
 def _system(family: Family, order: int) -> System:
-    """The closure errors of orbits, mapped points minus next points, with the unknowns (points, parameter)."""
+    """Closure errors, mapped points minus next points; the unknowns are (points, parameter)."""
 
     def system(who: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         z = x[:, :-1].reshape(len(x), order, -1)
@@ -292,7 +288,6 @@ def _corrector(family: Family) -> Corrector:
 
 
 def _gaits(p: np.ndarray, order: int, points: Points) -> Gaits:
-    """Points of branches as gaits."""
     count, shape = len(p), (len(p), order, -1)
     rate = tangents(points.linear, parameter_axis(points.x))[:, :-1].reshape(shape)
     z = points.x[:, :-1].reshape(shape)
@@ -303,7 +298,7 @@ def _gaits(p: np.ndarray, order: int, points: Points) -> Gaits:
 
 
 def _cyclic(slope: np.ndarray) -> np.ndarray:
-    """Derivative of all distances (mapped point minus next point) of orbits with respect to all their points."""
+    """Derivative of all closure errors of orbits with respect to all their points."""
     count, order, n, _ = slope.shape
     matrix = np.zeros((count, order, n, order, n))
     for i in range(order):
