@@ -296,7 +296,7 @@ def read_drive(
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and what would be right.
+        MotionFormatError: if it cannot be read, or is not walking (see `fit_drive`).
 
     Warns:
         MotionWarning: for each figure that is possible but unusual.

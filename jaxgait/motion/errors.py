@@ -10,12 +10,8 @@ class MotionWarning(UserWarning):
 class MotionFormatError(ValueError):
     """Measured motion that is unusable; its text is one line: where, what is wrong, and how to correct it.
 
-    Attributes:
-        what: what is wrong.
-        advice: how to correct it; may be empty.
-        file: name of the file; None for arrays.
-        line: in the file, counted from 1; None if there is none.
-        column: column or signal; None if there is none.
+    Its attributes are `what`, `advice` (may be empty) and, None if there is none, `file`, `line` (counted from 1) and
+    `column` (or signal).
     """
 
     def __init__(

@@ -53,9 +53,7 @@ def motion_drive(text: str) -> GaitDrive:
 def named_stride(text: str, *, speed: float | None = None) -> Stride:
     """The stride of an embedded gait or a file; the mean one of a walk or a recording.
 
-    Args:
-        text: an embedded gait or a file.
-        speed: walking speed in m/s, if it differs from the file's.
+    A walking speed in m/s replaces that of the file.
 
     Raises:
         FileNotFoundError: if it is neither.

@@ -102,11 +102,7 @@ GUESSES = (
 def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> str:
     """The correction that would make an impossible signal usual, or at least possible; empty if there is none.
 
-    Args:
-        signal: its name.
-        unit: the unit that it should be in.
-        samples: in the unit that it came in.
-        distance: walked until each sample, in m.
+    `unit` is the one that the samples should be in, `distance` that walked until each of them, in m.
 
     Examples:
         >>> import numpy as np

@@ -77,7 +77,7 @@ def read_table(path: str | pathlib.Path, required: Sequence[str], optional: Sequ
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, what is wrong and how to correct it.
+        MotionFormatError: if it cannot be read.
 
     Warns:
         MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.

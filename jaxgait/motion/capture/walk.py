@@ -277,7 +277,6 @@ def _segments(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, flo
 
 
 def _odd_segments(lengths: Mapping[str, float]) -> list[str]:
-    """Warnings about segments that no leg has: markers that are swapped or named wrongly."""
     found = []
     thigh, shank = lengths["thigh_m"], lengths["shank_m"]
     if not inside(thigh / shank, THIGH_TO_SHANK):

@@ -53,12 +53,7 @@ def person(
 ) -> tuple[dict[str, Any], list[str]]:
     """The person's data with `mass_kg` and `mass_from`, and a warning if the plates contradict the mass.
 
-    Args:
-        recordings: trials of the person.
-        legs: the leg in each of them.
-        static: the standing trial.
-        mass: in kg, if given.
-        kept: the strides.
+    `static` is the standing trial, `mass` the given one in kg.
     """
     everyone = [*recordings, *([static] if static else [])]
     body: dict[str, Any] = {k: v for r in reversed(everyone) for k, v in r.subject.items()}

@@ -45,7 +45,7 @@ def read_columns(source: Source, name: str) -> Recording:
     """The recording of a text file with labelled columns.
 
     Raises:
-        MotionFormatError: naming file, line, what is wrong and how to correct it.
+        MotionFormatError: if it cannot be read.
 
     Examples:
         >>> from jaxgait.motion.readers.columns import read_columns

@@ -24,7 +24,7 @@ def read_recording(path: str | pathlib.Path) -> Recording:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: one line with file, line, what is wrong and how to correct it.
+        MotionFormatError: if it cannot be read.
 
     Examples:
         >>> import pandas as pd

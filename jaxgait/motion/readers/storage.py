@@ -20,7 +20,7 @@ def read_storage(source: Source, name: str) -> Recording:
     """The recording of a MOT or STO file.
 
     Raises:
-        MotionFormatError: naming file, line, what is wrong and how to correct it.
+        MotionFormatError: if it cannot be read.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source

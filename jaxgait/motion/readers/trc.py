@@ -30,7 +30,7 @@ def read_trc(source: Source, name: str) -> Recording:
     """The recording of a TRC file.
 
     Raises:
-        MotionFormatError: naming file, line, what is wrong and how to correct it.
+        MotionFormatError: if it cannot be read.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source
