@@ -153,7 +153,6 @@ def _histories(run: xr.Dataset) -> list[str]:
 
 
 def _taken(values: np.ndarray, take: slice) -> np.ndarray:
-    """The samples to play; a single one stands for all."""
     return values[take] if len(values) > 1 else values
 
 

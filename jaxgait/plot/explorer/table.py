@@ -166,7 +166,6 @@ def _column(name: str, x: xr.DataArray, role: str, values: np.ndarray) -> Column
 
 
 def _vectors(scan: xr.Dataset, dims: tuple[str, ...]) -> dict[str, Column]:
-    """Results with one further small dimension, other than time and that of gradients."""
     found = {}
     for name, x in scan.data_vars.items():
         extra = [d for d in x.dims if d not in dims]
