@@ -103,7 +103,7 @@ def read_curve(path: str | pathlib.Path, model: Model, output: str | None = None
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: with file, line, column, the fault and what would be valid.
+        MotionFormatError: if it cannot be read.
         ValueError: for an unknown output.
 
     Examples:
