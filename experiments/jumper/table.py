@@ -157,7 +157,7 @@ def _incremental(model: Jumper, dt: float = 1e-5) -> xr.Dataset:
 
 def films(report: Report, out: pathlib.Path) -> None:
     """Films of the planar and the spatial jump, their difference, and both soles."""
-    plane = jaxgait.simulate(Jumper(), samples=FRAMES - 1)
+    plane = run(Jumper(), FRAMES - 1)
     space = jaxgait.simulate(SpatialJumper(), samples=FRAMES - 1)
     lame = jaxgait.simulate(SpatialJumper(asymmetry=0.02), samples=FRAMES - 1)
     gap = float(np.abs(space.com[:, 2] - plane.com_z).max())
