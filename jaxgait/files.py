@@ -7,6 +7,7 @@ import errno
 import os
 import pathlib
 import platform
+import re
 import shutil
 import tempfile
 import uuid
@@ -107,7 +108,7 @@ def draft_beside(place: pathlib.Path) -> pathlib.Path:
     there = list(place.parent.iterdir()) if os.name == "posix" and place.parent.is_dir() else []
     for left in there:  # Windows cannot be asked which processes live
         number = left.name.removeprefix(mine)
-        if number != left.name and number.isdigit() and not _lives(int(number)):
+        if re.fullmatch("[0-9]{1,9}", number) and not _lives(int(number)):
             shutil.rmtree(left, ignore_errors=True)
     return place.with_name(f"{mine}{os.getpid()}")
 

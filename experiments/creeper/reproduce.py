@@ -11,7 +11,7 @@ from jaxgait.report import Report
 from . import axial, design, drive, scans
 
 TITLE = "The creeping in-pipe robot"
-MINUTES = 4
+MINUTES = 3
 INTRO = (
     "Zhao, Chen, Wu, Sang and Qian (2010) print curves but no masses, sizes or friction: expected values are those of "
     "an independent simulation with the parameters chosen here. Figure 4 is the displacement of the front point, "

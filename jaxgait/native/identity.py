@@ -229,7 +229,9 @@ class _Identity:
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
             self._container([type(x), x.__wrapped__])
         elif _plain_state(x):
-            self._container([type(x), {k: v for k, v in sorted(vars(x).items()) if v is not x}])  # set in any order
+            state = {k: v for k, v in vars(x).items() if v is not x}
+            library = owner(file_of(type(x).__module__), type(x).__module__) == "library"
+            self._container([type(x), dict(sorted(state.items())) if library else state])  # (equinox has no order)
         else:
             self._reduced(x)
 
