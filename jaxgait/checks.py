@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -73,10 +74,10 @@ def untraced(who: str, *values: Any) -> None:
     Raises:
         TypeError: with what to use instead.
     """
-    if not is_concrete(values):
+    if not is_concrete((values, jnp.zeros(()))):  # under jit, new arrays are traced too
         raise TypeError(
-            f"{who} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: use ensemble"
-            " (its gradient=[...] for derivatives), or jaxgait.solve's integrate, hybrid and march, which JAX can trace"
+            f"{who} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: outside, "
+            "call ensemble (gradient=[...] for derivatives); inside, jaxgait.solve's integrate, hybrid or march"
         )
 
 
@@ -179,7 +180,7 @@ def shown(value: Any) -> str:
 
 def not_numbers(x: np.ndarray) -> str:
     """What may be meant by values that are not numbers."""
-    if x.dtype.kind == "U" and re.match(r"\s*[-+]?\.?\d", str(x.flat[0])):
+    if x.dtype.kind == "U" and x.size and re.match(r"\s*[-+]?\.?\d", str(x.flat[0])):
         return ": give numbers without quotes"
     choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.flat[0] is not None)
     return ": to vary a choice or a part, run one ensemble per model (with_parts)" if choices else ""

@@ -6,10 +6,9 @@ import contextlib
 import errno
 import os
 import pathlib
-import platform
-import re
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 
@@ -19,6 +18,8 @@ __all__ = ["data", "draft_beside", "netcdf", "text"]
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
+ABANDONED = 2 * 86400.0
+"""Age in s of a draft that no process still writes: on a shared disk, nobody can ask which processes live."""
 _LINKS = 40
 """Largest number of links to follow, as on Linux."""
 
@@ -102,25 +103,14 @@ def _replaced(path: pathlib.Path) -> Iterator[pathlib.Path]:
                 draft.unlink(missing_ok=True)
 
 
-def draft_beside(place: pathlib.Path) -> pathlib.Path:
-    """A name for the draft of a folder, beside it; drafts that killed processes of this machine left are removed."""
-    mine = f".{place.name}.draft-{platform.node()}-"
-    there = list(place.parent.iterdir()) if os.name == "posix" and place.parent.is_dir() else []
-    for left in there:  # Windows cannot be asked which processes live
-        number = left.name.removeprefix(mine)
-        if re.fullmatch("[0-9]{1,9}", number) and not _lives(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
-    return place.with_name(f"{mine}{os.getpid()}")
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
-    return True
+def draft_beside(folder: pathlib.Path) -> pathlib.Path:
+    """A new name for the draft of a folder, beside it; removes drafts that killed processes left days ago."""
+    prefix = f".{folder.name}.draft-"
+    for other in folder.parent.iterdir() if folder.parent.is_dir() else ():
+        with contextlib.suppress(OSError):
+            if other.name.startswith(prefix) and time.time() - other.stat().st_mtime > ABANDONED:
+                shutil.rmtree(other, ignore_errors=True)
+    return folder.with_name(prefix + uuid.uuid4().hex)
 
 
 def _draft(folder: pathlib.Path, private: bool) -> pathlib.Path:

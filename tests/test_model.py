@@ -285,11 +285,20 @@ def test_parameters_are_declared_by_numbers_with_units():
 @pytest.mark.parametrize("transform", [jax.jit, jax.grad, lambda f: lambda x: jax.vmap(f)(jnp.array([x]))])
 def test_labelled_results_are_not_for_traces(transform):
     run = lambda mass: simulate(Bungee(mass=mass), duration=1.0).x.values[-1]
-    with pytest.raises(TypeError, match=r"simulate cannot run within jax\.jit.*: use ensemble"):
+    with pytest.raises(TypeError, match=r"simulate cannot run within jax\.jit.*: outside, call ensemble"):
         transform(run)(70.0)
     scan = lambda mass: ensemble(Bungee(), {"mass": jnp.array([mass, 80.0])}, duration=1.0).status.values[-1]
     with pytest.raises(TypeError, match=r"ensemble cannot run within jax\.jit"):
         transform(scan)(70.0)
+
+
+def test_labelled_results_are_not_for_compiled_functions_of_nothing_traced():
+    for run in (
+        lambda _: simulate(Bungee(), duration=1.0).x.values[-1],
+        lambda _: ensemble(Bungee(), {"mass": [70.0]}, duration=1.0).status.values[-1],
+    ):
+        with pytest.raises(TypeError, match=r"cannot run within jax\.jit"):
+            jax.jit(run)(1.0)
 
 
 def test_notebooks_show_the_parameters_as_a_table():

@@ -219,7 +219,8 @@ def _choice(name: str, text: str, module: Any, field: str) -> Any:
     current = getattr(module, field)
     if isinstance(current, int) and not isinstance(current, bool):
         return _count(name, text)
-    options = {str(o).lower() if isinstance(o, bool) else o: o for o in alternatives(type(module), field)}
+    flags: dict[str, Any] = {"false": False, "true": True}
+    options = flags if isinstance(current, bool) else {str(o): o for o in alternatives(type(module), field)}
     if text not in options:
         raise ParameterError(f"{name} must be one of {', '.join(options)}, got {text!r}")
     return options[text]

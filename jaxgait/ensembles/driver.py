@@ -266,7 +266,7 @@ def make_plan(
         ValueError: for impossible options.
     """
     model = as_model(model)
-    checks.untraced("ensemble", model, members)
+    checks.untraced("ensemble", model, members, dict(sampling))
     model.validate()
     check_single(model)
     chosen_members = as_members(members)

@@ -92,7 +92,7 @@ def simulate(
         completed -10.46 m
     """
     model = as_model(model)
-    untraced("simulate", model, initial_state)
+    untraced("simulate", model, initial_state, duration)
     model.validate()
     check_single(model)
     sampling = Sampling.of(model, strides, duration, samples)

@@ -88,6 +88,15 @@ def test_choices_and_arrays():
     assert parsing.choices(Chosen()) == {"part.law": "soft", "part.flag": False, "units": 2}
 
 
+class Unresolved(Bungee):
+    flag: bool = eqx.field(static=True, default=False)
+    odd: "Missing" = eqx.field(static=True, default=None)  # pyright: ignore
+
+
+def test_flags_need_no_annotations():
+    assert parsing.with_settings(Unresolved(), ["flag=true"]).flag is True
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -139,3 +139,8 @@ def test_a_label_with_the_name_of_a_result_is_refused_before_the_work():
 def test_a_model_refuses_what_it_does_not_know(axes, message):
     with pytest.raises(ParameterError, match=message):
         check_members(Oscillator(), grid(axes))
+
+
+def test_no_values_of_text_are_no_numbers():
+    with pytest.raises(ParameterError, match="the values of 'mass' must be real numbers, got array"):
+        grid({"mass": np.array([], dtype=str)})

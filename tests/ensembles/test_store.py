@@ -9,8 +9,6 @@ import pickle
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import diffrax
@@ -428,12 +426,12 @@ def test_a_missing_library_says_what_to_install():
         store_library("no_such_library")
 
 
-def test_drafts_of_killed_processes_are_removed(tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    mine = files.draft_beside(tmp_path / "scan")
-    left = mine.with_name(mine.name.replace(str(os.getpid()), str(gone.pid)))
-    for folder in (mine, left, tmp_path / f".other.{left.name}"):
+def test_drafts_that_killed_processes_left_days_ago_are_removed(tmp_path):
+    new, left, other = (files.draft_beside(tmp_path / name) for name in ("scan", "scan", "other"))
+    assert new != left
+    for folder in (new, left, other):
         folder.mkdir()
+    for folder in (left, other):
+        os.utime(folder, (time.time() - 3 * 86400,) * 2)
     files.draft_beside(tmp_path / "scan")
-    assert mine.exists() and not left.exists() and (tmp_path / f".other.{left.name}").exists()
+    assert new.exists() and not left.exists() and other.exists()
