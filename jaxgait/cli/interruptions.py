@@ -9,9 +9,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Sent by Ctrl-C, and by `kill` and the schedulers of clusters."""
@@ -19,6 +19,8 @@ PATIENCE = 2.0
 """Seconds to wait for a call that ignores signals, such as a compilation."""
 _RETRY_AFTER = 0.01
 """Seconds until a lost interruption is repeated."""
+_LOST = 0
+"""What the watch is told of a lost interruption; not the number of any signal."""
 
 _last = [int(signal.SIGINT)]
 _taken = threading.Event()
@@ -46,43 +48,45 @@ def as_exceptions() -> Iterator[None]:
         return
     _last[0] = int(signal.SIGINT)
     _taken.clear()
-    hook, ours = sys.unraisablehook, _handled(_interrupt)
-    woken, wakes = socket.socketpair()
-    wakes.setblocking(False)
-    waking = signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch, args=(woken,), daemon=True)
-    watch.start()
-    sys.unraisablehook = lambda lost: _repeat() if lost.exc_type is KeyboardInterrupt else hook(lost)
-    try:
+    with contextlib.ExitStack() as restored:  # whatever interrupts the restoring, the rest of it follows
+        woken, wakes = socket.socketpair()
+        wakes.setblocking(False)
+        watch = threading.Thread(target=_watch, args=(woken,), daemon=True)
+        watch.start()
+        for end in (woken.close, watch.join, wakes.close):
+            restored.callback(end)
+        restored.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False))
+        hook = sys.unraisablehook
+        sys.unraisablehook = lambda lost: (
+            wakes.send(bytes([_LOST])) if lost.exc_type is KeyboardInterrupt else hook(lost)
+        )
+        restored.callback(setattr, sys, "unraisablehook", hook)
+        restored.enter_context(_handled_by(_interrupt))
         yield
-    finally:
-        sys.unraisablehook = hook
-        signal.set_wakeup_fd(waking)
-        wakes.close()
-        watch.join()
-        woken.close()
-        for number, handler in ours.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def as_exits() -> Iterator[None]:
     """Both signals end the process at once: an exception during the import of JAX would leave half a module behind."""
-    before = _handled(lambda number, _: _leave(number)) if threading.current_thread() is threading.main_thread() else {}
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _handled_by(lambda number, _: _leave(number)):
+        yield
+
+
+@contextlib.contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Hands signals that are not ignored to a function."""
+    known = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: was for number, was in known.items() if was not in (signal.SIG_IGN, None)}
     try:
+        for number in before:
+            signal.signal(number, handler)
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _handled(handler: Any) -> dict[int, Any]:
-    """Sets a handler for the signals that are not ignored; returns the previous handlers."""
-    known: dict[int, Any] = {int(number): signal.getsignal(number) for number in SIGNALS}
-    before = {number: was for number, was in known.items() if was not in (signal.SIG_IGN, None)}
-    for number in before:
-        signal.signal(number, handler)
-    return before
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
@@ -91,38 +95,37 @@ def _interrupt(number: int, _: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _repeat() -> None:
-    again = threading.Timer(_RETRY_AFTER, _send, (_last[0],))
-    again.daemon = True
-    again.start()
+def _watch(woken: socket.socket) -> None:
+    """Repeats a lost signal, ends the process if the main thread takes none; returns when the other end is closed."""
+    while received := woken.recv(64):
+        if signals := [number for number in received if number in SIGNALS]:
+            if not _taken.wait(PATIENCE):
+                _leave(signals[0])
+            _taken.clear()
+            received += _pending(woken)  # several signals during one call are taken as one
+        if _LOST in received:
+            time.sleep(_RETRY_AFTER)
+            _send(_last[0])
+
+
+def _pending(woken: socket.socket) -> bytes:
+    """What has arrived, without waiting."""
+    woken.setblocking(False)
+    try:
+        return woken.recv(64)
+    except BlockingIOError:
+        return b""
+    finally:
+        woken.setblocking(True)
 
 
 def _send(number: int) -> None:
-    """Repeats the signal; a real one also ends a wait of the main thread."""
+    """Repeats a signal; a real one also ends a wait of the main thread."""
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main, number)
     else:
         _thread.interrupt_main(signal.Signals(number))
-
-
-def _watch(woken: socket.socket) -> None:
-    """Ends the process if the main thread does not take a signal; returns when the other end is closed."""
-    while received := woken.recv(1):
-        if received[0] in SIGNALS:
-            if not _taken.wait(PATIENCE):
-                _leave(received[0])
-            _taken.clear()
-            _drain(woken)  # several signals during one call are taken as one
-
-
-def _drain(woken: socket.socket) -> None:
-    """Discards pending data."""
-    woken.setblocking(False)
-    with contextlib.suppress(BlockingIOError):
-        while woken.recv(64):
-            pass
-    woken.setblocking(True)
 
 
 def _leave(number: int) -> None:
