@@ -108,6 +108,22 @@ class Measure:
                 f"{needs} samples at most {self.interval:g} s apart, they are {between} apart: give more samples"
             )
 
+    def checked(self, sampling: Sampling) -> Measure:
+        """The measure without its interval check, for programs in which the interval is not a known number.
+
+        Raises:
+            MeasureError: naming what a run sampled like this lacks.
+
+        Examples:
+            >>> from jaxgait import Measure
+            >>> from jaxgait.run import Sampling
+            >>> fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed", interval=0.01)
+            >>> print(fastest.checked(Sampling(None, samples=1000, duration=5.0)).interval)  # s
+            inf
+        """
+        self.check(sampling)
+        return replace(self, interval=math.inf)
+
     def __call__(self, run: Run) -> Array:
         """Its value for one run.
 
@@ -169,14 +185,8 @@ class Measures:
         return tuple(dict.fromkeys(name for m in self.members for name in m.watch))
 
     def checked(self, sampling: Sampling) -> Measures:
-        """The measures without their interval check, after a run sampled like this has passed all checks.
-
-        Raises:
-            MeasureError: naming what is missing.
-        """
-        for measure in self.members:
-            measure.check(sampling)
-        return Measures(tuple(replace(m, interval=math.inf) for m in self.members))
+        """The measures without their interval checks, see `Measure.checked`."""
+        return Measures(tuple(m.checked(sampling) for m in self.members))
 
     def possible(self, sampling: Sampling) -> Measures:
         """The measures for which a run sampled like this suffices."""

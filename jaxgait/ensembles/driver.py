@@ -30,7 +30,7 @@ from jaxgait.ensembles.plan import (
 )
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import run_blocks
-from jaxgait.measure import Measure, Measures, Observe, observer
+from jaxgait.measure import Measure, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.parameters import ParameterError, check_single, parameters
@@ -286,7 +286,8 @@ def make_plan(
     with precisions.use(precision):
         check_equations(precisions.cast(model))
     looked_at = Sampling.of(model, **sampling)
-    observe = observe.checked(looked_at) if isinstance(observe, Measures) else observe
+    with_checks: Any = observe
+    observe = with_checks.checked(looked_at) if hasattr(with_checks, "checked") else observe
     whole_job = Job(
         chosen, looked_at, observe, checks.flag("trajectories", job["trajectories"]), gradient, job["devices"]
     )

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.space import real
-from jaxgait.run import Run
+from jaxgait.run import Run, Sampling
 
 __all__ = ["Goal", "Limit", "Objective", "at_least", "at_most", "limit"]
 
@@ -153,6 +153,12 @@ class Goal:
         first, *others = self.measures
         limited = {f"limited_{i}": _real(measure(run), "a limited measure") for i, measure in enumerate(others)}
         return {"objective": _one_number(first(run)), **limited}
+
+    def checked(self, sampling: Sampling) -> Goal:
+        """The goal without the interval checks of its measures, see `Measure.checked`."""
+        return replace(
+            self, measures=tuple(m.checked(sampling) if isinstance(m, Measure) else m for m in self.measures)
+        )
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
         """The goal with the shapes of its results (see `names`), so that limits on arrays know their elements."""

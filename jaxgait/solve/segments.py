@@ -62,7 +62,7 @@ class Engine:
         transitions = model.transitions()
         self.names = tuple(transitions)
         self.transitions: Sequence[Transition] = tuple(transitions.values())
-        self.fields = tuple(_hashable(phase) for phase in model.phases())
+        self.fields = tuple(_traced_once(phase) for phase in model.phases())
         self.t_end, self.scheme, self.samples, self.looked_at = t_end, scheme, samples, looked_at
         self._order = scheme.solver.order(None) or 1
 
@@ -380,9 +380,10 @@ def _in(sources: int | tuple[int, ...], phase: Array) -> Bool[Array, ""]:
     return jnp.any(phase == jnp.array(sources, phase.dtype))
 
 
-def _hashable(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, State], State]:
-    """A phase as a plain function: `jax.lax.switch` hashes its branches, and bound methods hash their traced object."""
+def _traced_once(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, State], State]:
+    """A phase as a plain function, since bound methods hash their traced object; all its evaluations share a trace."""
 
+    @jax.jit
     def move(t: Scalar, y: State) -> State:
         return phase(t, y)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import diffrax
+import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
@@ -218,8 +219,13 @@ def integrate(
     most = scheme.max_events if model.events() else 0
     if watch or most:
         controller = Watching.of(controller, watch, most, scheme.mode)
+
+    @eqx.filter_jit  # traced once, however many times diffrax and the solver evaluate it
+    def vector_field(t: Any, y: State, args: Any) -> State:
+        return args.vector_field(t, y)
+
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, y, args: args.vector_field(t, y)),
+        diffrax.ODETerm(vector_field),
         scheme.solver,
         t0=ts[0],
         t1=ts[-1],

@@ -6,8 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.measure import Measure, MeasureError
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.optimization import optimize
+from jaxgait.optimization.evaluate import Program
+from jaxgait.optimization.goals import Goal
 
 FAST = {"duration": 4.0, "samples": 20}
 
@@ -54,6 +57,16 @@ def test_history_is_written(found, tmp_path):
     record = json.loads((tmp_path / "best.json").read_text())
     assert {"start", "best", "objective", "history", "why_stopped"} <= set(record)
     assert len(record["why_stopped"]) == 3 and len(record["start"]["mass"]) == 3
+
+
+def test_measures_that_need_samples_share_one_program_for_all_tolerances(monkeypatch):
+    """A measure that compared the interval in the program would need one for each tolerance, found after a trace."""
+    monkeypatch.setattr("jaxgait.ensembles.batch._program", lambda *_: pytest.fail("a program for one tolerance"))
+    fastest = Measure("fastest", lambda run: jnp.max(run.ys.v), "m/s", "largest speed", interval=0.3)
+    goal, columns = Goal.of(Bungee(), fastest), {"mass": np.array([70.0])}
+    assert Program(Bungee(), goal, ("mass",), FAST, {}).shapes(columns)["objective_gradient"] == (1,)
+    with pytest.raises(MeasureError, match=r"at most 0.3 s apart, they are 0.4 s apart"):
+        Program(Bungee(), goal, ("mass",), FAST | {"samples": 10}, {}).shapes(columns)
 
 
 @pytest.mark.parametrize(
