@@ -160,7 +160,7 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
         ("--report {} --front maximize clearance --points 1", "points must be a whole number, at least 2, got 1"),
         (
             "--report {} --front maximize clearance --across mass=60,90",
-            "--front takes a single scenario: leave out --front",
+            "--front takes one scenario: leave out --front",
         ),
         ("--points 5", "--points needs --front"),
         ("--sensitivities massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
