@@ -89,7 +89,7 @@ class Sensitivities:
     def announcement(self, found: Optimum, seconds: float) -> str:
         """Announces how many parameters."""
         names = differentiable(found.model, self.by, _varied(self.arguments))[0]
-        return f"sensitivities at the optimum to {len(names)} parameters"
+        return f"sensitivities at the optimum to {len(names)} parameter{'s' if len(names) != 1 else ''}"
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient of the search, or differences if it had none."""
