@@ -34,6 +34,7 @@ This page lists the error of every mechanism in single precision, at its default
 rtol {rtol:.1e} and atol {atol:.1e} in float32. Tighter ones are below rounding errors; an rtol below
 3.6e-06 raises a `ValueError`. The difference is the root mean square over a curve, or that of a single number; it
 includes the errors of both solves.
+
 Written by `python -m experiments.benchmarks.float32 docs/float32.md`; `tests/solve/test_float32.py` asserts the bounds.
 """
 TIME = """

@@ -89,7 +89,7 @@ class Sensitivities:
     def announcement(self, found: Optimum, seconds: float) -> str:
         """Announces how many parameters."""
         names = differentiable(found.model, self.by, _varied(self.arguments))[0]
-        return f"sensitivities at the optimum to {len(names)} parameters"
+        return f"sensitivities at the optimum to {len(names)} parameter{'s' if len(names) != 1 else ''}"
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient of the search, or differences if it had none."""
@@ -142,7 +142,9 @@ class Front:
         if measure == objective(arguments)[1]:
             raise ValueError(f"--front {text}: {measure} is the objective itself, name another measure")
         if arguments.get("across") is not None:
-            raise ValueError("--front takes a single scenario: leave it out, or --across and further --motion")
+            raise ValueError(
+                "--front takes one scenario: leave out --front, or --across, --each-stride, other --motion"
+            )
         _check_measure(model, arguments, measure)
         count = POINTS if points is None else checks.count("points", points, least=2)
         if arguments.get("method") in GRADIENT_FREE and importlib.util.find_spec("pymoo") is None:

@@ -16,7 +16,7 @@ from jaxgait.cli.console import DONE, note, write_json
 from jaxgait.cli.following import follow_ups
 from jaxgait.cli.options import Further
 from jaxgait.cli.records import dataset_record, origin
-from jaxgait.cli.running import walkers
+from jaxgait.cli.running import check_not_of_motion, walkers
 from jaxgait.ensembles import grid, product, starting
 from jaxgait.measure import known
 from jaxgait.model import Model
@@ -73,8 +73,13 @@ def search(request: Any, box: Mapping[str, tuple[float, float]], options: Mappin
     fixed = parsing.components(request.initial)
     starting(model, fixed)
     parsing.check_not_fixed(request.set, request.initial, request.across, "--across")
+    across = parsing.axes(request.across, "--across") if request.across else {}
+    check_not_of_motion(walking, arguments["over"])
+    check_not_of_motion(walking, across, "--across")
     varied = [] if walking is None else [walking]
-    varied += [grid(parsing.axes(request.across, "--across"))] if request.across else []
+    varied += [grid(across)] if across else []
+    if request.robust is not None and not varied:
+        raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
     return Search(model, {**arguments, "initial": fixed, "across": product(*varied) if varied else None}, show)
 
 
@@ -107,7 +112,7 @@ def run_search(
             print("\n".join(one.lines(extras[name], found)), flush=True)
     finally:
         more = {name: dataset_record(data) for name, data in extras.items()}
-        write_json(json, found.as_dict() | more | origin(found.model, arguments["over"]))
+        write_json(json, found.as_dict() | more | origin(found.model, arguments["over"], arguments.get("across")))
         if further.report is not None:
             from jaxgait.cli.reports.design import write
 

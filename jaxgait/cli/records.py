@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait.ensembles import summary
+from jaxgait.ensembles import Members, summary
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
@@ -80,13 +80,15 @@ def model_record(model: Model) -> dict[str, Any]:
     }
 
 
-def origin(model: Model, over: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+def origin(model: Model, over: Mapping[str, tuple[float, float]], scenarios: Members | None = None) -> dict[str, Any]:
     """The provenance of the result of a search or a fit.
 
     Returns:
-        `model`, all `parameters` with their units, the `bounds`, and `made_by` (versions, device, time, command).
+        `model`, all `parameters` with their units (lists of values if they differ between scenarios), the `bounds`, and
+        `made_by` (versions, device, time, command).
     """
-    found = {n: {"value": p.value, "unit": p.unit} for n, p in parameters(model).items()}
+    differing = {} if scenarios is None else {name: x.tolist() for name, x in scenarios.values.items()}
+    found = {n: {"value": differing.get(n, p.value), "unit": p.unit} for n, p in parameters(model).items()}
     made = made_by() | {"command": shlex.join(["jaxgait", *sys.argv[1:]])}
     return {"model": type(model).__name__, "parameters": found, "bounds": dict(over), "made_by": made}
 

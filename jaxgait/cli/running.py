@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from jaxgait.ensembles.members import constant
 from jaxgait.measure import Measures, known
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
-from jaxgait.parameters import with_parameters
+from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.run import Sampling
 
 
@@ -68,10 +68,24 @@ def walkers(request: Any, defaults: Mapping[str, Any] | None = None) -> tuple[Mo
         return _moved(request, next(iter(request.motion), None), defaults or {}), None
     model, then = _preset(request), lambda leg: _set(leg, request, defaults or {})
     check_takes_motion(model)
-    strides = request.each_stride
-    found = single_strides(model, request.motion[0], then=then) if strides else people(model, request.motion, then=then)
-    print(f"driven by {', '.join(map(str, found[1].labels[found[1].dims[0]][1]))} (dimension {found[1].dims[0]})")
+    if request.each_stride:
+        found = single_strides(model, request.motion[0], then=then)
+        print(f"driven by {found[1].size} strides of {request.motion[0]} (dimension stride)")
+    else:
+        found = people(model, request.motion, then=then)
+        print(f"driven by {', '.join(found[1].labels['subject'][1])} (dimension subject)")
     return found
+
+
+def check_not_of_motion(walking: Members | None, names: Iterable[str], option: str = "--over") -> None:
+    """Checks that no name is varied that differs between the motions.
+
+    Raises:
+        ParameterError: naming the one that is.
+    """
+    both = sorted({*names} & {*(walking.values if walking is not None else ())})
+    if both:
+        raise ParameterError(f"{both[0]} cannot be given to {option}: it follows from each motion")
 
 
 def run(
@@ -103,6 +117,7 @@ def members(
         ValueError: if nothing varies.
     """
     starting(model, fixed)
+    check_not_of_motion(walking, axes)
     varied = [] if walking is None else [walking]
     varied += [grid(axes)] if axes else []
     if not varied:

@@ -246,13 +246,21 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
     """Files of a store's coordinates that fail their checksum, or the file of these checksums if it is unreadable."""
     root = pathlib.Path(path)
-    if not (root / ".jaxgait").is_dir():
-        return []  # of another program
+    if not (root / ".jaxgait").is_dir() or _schema(root) != SCHEMA:
+        return []  # of another program or version
     try:
         written = json.loads((root / LABELS).read_text())
         return [name for name, checksum in written.items() if _file_checksum(root / name) != checksum]
     except (OSError, ValueError, AttributeError):
         return [LABELS]
+
+
+def _schema(root: pathlib.Path) -> int:
+    """The version of a store's files; the present one if that is unreadable."""
+    try:
+        return int(json.loads((root / ".jaxgait" / "plan.json").read_text())["schema"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return SCHEMA
 
 
 def _create(root: pathlib.Path, plan: Plan) -> None:

@@ -15,7 +15,7 @@ import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.animation import FuncAnimation, writers
+from matplotlib.animation import AbstractMovieWriter, FuncAnimation, writers
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
@@ -59,21 +59,25 @@ class Film(FuncAnimation):
     def save(  # matplotlib's returns nothing, and chooses ffmpeg for every file
         self,
         filename: pathlib.Path | str,
+        writer: AbstractMovieWriter | str | None = None,
         *,
-        fps: int | None = None,
-        dpi: int = 80,
+        fps: int | float | None = None,
+        dpi: int | float = 80,
         progress: bool | None = None,
+        **options: Any,
     ) -> pathlib.Path:
         """Writes the film as GIF or MP4, closes its figure and returns the path.
 
         Args:
-            filename: a file whose name ends in .gif or .mp4.
+            filename: a file whose name ends in .gif or .mp4, or in any way if a writer is given.
+            writer: one of matplotlib's; None: that for the extension.
             fps: frames per second; the film's own if None.
             dpi: resolution in dots per inch.
             progress: whether to show a progress bar; None: only on a terminal.
+            options: further ones of matplotlib's `Animation.save`.
 
         Raises:
-            ValueError: for another extension, and without a writer for it on this machine.
+            ValueError: for another extension, for impossible fps and dpi, and without the writer on this machine.
 
         Examples:
             >>> from jaxgait import Bungee, animate, simulate
@@ -81,32 +85,37 @@ class Film(FuncAnimation):
             'fall.gif'
         """
         path = pathlib.Path(filename)
-        writer = WRITERS.get(path.suffix.lower())
+        writer = WRITERS.get(path.suffix.lower()) if writer is None else writer
         if writer is None:
             raise ValueError(f"cannot write {path}: the name of a film must end in {' or '.join(WRITERS)}")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for name, value in (("fps", fps), ("dpi", dpi)):
+            if value is not None:
+                checks.positive(name, value, "")
         figure = self._fig  # type: ignore[attr-defined]  # there is no public attribute
-        changes = {"figure__constrained_layout__use": False} | _ffmpeg(writer)  # the figure has its own layout
+        changes = _ffmpeg() if writer == "ffmpeg" else {}
+        changes["figure__constrained_layout__use"] = False  # the figure has its own layout
         with (
             style(**changes),
             tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
         ):
-            if not writers.is_available(writer):
+            if writer == "ffmpeg" and not writers.is_available("ffmpeg"):
                 raise ValueError(
                     f"cannot write {path}: ffmpeg is missing: pip install 'jaxgait[film]', or write a .gif"
                 )
+            path.parent.mkdir(parents=True, exist_ok=True)
 
             def advance(frame: int, frames: int | None) -> None:
                 bar.total = frames
                 bar.update()
 
+            further: dict[str, Any] = {"fps": fps, "dpi": dpi, "progress_callback": advance, **options}
             with _drawn_once(figure.canvas):
-                super().save(str(path), writer=writer, fps=fps, dpi=dpi, progress_callback=advance)
+                super().save(str(path), writer=writer, **further)
         plt.close(figure)
         return path
 
     def _repr_html_(self) -> str:
-        with style(**_ffmpeg("ffmpeg")):
+        with style(**_ffmpeg()):
             suffix = ".mp4" if writers.is_available("ffmpeg") else ".gif"
         with tempfile.TemporaryDirectory() as folder:
             content = self.save(pathlib.Path(folder, "film" + suffix), progress=False).read_bytes()
@@ -144,6 +153,8 @@ def animate(
         'jump.gif'
     """
     runs = dict(shown) if isinstance(shown, Mapping) and not isinstance(shown, xr.Dataset) else {"": shown}
+    if not runs:
+        raise ValueError("a film needs at least one run, got none")
     scenes = {title: scene(run, model) for title, run in runs.items()}
     span = max(float(s.time[-1] - s.time[0]) for s in scenes.values())
     pace = usual_pace(span) if speed is None else checks.positive("speed", speed, "")
@@ -392,9 +403,9 @@ def _drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
         del canvas.draw_idle
 
 
-def _ffmpeg(writer: str) -> dict[str, str]:
+def _ffmpeg() -> dict[str, Any]:
     """The setting for the encoder of imageio-ffmpeg, unless there is another one."""
-    if writer != "ffmpeg" or writers.is_available(writer) or importlib.util.find_spec("imageio_ffmpeg") is None:
+    if writers.is_available("ffmpeg") or importlib.util.find_spec("imageio_ffmpeg") is None:
         return {}
     import imageio_ffmpeg
 

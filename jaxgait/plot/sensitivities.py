@@ -92,7 +92,9 @@ def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> lis
 
 
 def shares(found: xr.Dataset) -> Figure:
-    """Results of `jaxgait.analysis.sensitivity.sensitivity` with intervals and slopes; one panel per measure.
+    """First-order and total Sobol indices with their intervals, and those from slopes; one panel per measure.
+
+    They are the result of `jaxgait.analysis.sensitivity.sensitivity`.
 
     Examples:
         >>> from jaxgait import Bungee

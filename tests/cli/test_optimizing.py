@@ -151,14 +151,17 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
         ("--across mass", "--across expects name=low:high:count or name=a,b,c, got 'mass'"),
         ("--across stiffness=20,30", "'stiffness' is in `across` and also in `over` or `initial`"),
         ("--across mass=60,90 --set mass=70", "mass is given to --set and to --across: fix it or vary it"),
-        ("--robust worst", "robust needs scenarios: give across="),
+        ("--robust worst", "--robust needs scenarios: give --across NAME=a,b,c or several --motion"),
         ("--report /proc/nowhere", "cannot write to /proc/nowhere"),
         ("--front maximize clearance", "--front needs --report FOLDER"),
         ("--report {} --front clearance", "--front expects maximize MEASURE or minimize MEASURE, got 'clearance'"),
         ("--report {} --front minimize clearence", "has no measure 'clearence': did you mean 'clearance'"),
         ("--report {} --front maximize peak_rope_force", "peak_rope_force is the objective itself"),
         ("--report {} --front maximize clearance --points 1", "points must be a whole number, at least 2, got 1"),
-        ("--report {} --front maximize clearance --across mass=60,90", "--front takes a single scenario: leave it out"),
+        (
+            "--report {} --front maximize clearance --across mass=60,90",
+            "--front takes one scenario: leave out --front",
+        ),
         ("--points 5", "--points needs --front"),
         ("--sensitivities massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
         (
@@ -197,6 +200,7 @@ def test_a_robust_search_from_the_shell(tmp_path, capsys):
     cli.main([*ROPE.split(), *options.split()])
     record = json.loads((tmp_path / "b.json").read_text())
     assert "mass = 90: objective" in capsys.readouterr().out and record["scenarios"]["weight"] == [1 / 3] * 3
+    assert record["parameters"]["mass"] == {"value": [60.0, 75.0, 90.0], "unit": "kg"}
     page = (tmp_path / "r" / "report.html").read_text()
     assert "<h2>Scenarios</h2>" in page and "agree with differences of values within" in page
     assert float(page.split("largest difference: ")[1].split("%")[0]) < 1.0

@@ -13,7 +13,7 @@ def request(model, **given):
 
 
 def search(model, box, options, **given):
-    nothing = {"maximize": None, "minimize": None, "motion": (), "each_stride": False, "across": ()}
+    nothing = {"maximize": None, "minimize": None, "motion": (), "each_stride": False, "across": (), "robust": None}
     return optimizing.search(request(model, **nothing | given), box, options)
 
 

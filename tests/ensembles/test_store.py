@@ -367,6 +367,8 @@ def test_a_scan_too_large_for_the_disk_is_refused_before_it_starts(tmp_path):
 def test_another_schema_is_refused(copy, schema, age):
     plan = copy / ".jaxgait" / "plan.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "schema": schema}))
+    (copy / ".jaxgait" / "labels.json").unlink()  # which that version need not have
+    assert store.damaged_labels(copy) == []
     with pytest.raises(
         StoreError, match=rf"by {age} version \(jaxgait 0\.1.*schema {schema};.*: read it with `read_store`, finish"
     ):

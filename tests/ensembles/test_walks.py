@@ -20,6 +20,8 @@ from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.simulate import simulate
 from tests.motion import walker
 
+TWO = ("--motion", *REFERENCE_GAITS[:2])
+
 
 @pytest.fixture(scope="module")
 def walk_file(tmp_path_factory):
@@ -100,7 +102,9 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
     cli.main([*command, *box, "--json", str(tmp_path / "best.json"), "--report", str(tmp_path / "report")])
     output = capsys.readouterr().out
     assert f"driven by {REFERENCE_GAITS[1]}, jo (dimension subject)" in output
-    each = json.loads((tmp_path / "best.json").read_text())["scenarios"]
+    record = json.loads((tmp_path / "best.json").read_text())
+    shanks, each = record["parameters"]["segments.shank"]["value"], record["scenarios"]
+    assert len(shanks) == 2 and shanks[0] != shanks[1]
     assert each["scenario"] == [f"subject = {REFERENCE_GAITS[1]}", "subject = jo"]
     page = (tmp_path / "report" / "report.html").read_text()
     assert "<h2>Scenarios</h2>" in page
@@ -115,11 +119,32 @@ def test_the_command_line_tunes_one_damper_for_several_people(walk_file, tmp_pat
         (["bungee", "--motion", *REFERENCE_GAITS[:2]], "Bungee is not driven by measured motion"),
         (["knee", "--motion", REFERENCE_GAITS[0], "--each-stride"], "holds no single strides"),
         (["knee"], "nothing varies in this scan: give --over"),
+        (["knee", *TWO, "--over", "drive.period=1:1.2:3"], "drive.period cannot be given to --over: it follows from"),
     ],
 )
 def test_a_scan_that_cannot_be_is_one_line(arguments, message, capsys):
+    assert message in _bad("scan", arguments, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*TWO, "--each-stride"], "--each-stride takes exactly one --motion, got 2"),
+        ([*TWO, "--over", "drive.period=1:1.2"], "drive.period cannot be given to --over: it follows from each motion"),
+        ([*TWO, "--across", "drive.speed=1,1.2"], "drive.speed cannot be given to --across: it follows from"),
+        ([*TWO, "--front", "minimize", "peak_flexion", "--report", "r"], "or --across, --each-stride, other --motion"),
+        (["--motion", REFERENCE_GAITS[0], "--robust", "worst"], "--robust needs scenarios: give --across"),
+    ],
+)
+def test_a_search_over_people_that_cannot_be_is_one_line(arguments, message, capsys):
+    assert message in _bad("optimize", ["knee", *arguments], capsys)
+
+
+def _bad(command, arguments, capsys):
+    """The one line that a command prints of a bad request."""
     with pytest.raises(SystemExit) as stop:
-        cli.main(["scan", *arguments])
+        cli.main([command, *arguments])
     assert stop.value.code == console.BAD_INPUT
     err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1
+    assert err.count("\n") == 1
+    return err

@@ -63,6 +63,18 @@ def test_a_notebook_plays_a_film_and_does_not_show_its_figure_again(monkeypatch)
     assert moving._repr_html_().startswith('<img alt="film" src="data:image/gif;base64,R0lGOD')
 
 
+def test_matplotlibs_own_ways_to_play_a_film_work_too(tmp_path):
+    assert "<img id=" in dot().to_jshtml()
+    assert dot().save(tmp_path / "dot.html", writer="html", fps=4.0).read_text().startswith("\n<link")
+
+
+@pytest.mark.parametrize("option", [{"fps": 0}, {"fps": -1}, {"dpi": 0}, {"dpi": float("nan")}])
+def test_an_impossible_film_leaves_nothing_behind(tmp_path, option):
+    with pytest.raises(ValueError, match=f"{next(iter(option))} must be a positive number"):
+        dot().save(tmp_path / "deep" / "dot.gif", **option)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture(scope="module")
 def jump():
     return jaxgait.simulate(Bungee(), duration=6.0, samples=60)
@@ -94,6 +106,8 @@ def test_impossible_films_are_one_clear_line(jump):
     for arguments, message in (({"speed": 0.0}, "speed must be"), ({"fps": 0}, "fps must be")):
         with pytest.raises(ValueError, match=message):
             film.animate(jump, **arguments)
+    with pytest.raises(ValueError, match="a film needs at least one run, got none"):
+        film.animate({})
 
 
 def _title(moving, frame):
