@@ -102,7 +102,7 @@ def _walk(request: Any):
         static=None if request.static is None else read_recording(request.static),
         regression=request.hip,
         cutoff=None if request.cutoff == 0 else request.cutoff,
-        longest_gap=request.gap,
+        max_gap=request.gap,
     )
     return measure(together(trials), request.leg, options, speed=request.speed, mass=request.mass)
 

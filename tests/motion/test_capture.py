@@ -449,7 +449,7 @@ def test_impossible_options_are_refused(value):
     with pytest.raises(ValueError, match="the cut-off must be positive"):
         Options(cutoff=value)
     with pytest.raises(ValueError, match="the longest gap that is filled must not be negative"):
-        Options(longest_gap=value)
+        Options(max_gap=value)
     with pytest.raises(ValueError, match="harmonics must be at least 1, got 0"):
         walk_stride(measure([recording(walker.walker(duration=3.0))]), harmonics=0)
 
@@ -468,7 +468,7 @@ def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path)
     knee = np.array(whole.angles["knee_angle_r"])
     knee[150:190] = np.nan
     holed = dataclasses.replace(whole, angles=whole.angles | {"knee_angle_r": knee})
-    short, long = leg_of(holed, "right"), leg_of(holed, "right", Options(longest_gap=0.5))
+    short, long = leg_of(holed, "right"), leg_of(holed, "right", Options(max_gap=0.5))
     assert np.isnan(short.shank).sum() == 40 and np.isfinite(long.shank).all()
     assert any("longer ones remain: 40 frames" in note for note in short.notes)
 

@@ -33,14 +33,14 @@ def has_angles(recording: Recording, side: str) -> bool:
     return all(name.format(s=side[0]) in recording.angles for name in NAMES)
 
 
-def from_angles(recording: Recording, side: str, cutoff: float | None, longest_gap: float = MAX_GAP) -> Leg:
+def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: float = MAX_GAP) -> Leg:
     """The leg from `pelvis_tilt`, `pelvis_tx`, `pelvis_ty`, `hip_flexion`, `knee_angle` and `ankle_angle`.
 
     Args:
         recording: with these in rad and m, under `NAMES`.
         side: right or left.
         cutoff: of the low-pass in Hz; None: no filter.
-        longest_gap: that is filled, in s.
+        max_gap: that is filled, in s.
 
     Examples:
         >>> import numpy as np
@@ -54,12 +54,12 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, longest_g
         -0.2 [-0.0707  0.8939]
     """
     columns = [recording.angles[name.format(s=side[0])] for name in NAMES]
-    filled = fill(np.stack(columns, axis=1), recording.rate, longest_gap)
+    filled = fill(np.stack(columns, axis=1), recording.rate, max_gap)
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
     notes = [
         f"from joint angles; the hip is {-1e3 * HIP_IN_PELVIS[0]:.0f} mm behind and {-1e3 * HIP_IN_PELVIS[1]:.0f} mm "
         "below the origin of the pelvis, as in the unscaled gait2392",
-        f"gaps of up to {longest_gap:g} s are filled: {filled.filled} frames"
+        f"gaps of up to {max_gap:g} s are filled: {filled.filled} frames"
         + (f"; longer ones remain: {filled.left} frames" if filled.left else ""),
         describe_lowpass(recording.rate, cutoff),
     ]

@@ -40,14 +40,14 @@ class Options:
     regression: str = HARRINGTON
     cutoff: float | None = CUTOFF
     """Cut-off of the low-pass in Hz; None leaves the data unfiltered."""
-    longest_gap: float = MAX_GAP
+    max_gap: float = MAX_GAP
     """Longest gap that is filled, in s."""
 
     def __post_init__(self):
         if self.cutoff is not None and not 0.0 < self.cutoff < np.inf:
             raise ValueError(f"the cut-off must be positive (0 on the command line for none), got {self.cutoff:g} Hz")
-        if not self.longest_gap >= 0.0:
-            raise ValueError(f"the longest gap that is filled must not be negative, got {self.longest_gap:g} s")
+        if not self.max_gap >= 0.0:
+            raise ValueError(f"the longest gap that is filled must not be negative, got {self.max_gap:g} s")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     from jaxgait.motion.capture.coordinates import from_angles, has_angles
 
     if has_angles(recording, side):
-        return from_angles(recording, side, options.cutoff, options.longest_gap)
+        return from_angles(recording, side, options.cutoff, options.max_gap)
     there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
     what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
     advice = "name the markers in a map of your own (--markers map.toml)"
@@ -151,10 +151,10 @@ def _wanted(found: Found) -> set[str]:
 
 
 def _smooth(recording: Recording, names: list[str], options: Options, notes: list[str]) -> dict[str, np.ndarray]:
-    filled = {name: fill(recording.markers[name], recording.rate, options.longest_gap) for name in names}
+    filled = {name: fill(recording.markers[name], recording.rate, options.max_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}
-    notes.append(f"gaps of up to {options.longest_gap:g} s are filled: {count} positions")
+    notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count} positions")
     if left:
         listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
         notes.append(f"longer gaps remain: {listed}")
