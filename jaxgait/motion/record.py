@@ -244,6 +244,9 @@ def check_record(record: Any, file: str | None = None) -> None:
     """
     if not isinstance(record, dict):
         raise MotionFormatError("is not a walk: expected an object with fields", "see `jaxgait motion`", file)
+    if lacks := [name for name in ("period_T_s", "speed_m_s", "signals") if name not in record]:
+        what = f"is not a walk: it lacks {', '.join(lacks)}"
+        raise MotionFormatError(what, "`jaxgait motion` makes one from a recording", file)
     schema = record.get("schema", SCHEMA)
     if schema != SCHEMA:
         raise MotionFormatError(

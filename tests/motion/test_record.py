@@ -103,6 +103,7 @@ def _wrong(record: dict, path: str, value) -> dict:
     ("path", "value", "message"),
     [
         ("schema", "jaxgait-motion/9", "column schema: the schema 'jaxgait-motion/9'; this version reads"),
+        ("speed_m_s", None, "is not a walk: it lacks speed_m_s"),
         ("period_T_s", -1.0, "column period_T_s: expected a positive number"),
         ("speed_m_s", "fast", "column speed_m_s: expected a positive number"),
         ("signals", [], "column signals: expected an object with series"),
