@@ -103,7 +103,7 @@ def _wrong(record: dict, path: str, value) -> dict:
     ("path", "value", "message"),
     [
         ("schema", "jaxgait-motion/9", "column schema: the schema 'jaxgait-motion/9'; this version reads"),
-        ("speed_m_s", None, "is not a walk: it lacks speed_m_s"),
+        ("speed_m_s", None, "walk.json: is not a walk: it lacks speed_m_s; `jaxgait motion` makes one"),
         ("period_T_s", -1.0, "column period_T_s: expected a positive number"),
         ("speed_m_s", "fast", "column speed_m_s: expected a positive number"),
         ("signals", [], "column signals: expected an object with series"),
@@ -118,7 +118,7 @@ def _wrong(record: dict, path: str, value) -> dict:
 def test_a_wrong_field_is_named(walk, path, value, message):
     with pytest.raises(MotionFormatError) as error:
         check_record(_wrong(walk_record(walk, 8), path, value), "walk.json")
-    assert str(error.value).startswith("walk.json, ") and message in str(error.value) and error.value.advice
+    assert str(error.value).startswith("walk.json") and message in str(error.value) and error.value.advice
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{", "[" * 100_000, '{"signals": NaN}', "\xff"])
