@@ -39,7 +39,6 @@ def test_strides_and_walks_are_named_too(found):
             assert said.kind != "nothing" and "\n" not in said.message, text
 
 
-@pytest.mark.slow
 def test_the_page_of_the_docs_shows_what_is_said(found):
     """Make it anew with `python tests/bad_inputs/table.py --page`."""
     assert table.PAGE.read_text() == table.page(found)
