@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pathlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from scipy import stats
 
 from jaxgait import files
 from jaxgait.calibration.laplace import RANK, Laplace, laplace, open_directions
+from jaxgait.calibration.measured import MeasuredCurve, alike, factor
 from jaxgait.calibration.problem import Ended, Problem, Residuals
 from jaxgait.model import Model
 from jaxgait.optimization.optimum import plain
@@ -34,6 +36,8 @@ ALIKE = 0.5
 """Correlation of neighbouring residuals above which they are reported not to be noise."""
 EXACT = 1e-9
 """Noise, relative to the largest value, below which the residuals are rounding of the search and the solver."""
+UNLIKE = 5.0
+"""Ratio of the ranges of two curves above which the measured one is reported to be, perhaps, in another unit."""
 INTERPOLATION = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
 OUTSIDE = 1 << 20
@@ -302,6 +306,7 @@ def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, esti
     exact = estimated and _exact(problem)
     seen = not exact and (estimated or found.squares > degrees)  # below the noise, patterns do not matter
     multiplier, reduced = float(found.multiplier), float(found.squares) / max(degrees, 1)
+    unlike = _unlike(problem.measured, found.simulated)
     sentences = [
         (
             fall > UNFINISHED,
@@ -319,6 +324,7 @@ def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, esti
             f"neighbouring residuals are correlated ({together:.2f}): the residual is not independent noise, so the "
             "standard errors are too small",
         ),
+        (seen and together > ALIKE and bool(unlike), unlike),
         (multiplier >= 1.0, f"the gait is not stable (largest multiplier {multiplier:.3g}): walks diverge from it"),
         (
             apart > INTERPOLATION,
@@ -326,6 +332,17 @@ def _remarks(problem: Problem, found: Residuals, fall: float, degrees: int, esti
         ),
     ]
     return tuple(text for holds, text in sentences if holds)
+
+
+def _unlike(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> str:
+    """A sentence if the ranges of two curves differ as if the measured one were in another unit; otherwise empty."""
+    given, found, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
+    if not (given and found) or 1.0 / UNLIKE < found / given < UNLIKE:
+        return ""
+    apart = lambda other: abs(math.log(found / given * factor(unit, other, "the output")))
+    near = [other for other in alike(unit) if other != unit and apart(other) < 0.5 * math.log(10.0)]
+    question = f"in {' or '.join(near)}" if near else "in another unit"
+    return f"the measured curve spans {given:.3g} {unit}, the fitted one {found:.3g} {unit}: is the first {question}?"
 
 
 def _active(problem: Problem, x: Float[np.ndarray, " n"]) -> tuple[str, ...]:

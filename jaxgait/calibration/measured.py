@@ -20,7 +20,7 @@ from jaxgait.motion.drive import GaitDrive, read_drive, reference_gait
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import Series, sampled
 
-__all__ = ["Given", "MeasuredCurve", "factor", "measured_curve", "over_phase", "over_time"]
+__all__ = ["Given", "MeasuredCurve", "alike", "factor", "measured_curve", "over_phase", "over_time"]
 
 PHASES = 100
 """Number of phases at which the knee curve of a drive is sampled: twelve per period of its eighth harmonic."""
@@ -165,6 +165,17 @@ def factor(given: str, wanted: str, what: str, *, of: str = "the measured curve"
         known = [unit for unit, (measures, _) in SIZES.items() if measures == other] or [wanted]
         raise ValueError(f"{of} is in {given!r}, but {what} in {wanted!r}: give it in {', '.join(known)}")
     return size / base
+
+
+def alike(unit: str) -> list[str]:
+    """Units of the same quantity as a unit, itself among them; none for a unit that is not converted.
+
+    Examples:
+        >>> from jaxgait.calibration.measured import alike
+        >>> alike("deg")
+        ['rad', 'deg']
+    """
+    return [other for other, (quantity, _) in SIZES.items() if unit in SIZES and quantity == SIZES[unit][0]]
 
 
 def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:

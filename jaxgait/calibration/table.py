@@ -150,6 +150,9 @@ def _check_order(table: Table, column: _Column, axis: str, at: np.ndarray) -> No
         start = "0 is the start of the run: shift the times"
         advice = start if axis == "time" else "a stride goes from 0 to 1, or from 0 to 100 %"
         _fault(table, i, column, f"the {axis} is {written[i]:g} {column.unit}", advice)
+    if axis == "phase" and column.unit != "1" and written[-1] <= 1.0:
+        advice = f"fractions of the stride? name it '{column.quantity} (1)'"
+        _fault(table, len(at) - 1, column, f"the phase ends at {written[-1]:g} {column.unit}", advice)
 
 
 def _noise(table: Table, column: _Column, unit: str) -> Float[np.ndarray, " points"]:

@@ -177,6 +177,14 @@ def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():
 
 TRUTH = {"stiffness": 26.0, "rope_length": 28.0, "quadratic_drag": 1.2}
 JUMP = {"stiffness": (15.0, 40.0), "rope_length": (24.0, 34.0), "quadratic_drag": (0.5, 2.0)}
+
+
+def test_a_curve_in_another_unit_than_it_says_is_noticed():
+    """The toy's curves are in m; one in cm cannot be fitted within the bounds."""
+    got = found(toy(line, line_slopes, 100.0 * NOISY, noise=1.0), estimated=True)
+    assert any("spans 397 m" in text and text.endswith("is the first in cm?") for text in got.remarks), got.remarks
+
+
 RUN = {"duration": 8.0, "samples": 80, "output": "height"}
 NOISE = 0.2
 

@@ -84,6 +84,12 @@ HEAD = "time (s),height (m)\n"
         (HEAD + "0,80\n1,70\n1,70\n", 4, "time (s)", "the time stands still at 1; sort the rows by time and keep each"),
         (HEAD + "-1,80\n1,70\n", 2, "time (s)", "the time is -1 s; 0 is the start of the run: shift the times"),
         ("stride (1),height (m)\n0,80\n50,70\n", 3, "stride (1)", "the phase is 50 1; a stride goes from 0 to 1, or"),
+        (
+            "stride (%),height (m)\n0,80\n0.5,70\n1,80\n",
+            4,
+            "stride (%)",
+            "the phase ends at 1 %; fractions of the stride? name it 'stride (1)'",
+        ),
         ("time (s),height (m),sd (m)\n0,80,1\n1,70,0\n", 3, "sd (m)", "a standard deviation of 0; give a positive one"),
         ("time (s),height (m),sd (kg)\n0,80,1\n1,70,1\n", 1, "sd (kg)", "is in 'kg', but the values in 'm'"),
         ("time (s),height (m),sd\n0,80,1\n1,70,1\n", 1, "sd", "the column has no unit; name it 'sd (m)'"),

@@ -294,6 +294,28 @@ def test_several_trials_are_one_walk():
     np.testing.assert_allclose(two.mean["knee_rad"], one.mean["knee_rad"], atol=1e-9)
 
 
+def test_joint_angles_that_make_no_leg_are_named(tmp_path):
+    w = walker.walker(duration=5.0)
+    whole = walker.mot(w, degrees=False)
+    (tmp_path / "ik.mot").write_text(whole.replace("pelvis_tilt", "tilt"))
+    with pytest.raises(MotionFormatError, match=r"angles that make one, pelvis_tilt not found among tilt, .*inverse"):
+        measure([read_recording(tmp_path / "ik.mot")])
+    (tmp_path / "ik.mot").write_text(whole.replace("inDegrees=no", "inDegrees=yes"))
+    with pytest.raises(MotionFormatError, match="radians in a file that says degrees"):
+        measure([read_recording(tmp_path / "ik.mot")])
+
+
+def test_the_missing_part_of_a_stride_is_its_own():
+    w = walker.walker(duration=6.0)
+    markers = {name: np.array(x) for name, x in w.markers.items()}
+    for x in markers.values():
+        x[300:336] = np.nan
+    walk = measure([dataclasses.replace(recording(w), markers=markers)])
+    share = [float(s.reason.split()[4].rstrip("%;")) for s in walk.strides if "missing" in s.reason]
+    assert share and max(share) < 50.0
+    assert any("longer gaps remain" in note and note.endswith("more") for note in walk.notes)
+
+
 def test_what_is_wrong_is_said():
     w = walker.walker(duration=3.0)
     with pytest.raises(MotionFormatError, match=r"no right leg: knee, ankle, foot .* not found among"):

@@ -155,7 +155,7 @@ BROKEN = {
     "no rows": ("walk.trc", "\n".join(TRC.split("\n")[:6]), "no rows of numbers"),
     "time goes back": ("walk.trc", _cell(TRC, 12, 1, "9.0"), "time goes from 9 to 0.07"),
     "too uneven": ("walk.csv", _cell(CSV, 12, 0, "0.1042", ","), "too uneven"),
-    "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00", "is not a text file"),
+    "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(600), "is not a text file"),  # C3D: second byte P
     "a workbook": ("walk.csv", b"PK\x03\x04", "an Excel or OpenDocument workbook"),
     "no C3D": ("walk.c3d", TRC, "is not a C3D file"),
     "a short C3D": ("walk.c3d", b"\x02\x50" + bytes(600), "is not a C3D file"),

@@ -30,7 +30,18 @@ def has_angles(recording: Recording, side: str) -> bool:
         >>> has_angles(trial, "right")  # the pelvis and the other joints are missing
         False
     """
-    return all(name.format(s=side[0]) in recording.angles for name in NAMES)
+    return all(name in recording.angles for name in angle_names(side))
+
+
+def angle_names(side: str) -> list[str]:
+    """The columns that make a leg, as OpenSim names them.
+
+    Examples:
+        >>> from jaxgait.motion.capture.coordinates import angle_names
+        >>> angle_names("right")[3:]
+        ['hip_flexion_r', 'knee_angle_r', 'ankle_angle_r']
+    """
+    return [name.format(s=side[0]) for name in NAMES]
 
 
 def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: float = MAX_GAP) -> Leg:
@@ -53,7 +64,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         >>> print(leg.shank[0].round(6), leg.hip[0].round(4))  # rad: thigh less knee; m: below the origin of the pelvis
         -0.2 [-0.0707  0.8939]
     """
-    columns = [recording.angles[name.format(s=side[0])] for name in NAMES]
+    columns = [recording.angles[name] for name in angle_names(side)]
     filled = fill(np.stack(columns, axis=1), recording.rate, max_gap)
     tilt, x, y, flexion, knee, ankle = lowpass(filled.values, recording.rate, cutoff).T
     notes = [

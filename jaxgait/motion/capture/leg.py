@@ -87,10 +87,15 @@ def leg_of(recording: Recording, side: str, options: Options = Options()) -> Leg
     lacking = found.lacks(options.static is not None)
     if not lacking:
         return _from_markers(recording, side, found, options)
-    from jaxgait.motion.capture.coordinates import from_angles, has_angles
+    from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles
 
     if has_angles(recording, side):
         return from_angles(recording, side, options.cutoff, options.max_gap)
+    if recording.angles and not recording.markers:
+        absent = ", ".join(name for name in angle_names(side) if name not in recording.angles)
+        recorded = ", ".join(recording.angles)[:400]
+        what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
+        raise recording.error(what, "export the whole result of inverse kinematics, or name the columns so")
     there = ", ".join([*recording.markers, *recording.angles][:40]) or "nothing"
     what = f"no {side} leg: {', '.join(lacking)} not found among {there[:400]}"
     advice = "name the markers in a map of your own (--markers map.toml)"
@@ -157,7 +162,8 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
     notes.append(f"gaps of up to {options.max_gap:g} s are filled: {count} positions")
     if left:
         listed = ", ".join(f"{name} {n / recording.rate:.2f} s" for name, n in list(left.items())[:6])
-        notes.append(f"longer gaps remain: {listed}")
+        more = f" and {len(left) - 6} more" if len(left) > 6 else ""
+        notes.append(f"longer gaps remain: {listed}{more}")
     cutoff = options.cutoff
     notes.append(describe_lowpass(recording.rate, cutoff))
     return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}

@@ -157,7 +157,8 @@ def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 def _broken(signals: dict[str, np.ndarray], period: float) -> str:
     """Why a stride is unusable on its own; empty if it is usable."""
-    missing = max(float(np.mean(~np.isfinite(x))) for x in signals.values())
+    # the mean progression is taken from hip_x_m, so that one gap makes all of it NaN; hip_y_m has the same gaps
+    missing = max(float(np.mean(~np.isfinite(x))) for name, x in signals.items() if name != "hip_x_m")
     if missing:
         return f"markers are missing for {missing:.0%} of it"
     if not inside(period, norms.PERIOD.possible):

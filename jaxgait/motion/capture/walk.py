@@ -7,6 +7,7 @@ walk.mean["knee_rad"], walk.speed, walk.notes
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ from jaxgait.motion.recording import Recording
 SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""
 LOADS = ("ground_x_N", "ground_y_N")
+STIFF = 2.0
+"""Range of the knee in deg below which joint angles are probably in rad: in walking it is above 30."""
 THIGH_TO_SHANK = (0.75, 1.3)
 """Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
 
@@ -225,7 +228,12 @@ def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence
     if strides:
         reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
         what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
-        return recording.error(what, "see --gap, --cutoff, or mend it")
+        knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
+        tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < STIFF
+        advice = (
+            "radians in a file that says degrees? correct its header" if tiny else "see --gap, --cutoff, or mend it"
+        )
+        return recording.error(what, advice)
     count = sum(e.strikes.size for e in events)
     what = f"no whole stride: {count} heel strikes of this leg{warnings}"
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")

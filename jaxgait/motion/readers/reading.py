@@ -53,13 +53,13 @@ def read_recording(path: str | pathlib.Path) -> Recording:
 
 
 def _begins_as_c3d(path: pathlib.Path) -> bool:
-    """Whether the second byte is that of a C3D file, and there are zeros, as in no text."""
+    """Whether the second byte is that of a C3D file (and of a PNG picture), and there are zeros, as in no text."""
     try:
         with path.open("rb") as stream:
             start = stream.read(512)
     except PermissionError as error:
         raise MotionFormatError("may not be read", "ask its owner for the permission", str(path)) from error
-    return len(start) == 512 and start[1] == 0x50 and b"\x00" in start
+    return len(start) == 512 and start[1] == 0x50 and b"\x00" in start and not start.startswith(b"\x89PNG")
 
 
 def _reader(suffix: str, source: Source):
