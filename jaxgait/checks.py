@@ -77,7 +77,8 @@ def untraced(who: str, *values: Any) -> None:
     if not is_concrete((values, jnp.zeros(()))):  # under jit, new arrays are traced too
         raise TypeError(
             f"{who} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: outside, "
-            "call ensemble (gradient=[...] for derivatives); inside, jaxgait.solve's integrate, hybrid or march"
+            "call ensemble (gradient=[...] for derivatives); inside, jaxgait.solve.smooth.integrate, "
+            "jaxgait.solve.hybrid.hybrid or jaxgait.solve.time_stepping.march"
         )
 
 

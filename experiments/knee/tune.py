@@ -57,7 +57,8 @@ def describe(report: Report, best: Optimum, check: xr.Dataset) -> None:
         ratio = float(gradient.sel(parameter=name)) / difference
         what = f"d rho / d {name}: forward mode over central difference"
         report.figure(f"knee.gradient.{name}", what, "1", ratio, expected=1.0, tolerance=0.05)
-    report.section("The gradient's check", f"Both at rtol {RTOL:g}; at 1e-7 they agree to 0.05 % (tests).")
+    text = f"Gradients by forward mode and by differences of runs, both at rtol {RTOL:g}; at 1e-7 they agree to 0.05 %."
+    report.section("The gradient's check", text)
     history = best.history
     report.figure("knee.optimum.rho", "largest rho found by gradient", "1", best.objective)
     report.figure("knee.optimum.k", "its k", "N/m", best.best["damper.k"])

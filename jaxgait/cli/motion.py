@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import pathlib
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from jaxgait.parameters import ParameterError, parameters
 
 RECORDS = (".json",)
 PAGES = (".html",)
+OF_RECORDINGS = ("leg", "static", "markers", "hip", "cutoff", "gap", "mass")
+"""Options that have no effect on a stride, a saved walk, or an embedded gait."""
 
 
 def gaits() -> Iterator[str]:
@@ -64,6 +67,7 @@ def show(request: Any) -> None:
     walk = _walk(request)
     if walk is None:
         stride = named_stride(request.files[0], speed=request.speed)
+        _check_unused(request)
     else:
         print("\n".join(summary(walk)))
         stride = walk_stride(walk, request.harmonics)
@@ -77,6 +81,14 @@ def show(request: Any) -> None:
     for name in registry.models():
         if takes_motion(registry.model_class(name)):
             print("\n".join(_adapted(name, verdict)))
+
+
+def _check_unused(request: Any) -> None:
+    """Checks that no option is given that only a recording can follow."""
+    given = [f for f in dataclasses.fields(request) if f.name in OF_RECORDINGS]
+    unused = ", ".join(f"--{f.name}" for f in given if getattr(request, f.name) != f.default)
+    if unused:
+        raise ValueError(f"{request.files[0]} is one stride, not a recording: leave {unused} out")
 
 
 def _walk(request: Any):
@@ -163,7 +175,8 @@ def _write(request: Any, walk: Any, verdict: Any) -> None:
 
     out, ending = request.out, request.out.suffix.lower()
     if walk is None and ending in (*RECORDS, *PAGES):
-        raise ValueError(f"cannot write {out}: {request.files[0]} is not a recording; give a picture, such as .png")
+        advice = f"give a picture, such as .png; `--motion {request.files[0]}` takes the stride as it is"
+        raise ValueError(f"cannot write {out}: {request.files[0]} is not a recording; {advice}")
     if walk is None:
         print(f"wrote {save(stride(verdict), out)}")
         return
@@ -225,5 +238,7 @@ def driven(model: Model, motion: str) -> Model:
     moved = model.driven(drive)
     units = {name: info.unit for name, info in parameters(moved).items()}
     changed = [f"{n} = {x:.4f} {units[n]}" for n, x in _differences(model, moved).items()]
+    unknown = drive.person is not None and drive.person.mass is None
+    changed += ["body mass not known: masses of the model"] if unknown else []
     print(", ".join([f"driven by {drive.name}: T = {drive.period:.4f} s, {drive.speed:.3f} m/s", *changed]))
     return moved

@@ -64,7 +64,7 @@ class Span:
     duration: float | None = None
     """Seconds to run."""
     samples: int | None = None
-    """Samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000)."""
+    """Samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000); the start comes on top."""
 
     @property
     def sampling(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,7 +56,7 @@ def _run_one(name: str, module: Any, folder: pathlib.Path) -> Any:
     minutes = getattr(module, "MINUTES", None)
     if minutes is not None:
         print(f"{name}: takes about {minutes:g} minutes of processor time; writes into {folder}", flush=True)
-    report = module.reproduce(folder, progress=True)
+    report = module.reproduce(folder, progress=sys.stderr.isatty() or None)  # in a log: only the lines of long scans
     print(f"{name}: {report.counts()}; see {folder / 'report.md'}", flush=True)
     if report.unmet:
         say(f"{name}: unmet: {'; '.join(figure.what for figure in report.unmet)}")

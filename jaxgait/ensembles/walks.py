@@ -10,6 +10,7 @@ Parameters that follow from the motion (a prosthesis is fitted to the person who
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from jaxgait.ensembles.members import DRIVE, Members, drive_number
 from jaxgait.model import Model, as_model
 from jaxgait.motion.drive import FourierSeries, GaitDrive
+from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.naming import motion_drive, motion_strides
 from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default
@@ -44,6 +46,9 @@ def people(
         MotionFormatError: for an unusable file.
         FileNotFoundError: for a name that is neither a file nor an embedded gait.
 
+    Warns:
+        MotionWarning: if the body mass of some people is known, and that of others is not.
+
     Examples:
         >>> from jaxgait import Prosthesis
         >>> from jaxgait.ensembles.walks import people
@@ -55,6 +60,10 @@ def people(
         raise ParameterError(f"give a list of motions, such as ['anna.json', 'ben.json'], got {motions!r}")
     drives = [motion_drive(m) if isinstance(m, str) else m for m in motions]
     names = np.array(_distinct([d.name for d in drives]), dtype=object)
+    unknown = [n for n, d in zip(names, drives, strict=True) if d.person is not None and d.person.mass is None]
+    if unknown and any(d.person is not None and d.person.mass is not None for d in drives):
+        what = f"{', '.join(unknown)}: the body mass is not known, as it is for others, so that masses stay the model's"
+        warnings.warn(MotionWarning(f"{what}; give it with `jaxgait motion --mass`"), stacklevel=2)
     return _members(model, drives, ("subject", names), then)
 
 

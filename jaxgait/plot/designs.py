@@ -124,6 +124,7 @@ def convergence(found: Optimum, sign: float) -> Figure:
             if seen.size:
                 ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
         ax.set(xlabel="evaluations of a start", ylabel="distance from the best objective")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(f"{found.method}, gradient {found.gradient.partition(';')[0]}", loc="left", fontsize=8)
     return figure
 
@@ -151,16 +152,16 @@ def room(found: Optimum) -> Figure:
             size = abs(found.best[name]) or 1.0
             down, up = (100.0 * x / size for x in local.room[name])
             follows = min(100.0 * local.ridge[name] / size, _MAX_CHANGE)
-            if follows > 0.0:
-                ax.barh(i, 2 * follows, left=-follows, height=0.3, color=GREY, alpha=0.4)
             ax.barh(i, down + up, left=-down, height=0.6, color=BLUE, alpha=0.8)
+            if follows > 0.0:
+                ax.plot((-follows, follows), (i, i), "|-", color="black", lw=1.2, ms=8)
         ax.axvline(0.0, color="black", lw=1)
         ax.use_sticky_edges = False
         ax.autoscale_view()
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("change (% of the optimum)")
         ax.set_title(
-            f"Tolerance for a loss of {local.loss:.2g}: blue, each alone within the bounds; grey, if the others follow",
+            f"Tolerance for a loss of {local.loss:.2g}: blue, each alone within the bounds; line, if the others follow",
             loc="left",
             fontsize=8,
         )

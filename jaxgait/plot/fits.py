@@ -35,13 +35,21 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
         'height (m)'
     """
     with style():
-        figure = plt.figure(figsize=(10.0, 5.0))
-        grid = figure.add_gridspec(2, 2, width_ratios=(1.7, 1.0), height_ratios=(2.2, 1.0))
+        beside = _has_region(found) or len(found.best) > 2
+        figure = plt.figure(figsize=(10.0 if beside else 7.5, 5.0))
+        grid = figure.add_gridspec(2, 1 + beside, width_ratios=(1.7, 1.0)[: 1 + beside], height_ratios=(2.2, 1.0))
         upper = figure.add_subplot(grid[0, 0])
         lower = figure.add_subplot(grid[1, 0], sharex=upper)
         curves(upper, lower, found.curve, quantity, before, found.noise)
-        _correlations(figure, figure.add_subplot(grid[:, 1]), found)
+        if beside:
+            _correlations(figure, figure.add_subplot(grid[:, 1]), found)
     return figure
+
+
+def _has_region(found: Fit) -> bool:
+    """Whether the joint region of two parameters is known: both are free and determined."""
+    known = np.isfinite([*found.standard_error.values()]).all() and np.isfinite(found.correlation.values).all()
+    return len(found.best) == 2 and bool(known)
 
 
 def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:
@@ -66,9 +74,6 @@ def _region(ax: Axes, found: Fit) -> None:
     """The joint 95 % region of two parameters from their standard errors, in their units."""
     names = list(found.best)
     errors = np.array([found.standard_error[name] for name in names])
-    if len(names) < 2 or not np.isfinite(errors).all() or not np.isfinite(found.correlation.values).all():
-        ax.set_axis_off()
-        return
     share = float(found.correlation.values[0, 1])
     turn = np.linspace(0.0, 2 * np.pi, 181)
     unit = np.stack([np.cos(turn), share * np.cos(turn) + np.sqrt(max(0.0, 1 - share**2)) * np.sin(turn)])

@@ -76,8 +76,7 @@ def _curves(ax: Axes, walk: Walk, verdict: Verdict, signal: str) -> None:
     if walk.toe_off is not None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--", label="toe-off")
     ax.set_title(NAMES[signal], fontsize=9)
-    ax.set_ylabel(unit)
-    ax.set_xlim(0, 100)
+    ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%"), ylabel=unit)
 
 
 def _forces(ax: Axes, walk: Walk) -> None:

@@ -113,6 +113,7 @@ def test_a_recording_drives_a_listing_at_once(tmp_path, capsys):
     listed = capsys.readouterr().out
     thigh = next(line for line in listed.splitlines() if line.startswith("segments.thigh"))
     assert float(thigh.split()[1]) == 0.4  # what is set wins over what fits the person
+    assert "body mass not known: masses of the model" in listed
 
 
 @pytest.mark.parametrize(
@@ -132,8 +133,13 @@ def test_what_is_wrong_with_a_recording_is_one_line(options, message, tmp_path, 
     assert message in err and err.count("\n") == 1
 
 
-def test_a_stride_is_no_recording_to_write(tmp_path, capsys):
+def test_a_stride_is_no_recording(tmp_path, capsys):
     (tmp_path / "my.csv").write_text(GOOD)
     with pytest.raises(SystemExit):
         cli.main(["motion", str(tmp_path / "my.csv"), "--out", str(tmp_path / "my.json")])
-    assert "is not a recording; give a picture, such as" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "is not a recording; give a picture, such as" in err and "takes the stride as it is" in err
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["motion", str(tmp_path / "my.csv"), "--leg", "left", "--mass", "70", "--gap", "0.2"])
+    assert stop.value.code == console.BAD_INPUT
+    assert "is one stride, not a recording: leave --leg, --mass out" in capsys.readouterr().err

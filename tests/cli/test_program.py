@@ -138,6 +138,7 @@ def test_what_does_not_reach_its_end_is_written_and_exits_with_1(tmp_path, monke
 
 def _experiment(report, **constants):
     def reproduce(folder, progress):
+        assert not progress  # no bars in a log
         report.write(folder)
         return report
 

@@ -1,5 +1,6 @@
 """Ensembles over people and over strides: members are the runs one by one, under names, on the command line too."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -13,6 +14,7 @@ from jaxgait.ensembles.members import check_members, drive_number
 from jaxgait.models import Bungee, Prosthesis
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import REFERENCE_GAITS, at_cadence, reference_gait
+from jaxgait.motion.errors import MotionWarning
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.record import walk_record, write_record
 from jaxgait.motion.recording import Recording
@@ -42,6 +44,14 @@ def test_people_differ_in_motion_and_in_what_follows_from_it(walk_file):
     assert who.values["segments.shank"][2] != who.values["segments.shank"][0]
     fixed = people(Prosthesis(), REFERENCE_GAITS[:2], then=lambda leg: with_parameters(leg, {"height_offset": -0.1}))
     assert "height_offset" not in fixed[1].values and fixed[0].height_offset == -0.1
+
+
+def test_a_body_mass_that_only_some_walks_have_is_said(walk_file):
+    known = motion_drive(walk_file)
+    assert known.person is not None
+    unknown = dataclasses.replace(known, name="ben", person=known.person._replace(mass=None))
+    with pytest.warns(MotionWarning, match="ben: the body mass is not known, as it is for others"):
+        people(Prosthesis(), [known, unknown])
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def write(
     sign = 1.0 if "maximize" in arguments else -1.0
     drawn = [
         ("paths", designs.paths(found, arguments["over"]), _PATHS),
-        ("convergence", designs.convergence(found, sign), "Distance of each start from the best of all."),
+        ("convergence", designs.convergence(found, sign), _CONVERGENCE),
     ]
     if found.local is not None:
         drawn.append(("room", designs.room(found), "Tolerances of the parameters."))
@@ -80,6 +80,8 @@ _PATHS = (
     "Every evaluation, coloured by its objective. Circles: starts. Small stars: their ends. Red star: the best. "
     "Crosses: runs that failed (all that a failed start shows) or gaits that are not stable."
 )
+
+_CONVERGENCE = "Distance of the best valid design that a start has found from the best of all. Stars: where it ended."
 
 
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:

@@ -196,17 +196,16 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
     with style():
         figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True)
         ok = scan.status == 0
-        for ax, name, label, low in (
-            (axes[0], "rho", "correlation rho", 0.93),
-            (axes[1], "peak_flexion", "peak flexion (deg)", None),
-        ):
+        for ax, name, low in ((axes[0], "rho", 0.93), (axes[1], "peak_flexion", None)):
             mesh = _map(ax, scan, scan[name].where(ok), vmin=low)
-            figure.colorbar(mesh, ax=ax, label=label, extend="min" if low else "neither")
+            figure.colorbar(
+                mesh, ax=ax, extend="min" if low else "neither"
+            )  # a label would look like the next y axis's
         colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
         mesh = _map(axes[2], scan, scan["order"].where(ok), cmap=colours, norm=norm)
         bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
-        for ax, title in zip(axes, ("Correlation with the sound knee", "Peak flexion", "Period"), strict=True):
+        for ax, title in zip(axes, ("Correlation with the sound knee", "Peak flexion (deg)", "Period"), strict=True):
             ax.set(title=title, xlabel=axis_label("k", "kN/m"))
         axes[0].set_ylabel(axis_label("c/k", "s"))
         if path is not None:
