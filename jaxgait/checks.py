@@ -27,7 +27,7 @@ UNKNOWN_MEMORY = 4 << 30
 
 
 def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that answers a value without a name, or with an unknown one, with the right way to call.
+    """A decorator that answers a value without a name, an unknown name, or a missing one with the right way to call.
 
     Raises:
         TypeError: by the decorated function, naming the value or the argument.
@@ -45,6 +45,7 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         placed = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         named = {p.name for p in known.values() if p.kind is not p.VAR_KEYWORD}
         is_open = len(named) < len(known)
+        wanted = [p.name for p in known.values() if p.name in named and p.default is p.empty]
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -56,6 +57,9 @@ def by_name(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 near = difflib.get_close_matches(unknown[0], named, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else example
                 raise TypeError(f"{who} takes no {unknown[0]!r}: {hint}")
+            missing = [name for name in wanted if name not in kwargs and name not in placed[: len(args)]]
+            if missing:
+                raise TypeError(f"{who} needs {' and '.join(missing)}: {example}")
             return function(*args, **kwargs)
 
         return call

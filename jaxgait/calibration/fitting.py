@@ -13,6 +13,7 @@ from jaxgait.calibration.curve import Output, observed, reading
 from jaxgait.calibration.fitted import Fit, check_points, summarised
 from jaxgait.calibration.measured import Given, MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Problem, Settings, search
+from jaxgait.checks import by_name
 from jaxgait.ensembles.members import INITIAL
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import check_run
@@ -25,6 +26,7 @@ from jaxgait.run import Sampling
 __all__ = ["fit", "solved"]
 
 
+@by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
 def fit(
     model: Model,
     measured: Given,

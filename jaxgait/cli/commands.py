@@ -115,13 +115,11 @@ class Optimize(Further, JsonOutput, Steps, Span, Moved):
     subject_to: tuple[str, ...] = ()
     """Limits, as "measure>=value" or "measure<=value", in the measure's unit."""
     across: tuple[str, ...] = ()
-    """Scenarios in which each design is evaluated, as name=a,b,c or name=low:high:count, each with every motion; limits
-    apply to all."""
+    """Scenarios of each design, as name=a,b,c or name=low:high:count, each with every motion; limits apply to all."""
     robust: Literal["mean", "worst"] | None = None
     """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
-    """SLSQP if auto; also L-BFGS-B and trust-constr for smooth objectives, adam for noisy ones; COBYQA, Nelder-Mead
-    and CMA-ES (needs the package cma) without gradients."""
+    """auto: SLSQP; also L-BFGS-B, trust-constr, adam (noisy); without gradients COBYQA, Nelder-Mead, CMA-ES."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Of the periodic gait, through the whole run, or by central differences; auto: of the gait if there is one."""
     starts: int = 4
@@ -165,11 +163,9 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     output: str | None = None
     """Output that was measured (see `jaxgait run MODEL --list`); by default the name of the column."""
     noise: float | None = None
-    """Standard deviation of the measured values, in their unit, if the file gives none. If neither does, it is
-    estimated from the residual, assuming that the model is right."""
+    """Standard deviation of the values in their unit, if not in the file; by default estimated from the residual."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
-    """Of the periodic gait, through the whole run, or by central differences; auto: of the gait for data over the
-    stride, if there is one."""
+    """Of the periodic gait, the whole run, or by differences; auto: of the gait for data over the stride."""
     starts: int = 4
     """Starting points: the model's own values, then points spread over the bounds."""
     iterations: int = 50

@@ -36,13 +36,11 @@ class Mechanism:
     preset: str | None = None
     """Parameter set of the model, by name."""
     set: tuple[str, ...] = ()
-    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4 damper.c=1000; arrays as
-    name=0.1,0.2."""
+    """Parameters and choices, as name=value (see `jaxgait run MODEL --list`): damper.k=2e4; arrays as name=0.1,0.2."""
     initial: tuple[str, ...] = ()
     """Components of the initial state, as name=value."""
     motion: str | None = None
-    """Measured motion for models that take it: a walk (JSON), a recording (C3D, TRC, MOT, CSV), a stride (CSV), or
-    an embedded gait (see `jaxgait motion`)."""
+    """Measured motion: walk (JSON), recording (C3D, TRC, MOT, CSV), stride (CSV), or one of `jaxgait motion`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +62,7 @@ class Span:
     duration: float | None = None
     """Seconds to run."""
     samples: int | None = None
-    """Samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000); the start comes on top."""
+    """Samples after the start: per stride (default 100) of a run counted in strides, else in total (default 1000)."""
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -109,10 +107,8 @@ class Further:
     report: pathlib.Path | None = None
     """Folder for a report: pictures (PNG, and PDF for print), and a page (report.html) that contains them all."""
     front: tuple[str, ...] = ()
-    """Add to the report the best compromises with a second objective, maximize MEASURE or minimize MEASURE; also
-    written as front.nc."""
+    """Second objective, maximize MEASURE or minimize MEASURE: the best compromises, in the report and front.nc."""
     points: int | None = None
     """Points along the front, including both ends; 7 by default."""
     sensitivities: tuple[str, ...] | None = None
-    """Compute the effect of a 1 % change of each parameter at the optimum: of the parameters named here, or of all;
-    in the report, also written as sensitivities.nc."""
+    """Effects of a 1 % change of the parameters named here, or of all, in the report and sensitivities.nc."""

@@ -114,7 +114,8 @@ def limit(given: Limit | str) -> Limit:
     except ValueError:
         value = float("nan")
     if not found or not np.isfinite(value):
-        raise ValueError(f"a limit is text such as 'peak_flexion >= 60', or made by at_least or at_most, got {given!r}")
+        what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number in the measure's unit)"
+        raise ValueError(f"{what}, or made by at_least or at_most, got {given!r}")
     return Limit(found[1], value, found[2] == ">=")
 
 

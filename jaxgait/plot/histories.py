@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,6 +106,7 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
 
 def _panels(chosen: Sequence[str]) -> tuple[Figure, Any]:
     figure, axes = plt.subplots(len(chosen), 1, figsize=(7.5, 1.6 * len(chosen) + 0.6), sharex=True, squeeze=False)
+    figure.align_ylabels(axes)
     return figure, axes[:, 0]
 
 
@@ -112,7 +114,10 @@ def _chosen(data: xr.Dataset, named: Sequence[str], own: Sequence[str], dims: tu
     """The variables to draw: the named ones, or the first few of `own`."""
     unknown = [v for v in named if v not in data]
     if unknown:
-        raise ValueError(f"no variable {unknown[0]!r}; there are {', '.join(map(str, data.data_vars))}")
+        there = [str(name) for name in data.data_vars]
+        near = " or ".join(map(repr, difflib.get_close_matches(unknown[0], there, n=2)))
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(there)}"
+        raise ValueError(f"no variable {unknown[0]!r}: {hint}")
     short = [v for v in named if not set(dims) <= set(data[v].dims)]
     if short:
         raise ValueError(f"{short[0]!r} has the dimensions {data[short[0]].dims}, but needs {dims}")

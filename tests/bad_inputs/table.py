@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "bad_inputs.md"
 sys.path.insert(0, str(ROOT))
 
 _MODULES = {
-    "jaxgait": ("animate", "ensemble", "explore", "optimize", "simulate"),
+    "jaxgait": ("animate", "ensemble", "explore", "fit", "optimize", "simulate"),
     "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.models.bungee.model": ("Bungee",),

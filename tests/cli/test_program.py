@@ -1,5 +1,6 @@
 """The command line as a user types it."""
 
+import inspect
 import json
 import re
 import subprocess
@@ -11,7 +12,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import cli, registry
-from jaxgait.cli import listing
+from jaxgait.cli import commands, listing, options
 from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.rigid import RigidWalker
@@ -203,6 +204,13 @@ def test_every_experiment_says_what_it_takes():
     for name in registry.experiments():
         module = registry.experiment(name)
         assert module.MINUTES > 0 and module.TITLE, name
+
+
+def test_options_are_described_in_one_line_each():
+    """The parser would break the lines of its help wherever the source does."""
+    for module in (commands, options):
+        broken = re.findall(r'^    (\w+): [^\n]*\n    """[^"\n]+\n', inspect.getsource(module), re.MULTILINE)
+        assert not broken, broken
 
 
 def test_help_tells_the_exit_codes(capsys):

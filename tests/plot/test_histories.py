@@ -46,7 +46,7 @@ def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
 @pytest.mark.parametrize(
     ("data", "variables", "message"),
     [
-        (run(["x"]), ["z"], "no variable 'z'; there are x"),
+        (run(["x"]), ["z"], "no variable 'z': there are x"),
         (scan("mass", "length", "age"), [], "this one has mass, length, age"),
         (scan("mass").drop_vars("status"), [], "neither a run over time nor a scan"),
         (run([]).assign(s=("time", np.zeros(4))).drop_vars("s"), [], "nothing to draw: no variable has only"),

@@ -166,7 +166,7 @@ def _parameters(model: Model, arguments: Mapping[str, Any], found: Optimum) -> s
         row = [name, f"{float(get_parameter(model, name)):.6g}", f"{best:.6g}", info.unit, f"{low:g} to {high:g}"]
         if found.local is not None:
             down, up = found.local.room[name]
-            row.append(f"-{down:.3g} to +{up:.3g}")
+            row.append(f"{0.0 - down:+.3g} to {up:+.3g}")
         rows.append(row)
     head = ["parameter", "before", "best", "unit", "bounds"]
     return table(head + ([f"room for a loss of {found.local.loss:.2g}"] if found.local else []), rows)
