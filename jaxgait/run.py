@@ -220,6 +220,10 @@ class Run:
         self.model, self.trajectory, self.sampling = model, trajectory, sampling
         self._known: dict[Any, Any] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        hint = f': write run["{name}"]' if not name.startswith("_") else ""
+        raise AttributeError(f"a run has no attribute {name!r}{hint}", name=name, obj=self)
+
     @property
     def ts(self) -> Float[Array, " times"]:
         """Sampling times in s."""

@@ -23,6 +23,12 @@ class Held(eqx.Module):
     name: str = eqx.field(static=True, default="held")
 
 
+def test_an_attribute_that_a_run_lacks_is_pointed_to_the_components():
+    lowest = jaxgait.Measure("lowest", lambda run: run.height.min(), "m", "lowest point")
+    with pytest.raises(AttributeError, match=r'a run has no attribute \'height\': write run\["height"\]'):
+        jaxgait.ensemble(jaxgait.Bungee(), {"mass": [60.0]}, duration=1.0, samples=2, observe=[lowest])
+
+
 @pytest.mark.parametrize(
     ("state", "names"),
     [

@@ -157,4 +157,5 @@ def _local(local: Local, units: Mapping[str, str]) -> Iterator[str]:
     for name, gain in local.multipliers.items():
         yield f"  active: {name}, worth {gain:.3g} of objective per unit"
     for name, (down, up) in local.room.items():
-        yield f"  {name} alone may change by {0.0 - down:+.3g} to {up:+.3g} {units[name]} for a loss of {local.loss:.2g}"
+        room = f"{0.0 - down:+.3g} to {up:+.3g} {units[name]}"
+        yield f"  {name} alone may change by {room} for a loss of {local.loss:.2g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from matplotlib.figure import Figure
 from jaxgait.plot.style import FAILED, axis_label, style
 
 MAX_PANELS = 8
+MAX_NAMED = 8
+"""Lines of a panel up to which a legend names them: as many as there are colours."""
 _OUTCOME = ("status", "first_status", "retries", "steps", "rejected_steps", "t_end")
 
 
@@ -62,10 +65,11 @@ def histories(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
         figure, axes = _panels(chosen)
         for ax, name in zip(axes, chosen, strict=True):
             x = data[name]
-            ax.plot(data["time"], x.transpose("time", ...).values.reshape(len(data["time"]), -1), lw=1)
+            _lines(ax, x, "time", "-")
             ax.set_ylabel(axis_label(name, x.attrs.get("units")), fontsize=8)
             ax.set_title(x.attrs.get("long_name", ""), fontsize=8, loc="left")
         axes[-1].set_xlabel(axis_label("time", "s"))
+        _legend(figure)
     return figure
 
 
@@ -101,6 +105,7 @@ def scanned(data: xr.Dataset, variables: Sequence[str] = ()) -> Figure:
             (_curve if len(dims) == 1 else _map)(ax, data[name])
             ax.set_title(data[name].attrs.get("long_name", name), fontsize=8, loc="left")
         axes[-1].set_xlabel(_axis_name(data, dims[0]))
+        _legend(figure)
     return figure
 
 
@@ -133,8 +138,26 @@ def _axis_name(data: xr.Dataset, dim: str) -> str:
 
 def _curve(ax: Any, x: xr.DataArray) -> None:
     dim = str(x.dims[0])
-    ax.plot(x[dim], x.transpose(dim, ...).values.reshape(x.sizes[dim], -1), ".-", lw=1)
+    _lines(ax, x, dim, ".-")
     ax.set_ylabel(axis_label(str(x.name), x.attrs.get("units")), fontsize=8)
+
+
+def _lines(ax: Any, x: xr.DataArray, dim: str, kind: str) -> None:
+    """Draws a variable over one of its dimensions; a few lines are named by where they are in the others."""
+    others = [str(d) for d in x.dims if d != dim]
+    curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
+    lines = ax.plot(x[dim], curves, kind, lw=1)
+    if others and len(lines) <= MAX_NAMED:
+        for line, place in zip(lines, itertools.product(*(x[d].values.tolist() for d in others)), strict=True):
+            text = [f"{value:g}" if isinstance(value, float) else str(value) for value in place]
+            line.set_label(", ".join(f"{d} = {value}" for d, value in zip(others, text, strict=True)))
+
+
+def _legend(figure: Figure) -> None:
+    """One legend for the lines of all panels, if they have names."""
+    named = {label: line for ax in figure.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    if named:
+        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
 
 
 def _map(ax: Any, x: xr.DataArray) -> None:

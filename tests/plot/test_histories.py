@@ -34,6 +34,15 @@ def test_a_run_is_drawn_over_time():
     assert len(picture(run([f"x{i}" for i in range(MAX_PANELS + 3)])).axes) == MAX_PANELS
 
 
+def test_lines_of_members_are_named():
+    one = run(["x"]).x.expand_dims(mass=[60.0, 80.0], who=["anna"])
+    figure = picture(xr.Dataset({"x": one, "y": 2 * one}), ["x", "y"])
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["mass = 60, who = anna", "mass = 80, who = anna"]
+    many = run(["x"]).expand_dims(mass=np.arange(60.0))
+    assert not picture(run(["x"])).legends and not picture(many, ["x"]).legends
+
+
 def test_a_scan_is_a_curve_over_one_parameter_and_a_map_over_two():
     curve = picture(scan("mass")).axes
     assert len(curve) == 1 and curve[0].get_xlabel() == "mass (kg)" and curve[0].get_ylabel() == "low (m)"
