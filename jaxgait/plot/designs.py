@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
@@ -124,7 +125,7 @@ def convergence(found: Optimum, sign: float) -> Figure:
             if seen.size:
                 ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
         ax.set(xlabel="evaluations of a start", ylabel="distance from the best objective")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_title(f"{found.method}, gradient {found.gradient.partition(';')[0]}", loc="left", fontsize=8)
     return figure
 

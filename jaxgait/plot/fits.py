@@ -48,8 +48,8 @@ def fitted(found: Fit, quantity: str = "curve", before: Float[np.ndarray, " poin
 
 def _has_region(found: Fit) -> bool:
     """Whether the joint region of two parameters is known: both are free and determined."""
-    known = np.isfinite([*found.standard_error.values()]).all() and np.isfinite(found.correlation.values).all()
-    return len(found.best) == 2 and bool(known)
+    errors = np.array([found.standard_error[name] for name in found.best])
+    return len(errors) == 2 and bool(np.isfinite(errors).all() and np.isfinite(found.correlation.values).all())
 
 
 def _correlations(figure: Figure, ax: Axes, found: Fit) -> None:

@@ -258,6 +258,8 @@ def test_pairs_of_parameters_are_drawn_once(jump):
     share = float(jump.correlation[0, 1])
     assert f"correlation of the errors {share:+.2f}" in region.get_title()
     assert np.corrcoef(line[:-1].T)[0, 1] == pytest.approx(share, abs=1e-6)
+    one = dataclasses.replace(jump, best={names[0]: jump.best[names[0]]}, correlation=jump.correlation[:1, :1])
+    assert len(fits.fitted(one, "height").axes) == 2  # nothing empty beside the curves
     plt.close("all")
 
 
