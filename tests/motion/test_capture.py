@@ -300,6 +300,9 @@ def test_joint_angles_that_make_no_leg_are_named(tmp_path):
     (tmp_path / "ik.mot").write_text(whole.replace("pelvis_tilt", "tilt"))
     with pytest.raises(MotionFormatError, match=r"angles that make one, pelvis_tilt not found among tilt, .*inverse"):
         measure([read_recording(tmp_path / "ik.mot")])
+    (tmp_path / "ik.mot").write_text(whole)
+    with pytest.raises(MotionFormatError, match=r"ik\.mot: holds joint angles, but .* markers; give one of them"):
+        measure([recording(w), read_recording(tmp_path / "ik.mot")])
     (tmp_path / "ik.mot").write_text(whole.replace("inDegrees=no", "inDegrees=yes"))
     with pytest.raises(MotionFormatError, match="radians in a file that says degrees"):
         measure([read_recording(tmp_path / "ik.mot")])

@@ -123,6 +123,7 @@ def measure(
     check_mass(mass)
     recordings, twice = _with_own_names(recordings)
     legs = tuple(leg_of(recording, side, options) for recording in recordings)
+    _check_one_kind(legs)
     moved = [by_motion(leg) for leg in legs]
     loads = tuple(load_of(leg, strikes) for leg, (strikes, _) in zip(legs, moved, strict=True))
     events = tuple(events_of(leg, load) for leg, load in zip(legs, loads, strict=True))
@@ -221,6 +222,14 @@ def _ended(
     starts = Events(np.array([cuts[i].start]), events[trial].offs, (), ())
     cuts[i] = cutting.cut(legs[trial], starts, loads[trial], np.array([end]))[0]
     return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
+
+
+def _check_one_kind(legs: Sequence[Leg]) -> None:
+    """Checks that all legs are from markers, or all from joint angles."""
+    solved, marked = ([leg.recording for leg in legs if (leg.foot is None) == angles] for angles in (True, False))
+    if solved and marked:
+        what = f"holds joint angles, but {marked[0].file} markers"
+        raise solved[0].error(what, "give one of them: strides of the same trial would count twice")
 
 
 def _no_stride(recording: Recording, events: Sequence[Events], strides: Sequence[StrideCurve]) -> Exception:
