@@ -143,7 +143,8 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     moving = [r for r in moving if len(r.markers) > 2 or any(has_angles(r, s) for s in ("right", "left"))] or moving
     forces = [r for r in found if r not in moving]
     if not moving:
-        raise found[0].error("holds ground forces only", "give the file with the markers or joint angles too")
+        what = "holds ground forces only" if found[0].forces else "holds neither markers nor joint angles"
+        raise found[0].error(what, "give the file with the markers or joint angles too")
     if forces and len(moving) == 1:
         for other in forces:
             moving = [with_forces(moving[0], other)]

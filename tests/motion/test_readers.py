@@ -98,6 +98,16 @@ def test_angles_are_read_in_rad(degrees, tmp_path):
     np.testing.assert_allclose(found.angles["pelvis_ty"], W.hip[:, 1] + 0.0661, atol=1e-9)
 
 
+def test_moments_are_no_angles(tmp_path):
+    """Free moments of plates above 6.3 Nm are no reason to take angles for degrees."""
+    lines = walker.mot(W, degrees=False).splitlines()
+    at = lines.index("endheader") + 1
+    lines = [*lines[:at], lines[at] + "\tground_torque_y", *(f"{line}\t9.5" for line in lines[at + 1 :])]
+    found = _read(tmp_path, "\n".join(lines), "ik.mot")
+    np.testing.assert_allclose(found.angles["hip_flexion_r"], W.thigh, atol=1e-9)
+    assert "ground_torque_y" not in found.angles
+
+
 def test_forces_are_told_from_markers_and_angles(tmp_path):
     found = _read(tmp_path, walker.forces(W), "grf.mot")
     (force,) = found.forces

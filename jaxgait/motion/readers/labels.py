@@ -26,6 +26,8 @@ _POINT = ("p", "cop")
 _MARKER = re.compile(
     rf"^(?P<name>.+?)(?P<separator>[\s._:\-\[(]*(?:pos)?[\s._]*)(?P<axis>[xyz])[\])]?{_UNIT}$", re.IGNORECASE
 )
+_MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
+"""Free moments of plates, and joint moments: neither angles nor lengths."""
 _NO_MARKER = re.compile(r"_[tvrp]$|torque|mom(ent)?$|force", re.IGNORECASE)
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "inches": 0.0254, "in": 0.0254}
 """Units of length in m."""
@@ -88,7 +90,7 @@ def sort(names: Sequence[str]) -> Columns:
     left = {i: name for i, name in left.items() if i not in taken}
     markers, units = _markers(left)
     taken = {i for three in markers.values() for i in three}
-    others = {name: i for i, name in left.items() if i not in taken}
+    others = {name: i for i, name in left.items() if i not in taken and not _MOMENT.search(name)}
     in_ms = time is not None and re.search(r"[\s_\[(]ms[\])]?$", names[time], re.IGNORECASE)
     return Columns(time, 1e-3 if in_ms else 1.0, frame, markers, units, forces, others)
 
