@@ -247,24 +247,6 @@ def dot(a: Vector, b: Vector) -> Scalar:
 
 
 @float64_default
-def solve3(A: Matrix, b: Vector) -> tuple[Array, Array, Array]:
-    """Solves `A x = b` for a 3 by 3 matrix by Cramer's rule, with one division and no pivoting.
-
-    Examples:
-        >>> from jaxgait.mechanics.linalg import solve3
-        >>> [float(x) for x in solve3([[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 5.0]], [2.0, 4.0, 10.0])]
-        [1.0, 1.0, 2.0]
-    """
-    columns = list(zip(*A, strict=True))
-    normal = cross(columns[1], columns[2])
-    r = 1.0 / dot(columns[0], normal)
-    x = dot(b, normal)
-    y = dot(columns[0], cross(b, columns[2]))
-    z = dot(columns[0], cross(columns[1], b))
-    return jnp.asarray(x * r), jnp.asarray(y * r), jnp.asarray(z * r)
-
-
-@float64_default
 def matvec(A: Matrix, x: Vector) -> list[Scalar]:
     """Product of a matrix and a vector.
 

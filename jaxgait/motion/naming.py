@@ -13,7 +13,7 @@ import numpy as np
 from jaxgait.motion.capture.coordinates import has_angles
 from jaxgait.motion.capture.strides import SAMPLES
 from jaxgait.motion.capture.walk import Walk, measure
-from jaxgait.motion.drive import GaitDrive, stacked, stride_drive
+from jaxgait.motion.drive import GaitDrive, stride_drive
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.errors import MotionFormatError, MotionWarning
 from jaxgait.motion.readers import read_recording
@@ -208,20 +208,3 @@ def motion_strides(text: str) -> list[GaitDrive]:
 
 def _not_found(text: str) -> FileNotFoundError:
     return FileNotFoundError(f"{text}: no such file, nor an embedded gait (there are {', '.join(REFERENCE_GAITS)})")
-
-
-@float64_default
-def walk_drives(walk: Walk, harmonics: int | None = None) -> GaitDrive:
-    """All kept strides of a walk as one batched drive (see `motion.drive.stacked`); they are not checked again.
-
-    Examples:
-        >>> from jaxgait.motion.capture.walk import measure
-        >>> from jaxgait.motion.drive import reference_gait
-        >>> from jaxgait.motion.naming import walk_drives
-        >>> from jaxgait.motion.synthetic import recorded
-        >>> walk = measure([recorded(reference_gait())])
-        >>> print(len(walk.kept), walk_drives(walk).period.shape)
-        2 (2,)
-    """
-    record = walk_record(walk, harmonics)
-    return stacked([stride_drive(s, check=False) for s in record_strides(record)])

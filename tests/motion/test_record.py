@@ -10,7 +10,7 @@ import pytest
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stacked, stride_drive, with_amplitude
 from jaxgait.motion.errors import MotionFormatError
-from jaxgait.motion.naming import motion_drive, walk_drives, walk_stride
+from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.record import (
     check_record,
     choose_harmonics,
@@ -141,12 +141,12 @@ def test_harmonics_are_as_many_as_are_worth_it(worth):
 
 
 def test_strides_are_one_batched_drive(walk):
-    drives = walk_drives(walk)
+    single = [stride_drive(stride, check=False) for stride in record_strides(walk_record(walk))]
+    drives = stacked(single)
     assert drives.period.shape == (len(walk.kept),)
     knee = jax.vmap(lambda d: d.knee_angle(0.3))(drives)
-    record = walk_record(walk)
-    for i, stride in enumerate(record_strides(record)):
-        assert float(knee[i]) == pytest.approx(float(stride_drive(stride, check=False).knee_angle(0.3)), abs=1e-9)
+    for i, drive in enumerate(single):
+        assert float(knee[i]) == pytest.approx(float(drive.knee_angle(0.3)), abs=1e-9)
     with pytest.raises(ValueError, match="same number of harmonics"):
         stacked([])
 
