@@ -1,1 +1,0 @@
-"""Speed against stock diffrax, SciPy and hand-written C++: work-precision rows and targets."""

@@ -1,1 +1,0 @@
-"""Reliability in figures: see `gates`."""
