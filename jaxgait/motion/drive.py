@@ -170,26 +170,6 @@ def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
 
 
 @float64_default
-def with_amplitude(drive: GaitDrive, factor: Scalar, signals: Sequence[str] = ("hip_y",)) -> GaitDrive:
-    """The same walk with larger or smaller movements about the same means.
-
-    Args:
-        drive: the walk.
-        factor: of all harmonics, without dimension.
-        signals: of hip_x, hip_y, thigh, knee, ankle.
-
-    Examples:
-        >>> from jaxgait.motion.drive import reference_gait, with_amplitude
-        >>> drive = reference_gait()
-        >>> higher = with_amplitude(drive, 1.1)
-        >>> round(float(higher.hip_y.a[0] / drive.hip_y.a[0]), 6)
-        1.1
-    """
-    where = lambda d: tuple(c for name in signals for c in (getattr(d, name).a, getattr(d, name).b))
-    return eqx.tree_at(where, drive, tuple(factor * jnp.asarray(c) for c in where(drive)))
-
-
-@float64_default
 def stacked(drives: Sequence[GaitDrive]) -> GaitDrive:
     """Several walks as one batched drive, for `jax.vmap`; all need the same number of harmonics.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxgait.motion.capture.walk import measure
-from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stacked, stride_drive, with_amplitude
+from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, stacked, stride_drive
 from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.naming import motion_drive, walk_stride
 from jaxgait.motion.record import (
@@ -157,14 +157,6 @@ def test_people_are_one_batched_drive():
     assert [float(k) for k in knee] == pytest.approx(
         [float(reference_gait(n).knee_angle(0.2)) for n in REFERENCE_GAITS]
     )
-
-
-def test_amplitudes_scale_about_the_mean():
-    drive = reference_gait()
-    lifted = with_amplitude(drive, 1.006)
-    np.testing.assert_allclose(lifted.hip_y.a, 1.006 * np.asarray(drive.hip_y.a), rtol=1e-12)
-    assert lifted.hip_y.a0 == drive.hip_y.a0 and lifted.knee is not None
-    np.testing.assert_array_equal(lifted.knee.b, drive.knee.b)
 
 
 def test_a_record_is_a_stride_whose_series_comes_back(walk):
