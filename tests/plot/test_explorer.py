@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from importlib import util
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -94,6 +95,16 @@ def test_the_page_holds_the_values_of_all_members(scan, shown):
     assert np.array_equal(found["gradients"]["clearance"]["stiffness"], np.full(12, 2.0))
     assert {v["name"] for v in found["vectors"]} == {"multiplier_real", "multiplier_imag"}
     assert (found["x"], found["y"], found["colour"]) == ("mass", "stiffness", "clearance")
+
+
+class Gentle(Bungee):
+    search: ClassVar = {"minimize": "peak_rope_force"}
+
+
+def test_the_page_opens_with_the_best_member_by_the_search_of_the_model(scan):
+    found = unpacked(explore(scan, model=Gentle(rope_length=28.0), members=3).packed())
+    assert found["colour"] == "peak_rope_force"
+    assert found["first"] == np.nanargmin(np.where(scan.status == 0, scan.peak_rope_force, np.nan))
 
 
 def test_statuses_have_their_sentences_and_colours(scan, shown):

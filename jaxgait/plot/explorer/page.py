@@ -140,7 +140,8 @@ def explore(
     Args:
         scan: a result of `ensemble` (even a store still being written) or `simulate`, or its file.
         model: the mechanism; None: made from the attributes of the scan.
-        measure: colours the map and decides which member is best; by default the first measure.
+        measure: colours the map and decides which member is best; by default the objective of the model's own search,
+            otherwise the first measure.
         members: largest number of members that play.
         say: called with messages about what is simulated, or why nothing plays.
 
@@ -158,8 +159,9 @@ def explore(
     if is_run(data):
         return _of_run(data, model)
     rows = table(data)
-    chosen = _measure(rows, measure)
     made, why = _recipe(data, model, source)
+    own = {} if made is None else made.model.search
+    chosen = _measure(rows, measure, own)
     reference = None if made is None else _nearest(rows, made)
     wanted = [] if made is None else _wanted(rows, made, chosen, reference, members)
     message = f"simulating {len(wanted)} of {rows.size} members for playback" if _simulates(data, wanted) else why
@@ -172,7 +174,7 @@ def explore(
         header |= {"lines": [lines(made, n) for n in range(len(made.retries) + 1)]}
     header |= {
         "reference": reference if reference in runs else None,
-        "first": _best(rows, chosen, list(runs) or list(range(rows.size))),
+        "first": _best(rows, chosen, list(runs) or list(range(rows.size)), least=chosen == own.get("minimize")),
     }
     return Explorer(rows, made, runs, header | _histories(runs, made))
 
@@ -210,12 +212,13 @@ def _recipe(scan: xr.Dataset, model: Model | None, source: str | os.PathLike[str
         return None, f"No member can be played: {error}."
 
 
-def _measure(rows: Table, name: str | None) -> str | None:
+def _measure(rows: Table, name: str | None, search: Mapping[str, Any]) -> str | None:
     if name is not None and name not in rows.columns:
         known = ", ".join(c.name for c in rows.of_role("measure"))
         raise ValueError(f"no measure {name!r}: the scan has {known or 'none'}")
-    measures = [c for c in rows.of_role("measure") if np.isfinite(c.values[rows.completed]).any()]
-    return name or next((c.name for c in measures), None)
+    measures = [c.name for c in rows.of_role("measure") if np.isfinite(c.values[rows.completed]).any()]
+    objective = next((search[sense] for sense in ("maximize", "minimize") if search.get(sense) in measures), None)
+    return name or objective or next(iter(measures), None)
 
 
 def _wanted(rows: Table, made: Recipe, measure: str | None, reference: int | None, count: int) -> list[int]:
@@ -251,10 +254,10 @@ def _runs(scan: xr.Dataset, rows: Table, made: Recipe | None, members: list[int]
     return {m: one_run(found, i).assign_attrs(ended(m)) for i, m in enumerate(members)}, ""
 
 
-def _best(rows: Table, measure: str | None, members: list[int]) -> int:
-    """The member that the page opens with: the one with the largest value of the measure."""
+def _best(rows: Table, measure: str | None, members: list[int], *, least: bool) -> int:
+    """The member that the page opens with: the one with the largest (or least) value of the measure."""
     values = rows.columns[measure].values[members] if measure else np.full(len(members), np.nan)
-    values = np.where(rows.completed[members], values, np.nan)
+    values = np.where(rows.completed[members], -values if least else values, np.nan)
     return members[int(np.nanargmax(values))] if np.isfinite(values).any() else members[0]
 
 
