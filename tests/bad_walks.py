@@ -45,6 +45,11 @@ CASES = [
         "phase must be one of the model's 1",
     ),
     ("hybrid(RollingWalker(slope=float('nan')), events=1, t_end=1.0)", "ParameterError", "RollingWalker.slope"),
+    (
+        "jax.jit(lambda x: hybrid(RollingWalker(), events=1, t_end=1.0, y0=(x,)))(0.0)",
+        "ValueError",
+        "got a traced value",
+    ),
     ("rolling_gait(RigidWalker())", "TypeError", "a model with rolling feet, RollingWalker(), got RigidWalker"),
     ("rolling_gait(RollingWalker(), np.zeros(2))", "ValueError", "guess must be one section point"),
     ("rolling_gait(RollingWalker(), np.array([0.2, np.nan, -1.0]))", "ValueError", "z0 must be finite"),

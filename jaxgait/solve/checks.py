@@ -60,14 +60,15 @@ def check_state(name: str, y: Any, like: Any) -> None:
     wanted, given = jax.tree.structure(like), jax.tree.structure(y)
     if given != wanted:
         fields = list(state_variables(like))
-        numbers = jax.tree.map(lambda x: x.item() if isinstance(x, jax.Array) and not x.shape else x, y)
         own = (
             f"such as model.initial_state()._replace({fields[0]}=...)"
             if hasattr(like, "_replace")
             else "as the model's"
         )
         what = f"{name} must be a {type(like).__name__} ({', '.join(fields)}), {own}"
-        raise ValueError(f"{what}, got {shown(numbers if is_concrete(y) else y)}")
+        if is_concrete(y):
+            y = jax.tree.map(lambda x: x.item() if isinstance(x, jax.Array) and not x.shape else x, y)
+        raise ValueError(f"{what}, got {shown(y)}")
     pairs = zip(jax.tree.leaves_with_path(y), jax.tree.leaves(like), strict=True)
     for (path, leaf), own in pairs:
         component = name + jax.tree_util.keystr(path)
