@@ -73,7 +73,7 @@ class Fit:
     standard_error: dict[str, float]
     """In the parameters' units (Laplace); infinite for undetermined parameters, NaN for those on a bound."""
     covariance: xr.DataArray
-    """In the units of the parameters."""
+    """In products of the units of the parameters."""
     correlation: xr.DataArray
     """Of the parameters' errors, without dimension."""
     noise: Float[np.ndarray, " points"]

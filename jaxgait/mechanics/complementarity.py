@@ -37,7 +37,7 @@ __all__ = ["MODES", "ContactSolution", "contact_impulses", "enumerated", "projec
 
 MODES = ("separate", "stick", "slip forward", "slip backward")
 """Modes of one contact, in order of precedence. Slip forward: v_T > 0, the impulse points backward."""
-MOST_ENUMERATED = 3
+MAX_ENUMERATED = 3
 """Largest number of contacts for which the 4^n combinations are enumerated."""
 _SEPARATE, _STICK, _FORWARD, _BACKWARD = range(4)
 
@@ -71,7 +71,7 @@ def contact_impulses(
         >>> [round(float(x), 6) for x in contact_impulses(G, b, [0.6], [True]).impulses]  # N s: it stops and sticks
         [2.0, -0.5]
     """
-    method = enumerated if len(friction) <= MOST_ENUMERATED else projected
+    method = enumerated if len(friction) <= MAX_ENUMERATED else projected
     return method(G, b, friction, closed)
 
 

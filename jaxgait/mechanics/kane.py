@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
 @float64_default
 def along(start: Point, length: Scalar, rotation: Rotation) -> Point:
-    """The point at a distance `length` in m from `start` along the direction of a body's rotation.
+    """The point at a distance `length` in m from `start`, along a direction fixed in a body.
 
     Examples:
         >>> from jaxgait.mechanics.kane import Point, Rotation, along

@@ -23,7 +23,7 @@ import jax
 import llvmlite.binding as llvm
 
 MAX_BYTES = 2_000_000_000
-"""Bytes that are kept at most unless JAXGAIT_CACHE_GB says otherwise."""
+"""Largest number of bytes kept, unless JAXGAIT_CACHE_GB says otherwise."""
 
 _DIGEST = 32
 _FORMAT = "2"

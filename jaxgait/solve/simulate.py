@@ -55,8 +55,8 @@ def simulate(
         model: the mechanism.
         strides: number of strides (periods) to run, for models that have a period.
         duration: length of the run in s, instead of `strides`. If both are None, the model's own duration.
-        samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000); the
-            start comes on top.
+        samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000), not
+            counting the start.
         initial_state: where to start; the model's own initial state if None.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"

@@ -395,7 +395,7 @@ def _combined(columns: Sequence[Vector], numbers: Sequence[Number]) -> Vector:
 
 
 class Momentum(NamedTuple):
-    """Balances of all bodies in world axes."""
+    """Mass, centre of mass and momentum of all bodies, in world axes."""
 
     mass: Number
     com: Vec

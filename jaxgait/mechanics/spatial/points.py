@@ -24,7 +24,7 @@ class Points(NamedTuple):
 
 
 class Momentum(NamedTuple):
-    """Balances of a tree in world axes."""
+    """Mass, centre of mass and momentum of a tree, in world axes."""
 
     mass: Float[Array, ""]
     com: Vec3

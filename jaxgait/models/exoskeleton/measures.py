@@ -108,7 +108,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
     Args:
         exo: the mechanism; its leaves may be traced.
         samples: midpoints at which the step is evaluated.
-        rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers.
+        rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
 
     Raises:
         ValueError: for an impossible number of samples or rounding.

@@ -126,7 +126,7 @@ class WalkingGait(eqx.Module):
 
 @float64_default
 class JoinedGait(eqx.Module):
-    """The analytical gait of our five-link example by the six numbers that keep consecutive steps joined.
+    """The analytical gait of five links by the six numbers left free where consecutive steps join; by default our own.
 
     Examples:
         >>> import numpy as np

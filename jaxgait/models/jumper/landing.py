@@ -51,7 +51,7 @@ class Absorption(eqx.Module):
 
     Examples:
         >>> from jaxgait.models.jumper.landing import Absorption
-        >>> print(Absorption(knee=1.2).duration)  # s; a softer landing than by default
+        >>> print(Absorption(knee=1.2).duration)  # s, with the knee bent further than by default
         0.15
     """
 

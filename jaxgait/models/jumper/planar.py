@@ -108,9 +108,9 @@ class PlanarJumper(Model):
         9 3 1 9
         >>> y = jumper.settled().initial_state()
         >>> moved, still = jumper.motion(0.0, y), jumper.posed(crouch, foot=(y.x, y.z, y.pitch))
-        >>> print(float(moved.world[8].r.z - still.world[8].r.z))  # m: at rest at the start
+        >>> print(float(moved.world[8].r.z - still.world[8].r.z))  # m: the same posture
         0.0
-        >>> print({name: bool(event(0.0, y) < 0.0) for name, event in jumper.events().items()})  # already happened
+        >>> print({name: bool(event(0.0, y) < 0.0) for name, event in jumper.events().items()})  # on the ground
         {'take-off': False, 'landing': True}
     """
 
@@ -206,13 +206,13 @@ class PlanarJumper(Model):
         return self.balanced_ankle(self._crouch(0.0), self.com_ahead)
 
     def balanced_ankle(self, flexions: Sequence[Turn], com_ahead: Scalar) -> Float[Array, ""]:
-        """Ankle angle in rad with the centre of mass `com_ahead` in m of the ankle over a flat foot; NaN if impossible.
+        """Ankle angle in rad that puts the centre of mass ahead of the ankle of a flat foot; NaN if impossible.
 
         A closed form, because the body without the foot turns about the ankle as one.
 
         Args:
             flexions: of all joints; the ankle's is ignored.
-            com_ahead: in m.
+            com_ahead: distance of the centre of mass ahead of the ankle in m.
 
         Examples:
             >>> from jaxgait.models import Jumper

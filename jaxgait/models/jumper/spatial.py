@@ -269,7 +269,7 @@ class SpatialJumper(Model):
         return jnp.stack(ends)
 
     def validate(self) -> None:
-        """Rejects what the planar model rejects, and inertia tensors of no rigid body."""
+        """Rejects what the planar model rejects, and inertia tensors that no rigid body can have."""
         super().validate()
         self.plane.validate()
         if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:

@@ -33,9 +33,10 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
 
     Subjects differ by centimetres of leg length, and a walk changes within millimetres of hip height: if the hip is too
     high, the leg never lands (the knee folds); if too low, it walks on a bent knee. So the depth of the straight leg's
-    ankle in the floor is kept over the deepest tenth (`LANDING_SHARE`) of the stride. The measured knee angle, which
-    depends on marker placement, is ignored. All embedded gaits walk with it; some millimetres of `height_offset` remain
-    to be tuned. If the drive contains its person, the leg is first `fitted`.
+    ankle in the floor is kept over the deepest tenth (`LANDING_SHARE`) of the stride. Only the hip height and the thigh
+    angle of the new stride enter, not its knee angle, which depends on marker placement. All embedded gaits walk at
+    this depth; some millimetres of `height_offset` remain to be tuned. If the drive contains its person, the leg is
+    first `fitted`.
 
     Args:
         model: the leg, with a drive at which it walks well.

@@ -198,9 +198,8 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
         ok = scan.status == 0
         for ax, name, low in ((axes[0], "rho", 0.93), (axes[1], "peak_flexion", None)):
             mesh = _map(ax, scan, scan[name].where(ok), vmin=low)
-            figure.colorbar(
-                mesh, ax=ax, extend="min" if low else "neither"
-            )  # a label would look like the next y axis's
+            # without a label, which would look like that of the next y axis
+            figure.colorbar(mesh, ax=ax, extend="min" if low else "neither")
         colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
         mesh = _map(axes[2], scan, scan["order"].where(ok), cmap=colours, norm=norm)
         bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
@@ -279,7 +278,7 @@ def scan_lines(
 
 
 def first_fall(x: np.ndarray, y: np.ndarray, level: float) -> float:
-    """The x (n,) at which a curve y (n,) first falls through a level, by linear interpolation, in its unit; or NaN."""
+    """Where a curve y (n,) over x (n,) first falls through a level, interpolated, in the unit of x; NaN: nowhere."""
     falls = np.flatnonzero((y[:-1] > level) & (y[1:] <= level))
     if not falls.size:
         return float("nan")

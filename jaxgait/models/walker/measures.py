@@ -185,7 +185,7 @@ MEASURES = table(
 class Gait(NamedTuple):
     """An even number of steps in the second half of a time-stepped walk, from one heel strike to a later one.
 
-    The first strike belongs to the gait, the last one does not. NaN below two steps.
+    The first strike belongs to the gait, the last one does not. NaN with fewer than two steps.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -108,7 +108,7 @@ class Inertia(NamedTuple):
         >>> legs = RoundFeet()
         >>> inertia = legs.inertia_at(0.2, -0.2)  # rad
         >>> force = legs.forces(inertia, WalkerStart().state())
-        >>> print(round(float(force.y), 3))  # N: two legs of 1 kg, and what turns them
+        >>> print(round(float(force.y), 3))  # N: the weight of 2 kg and centrifugal forces
         -19.918
         >>> back = inertia.times(inertia.solve(force))
         >>> print(round(float(back.y), 3))
@@ -193,7 +193,7 @@ class RoundFeet(eqx.Module):
         >>> foot = legs.foot(y, theta=0.0, omega=-1.5)
         >>> print(round(float(foot.gap), 6), round(float(foot.slip), 6) + 0.0)  # m; m/s: it rolls
         0.05 0.0
-        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)), round(float(legs.balance(y)), 3))  # J; -; 1
+        >>> print(round(float(legs.energies(y)[0]), 6), bool(legs.fell(y)), round(float(legs.balance(y)), 3))  # J
         0.36 False 0.625
         >>> print(round(float(legs.shank), 6), round(float(legs.leg_inertia), 6))  # m, kg m^2
         0.3 0.018

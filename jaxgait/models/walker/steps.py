@@ -21,7 +21,7 @@ class _Steps(NamedTuple):
     """An even number of steps in the second half of a walk, from one heel strike to another."""
 
     number: Float[Array, ""]
-    """NaN below two."""
+    """NaN if there are fewer than two."""
     duration: Float[Array, ""]
     """In s."""
     length: Float[Array, ""]

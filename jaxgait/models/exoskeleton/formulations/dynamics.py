@@ -132,7 +132,7 @@ def generalized(chain: Chain, moment: Q) -> Q:
 
     Args:
         chain: the mechanism.
-        moment: moments in N m and axial forces in N, one of each kind per link.
+        moment: moments conjugate to the angles in N m and axial forces in N, one of each kind per link.
     """
     carries = children(chain.parent)
 
@@ -158,7 +158,7 @@ def relative_rates(chain: Chain, rate: Q) -> Q:
 
 @float64_default
 def attach(old: Matrices, chain: Chain, q: Coordinates) -> Matrices:
-    """The recurrence: matrices of a chain and coordinates from those, `old`, without its last link."""
+    """The recurrence: matrices of `chain` at `q` from those without its last link, `old`."""
     new = matrices_of(*increment(chain, chain.size), q)
     return jax.tree.map(lambda X, dX: jnp.pad(X, (0, 1)) + dX, old, new)
 
