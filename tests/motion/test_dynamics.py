@@ -35,9 +35,8 @@ from jaxgait.motion.embedded import gait_record, joint_loads
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Force, Recording, with_forces
 from tests.motion import walker
+from tests.motion.measured import RAW, needs_raw
 
-RAW = pathlib.Path("/work/shared/data/gait/raw")
-needs_raw = pytest.mark.skipif(not RAW.is_dir(), reason="the measured files are not here")
 BODY = body_of(walker.MASS, walker.THIGH, walker.SHANK)
 IN_FOOT = np.array([float(BODY["foot"].com) - 0.06, -0.04])
 """Centre of mass of the foot from the ankle in m, along and above the sole: on the line of the walker's markers."""

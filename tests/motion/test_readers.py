@@ -16,9 +16,8 @@ from jaxgait.motion.errors import MotionFormatError
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import Recording, with_forces
 from tests.motion import walker
+from tests.motion.measured import RAW, needs_raw
 
-RAW = pathlib.Path("/work/shared/data/gait/raw")
-needs_raw = pytest.mark.skipif(not RAW.is_dir(), reason="the measured files are not here")
 W = walker.walker(duration=0.6)
 TRC, CSV, MOT = walker.trc(W), walker.csv(W), walker.mot(W)
 

@@ -1,7 +1,6 @@
 """Walks as files: what is written is read, what is wrong is named, harmonics are as many as are worth it."""
 
 import json
-import pathlib
 
 import jax
 import numpy as np
@@ -23,8 +22,7 @@ from jaxgait.motion.record import (
 from jaxgait.motion.recording import Force, Recording
 from jaxgait.motion.stride import SIGNALS, Series, sampled
 from tests.motion import walker
-
-SHIPPED = pathlib.Path("/work/shared/data/gait")
+from tests.motion.measured import GAIT
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +54,10 @@ def test_the_fields_are_those_of_the_shipped_gaits(walk):
     assert record["key_figures"]["n_strides"] == len(walk.kept)
 
 
-@pytest.mark.skipif(not SHIPPED.is_dir(), reason="the measured files are not here")
+@pytest.mark.skipif(not GAIT.is_dir(), reason="the measured files are not here")
 @pytest.mark.parametrize("name", REFERENCE_GAITS)
 def test_shipped_files_are_read(name):
-    drive, reference = motion_drive(str(SHIPPED / f"{name}_fourier.json")), reference_gait(name)
+    drive, reference = motion_drive(str(GAIT / f"{name}_fourier.json")), reference_gait(name)
     np.testing.assert_allclose(drive.knee.a, reference.knee.a, atol=1e-9)
     np.testing.assert_allclose(drive.hip_y.b, reference.hip_y.b, atol=1e-9)
     assert drive.period == pytest.approx(reference.period) and drive.person is not None
