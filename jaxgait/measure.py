@@ -115,10 +115,10 @@ class Measure:
             MeasureError: naming what a run sampled like this lacks.
 
         Examples:
-            >>> from jaxgait import Measure
+            >>> from jaxgait import Bungee, Measure
             >>> from jaxgait.run import Sampling
             >>> fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed", interval=0.01)
-            >>> print(fastest.checked(Sampling(None, samples=1000, duration=5.0)).interval)  # s
+            >>> print(fastest.checked(Sampling.of(Bungee(), None, duration=5.0, samples=1000)).interval)  # s
             inf
         """
         self.check(sampling)
