@@ -211,6 +211,7 @@ def test_models_stand_at_the_top():
 
 def test_a_prompt_completes_public_names_and_corrects_misspelt_ones():
     assert {"simulate", "ensemble", "Bungee", "models"} <= {*dir(jaxgait)} and "Bungee" in dir(jaxgait.models.bungee)
+    assert {"Bungee", "Prosthesis", "SpatialJumper"} <= {*dir(jaxgait.models)}
     there = {}
     exec("from jaxgait import *", there)
     assert there["simulate"] is jaxgait.simulate

@@ -10,7 +10,17 @@ def __getattr__(name: str) -> Any:
     """Finds a model by its class name."""
     from jaxgait import registry
 
-    for where in registry.models().values():
-        if where.partition(":")[2] == name and where.startswith(__name__ + "."):
-            return registry.load(where)
+    if name in (found := _models()):
+        return registry.load(found[name])
     raise AttributeError(f"module 'jaxgait.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_models()})
+
+
+def _models() -> dict[str, str]:
+    """Where each model of this package is, by its class name."""
+    from jaxgait import registry
+
+    return {x.partition(":")[2]: x for x in registry.models().values() if x.startswith(__name__ + ".")}

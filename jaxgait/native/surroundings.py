@@ -46,11 +46,12 @@ class Unidentified(Exception):
 def opened() -> Iterator[list[str]]:
     """Files that this thread opens meanwhile, except those of libraries and of this package."""
     _listen()
-    before, _watch.files = getattr(_watch, "files", None), []
+    files: list[str] = []
+    before, _watch.now = getattr(_watch, "now", None), (files, sys._getframe(2))
     try:
-        yield _watch.files
+        yield files
     finally:
-        _watch.files = before
+        _watch.now = before
 
 
 _watch = threading.local()
@@ -61,12 +62,22 @@ def _listen() -> None:
     """Installs an audit hook for opened files, once for the process, because hooks cannot be removed."""
 
     def heard(event: str, arguments: tuple) -> None:
-        if event in OUTSIDE and (files := getattr(_watch, "files", None)) is not None:
-            _watch.files = None  # (looking at it may open files)
-            files += _outside(event, arguments[0])
-            _watch.files = files
+        if event in OUTSIDE and (now := getattr(_watch, "now", None)) is not None:
+            _watch.now = None  # (looking at it may open files)
+            files, since = now
+            files += [] if _imports(sys._getframe(1), since) else _outside(event, arguments[0])
+            _watch.now = now
 
     sys.addaudithook(heard)
+
+
+def _imports(frame: types.FrameType | None, since: types.FrameType) -> bool:
+    """Whether Python looks for a module, or a library at files while it is imported (NumPy lists all of the path)."""
+    while frame is not None and frame.f_code.co_name not in ("<module>", "_fill_cache"):
+        if frame is since:
+            return False
+        frame = frame.f_back
+    return frame is not None and (_installed(file := frame.f_code.co_filename) or file.startswith("<frozen importlib"))
 
 
 def _outside(event: str, what: Any) -> list[str]:

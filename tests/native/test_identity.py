@@ -349,6 +349,22 @@ def test_files_that_are_read_meanwhile_are_told(tmp_path):
     assert files == [str(tmp_path / "table.csv")]
 
 
+def test_files_that_an_import_looks_at_do_not_matter(tmp_path, monkeypatch):
+    """Python lists new folders of its path, and NumPy lists all of them to find its version."""
+    monkeypatch.syspath_prepend(tmp_path)
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "library_of_this_test.py").write_text("from importlib import metadata\nmetadata.version('numpy')")
+    (tmp_path / "own_of_this_test.py").write_text("import os\nos.listdir('/')")
+    with opened() as files:
+        monkeypatch.syspath_prepend(library)
+        importlib.import_module("library_of_this_test")
+    assert not files
+    with opened() as files:
+        importlib.import_module("own_of_this_test")
+    assert files == ["/"]
+
+
 RUN = """
 import json, sys
 import jax.numpy as jnp

@@ -31,6 +31,7 @@ from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Model, Numerics, Scalar, System, Variable
 from jaxgait.models.jumper.sole import Sole, StudForces
 from jaxgait.models.jumper.swing import Turn
+from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, check
 from jaxgait.precision import float64_default
 from jaxgait.roots import root
@@ -441,12 +442,13 @@ class PlanarJumper(Model):
             )
 
 
-@eqx.filter_jit
+@kept
 def _examine(model: PlanarJumper, axes: Any) -> dict[str, Array]:
     """The quantities that `validate` checks: the crouch and the range of the joint angles."""
 
     def one(model: PlanarJumper) -> dict[str, Array]:
-        ankle, found = model.crouch_ankle(), {}
+        model, found = model.settled(), {}
+        ankle = model.crouch_ankle()
         for joint in model.joints:
             start = ankle if joint.name == "ankle" else getattr(model, f"{joint.name}_start")
             found[joint.name] = jnp.stack([start + corner for corner in getattr(model, joint.name).corners()])
