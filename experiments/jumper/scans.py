@@ -14,11 +14,13 @@ from jaxgait.ensembles import zipped
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.measures import MEASURES
 from jaxgait.models.jumper.robot import JumpingRobot
+from jaxgait.parameters import get_parameter
 from jaxgait.plot.style import FAILED, axis_label, save, style
 from jaxgait.report import Report
 
 FAST = {"samples": 300, "rtol": 1e-6, "atol": 1e-8}
 MODULI, FRICTIONS = np.geomspace(4e6, 40e6, 32), np.linspace(0.3, 1.2, 32)
+SCANNED = ("sole.modulus", "sole.kinetic_friction", "sole.static_friction", "knee_start", "hip_start")
 PANELS = {
     "height": axis_label("jump height", "m"),
     "peak_force": axis_label("peak force", "body weights"),
@@ -30,17 +32,12 @@ KNEES, HIPS = np.radians(np.linspace(86.0, 104.0, 32)), np.radians(np.linspace(8
 def sole(report: Report, out: pathlib.Path) -> None:
     """Stud stiffness and friction; static friction exceeds kinetic by 0.2."""
     stiffness, friction = np.meshgrid(MODULI, FRICTIONS, indexing="ij")
-    scan = jaxgait.ensemble(
-        Jumper(),
-        zipped(
-            {
-                "sole.modulus": stiffness.ravel(),
-                "sole.kinetic_friction": friction.ravel(),
-                "sole.static_friction": friction.ravel() + 0.2,
-            }
-        ),
-        observe=MEASURES,
-        **FAST,
+    scan = _jumps(
+        {
+            "sole.modulus": stiffness,
+            "sole.kinetic_friction": friction,
+            "sole.static_friction": friction + 0.2,
+        }
     )
     _report(report, out, scan, "sole")
     panels = [scan[name].values.reshape(stiffness.shape) for name in PANELS]
@@ -58,10 +55,10 @@ def sole(report: Report, out: pathlib.Path) -> None:
 
 def posture(report: Report, out: pathlib.Path) -> None:
     """Knee and hip flexion of the crouch; the swings keep their size."""
-    grid = {"knee_start": KNEES, "hip_start": HIPS}
-    scan = jaxgait.ensemble(Jumper(), grid, observe=MEASURES, **FAST)
+    knees, hips = np.meshgrid(KNEES, HIPS, indexing="ij")
+    scan = _jumps({"knee_start": knees, "hip_start": hips})
     _report(report, out, scan, "posture")
-    panels = [scan[name].transpose("knee_start", "hip_start").values for name in PANELS]
+    panels = [scan[name].values.reshape(knees.shape) for name in PANELS]
     figure = _maps(
         np.degrees(KNEES),
         np.degrees(HIPS),
@@ -82,6 +79,14 @@ def robot(report: Report, out: pathlib.Path) -> None:
     middle = scan.sel(trunk_mass=6.0)
     report.figure("robot-height", "jump height of the four-bar robot", "m", float(middle.height))
     report.figure("robot-peak", "its peak force / body weight", "1", float(middle.peak_force))
+
+
+def _jumps(grids: dict[str, np.ndarray]) -> xr.Dataset:
+    """Jumps over grids of parameters; both scans have the same parameters over their members, for one program."""
+    size = next(iter(grids.values())).size
+    own = {name: np.full(size, float(get_parameter(Jumper(), name))) for name in SCANNED}
+    values = own | {name: grid.ravel() for name, grid in grids.items()}
+    return jaxgait.ensemble(Jumper(), zipped(values), observe=MEASURES, **FAST)
 
 
 def _report(report: Report, out: pathlib.Path, scan: xr.Dataset, name: str) -> None:

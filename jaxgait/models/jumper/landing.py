@@ -32,6 +32,7 @@ from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, System, parameter
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.swing import Keyframes, Turn
+from jaxgait.native import kept
 from jaxgait.parameters import check
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
@@ -130,7 +131,7 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
     return found
 
 
-@jax.jit
+@kept
 def _flight(model: System, t: Float[Array, ""], aloft: JumperState) -> Flight:
     body = spatial.momentum(model.tree(), model.motion(t, aloft))
     return Flight(t, body.com, body.linear.scaled(1.0 / body.mass), body.angular, jnp.asarray(aloft.pitch))
@@ -155,7 +156,7 @@ def _touch_down(model: System, flight: Flight, chosen: Absorption) -> tuple[Legs
     return jax.tree.map(lambda leaf: leaf[0], touch), float(found.residual[0])
 
 
-@jax.jit
+@kept
 @functools.partial(jax.vmap, in_axes=(None, None, None, 0))
 def _miss(model: System, flight: Flight, chosen: Absorption, u: Float[Array, 3]) -> tuple[Float[Array, 3], Legs]:
     """Residuals (height, balance, pitch) of touch-down at `u` (ankle, hip, time), and the legs."""
@@ -228,7 +229,7 @@ def _pitch(model: System, flight: Flight, keys: list[Keyframes], end: Scalar) ->
 # --- absorption ---------------------------------------------------------------------------------------------------
 
 
-@jax.jit
+@kept
 def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -> Legs:
     """The legs at the keyframes from touch-down to rest (leading axis)."""
     T, (start, slope) = chosen.duration, _falling(model, flight, touch.t)
@@ -247,8 +248,8 @@ def _absorbing(model: System, flight: Flight, touch: Legs, chosen: Absorption) -
         return after, after
 
     path = jax.lax.scan(step, touch.angle, jnp.linspace(0.0, 1.0, STEPS, endpoint=False))[1]
-    kept = jnp.concatenate([touch.angle[None], path[STEPS // KEYS - 1 :: STEPS // KEYS]])
-    return jax.vmap(at)(jnp.linspace(0.0, 1.0, KEYS + 1), kept)
+    angles = jnp.concatenate([touch.angle[None], path[STEPS // KEYS - 1 :: STEPS // KEYS]])
+    return jax.vmap(at)(jnp.linspace(0.0, 1.0, KEYS + 1), angles)
 
 
 def _keyframes(model: System, path: Legs, reach: Scalar) -> list[Keyframes]:
