@@ -10,6 +10,7 @@ import pathlib
 import sys
 import threading
 import time
+import traceback
 import types
 from collections.abc import Iterator
 from typing import Any, no_type_check
@@ -65,19 +66,21 @@ def _listen() -> None:
         if event in OUTSIDE and (now := getattr(_watch, "now", None)) is not None:
             _watch.now = None  # (looking at it may open files)
             files, since = now
-            files += [] if _imports(sys._getframe(1), since) else _outside(event, arguments[0])
+            files += [] if _harmless(sys._getframe(1), since) else _outside(event, arguments[0])
             _watch.now = now
 
     sys.addaudithook(heard)
 
 
-def _imports(frame: types.FrameType | None, since: types.FrameType) -> bool:
-    """Whether Python looks for a module, or a library at files while it is imported (NumPy lists all of the path)."""
-    while frame is not None and frame.f_code.co_name not in ("<module>", "_fill_cache"):
-        if frame is since:
-            return False
-        frame = frame.f_back
-    return frame is not None and (_installed(file := frame.f_code.co_filename) or file.startswith("<frozen importlib"))
+def _harmless(frame: types.FrameType | None, since: types.FrameType) -> bool:
+    """Whether Python looks for a module or a traceback's lines, or a library at files while it is imported."""
+    while frame is not None and frame is not since:
+        code, frame = frame.f_code, frame.f_back
+        if code.co_filename == traceback.__file__:  # equinox words its errors while it traces
+            return True
+        if code.co_name in ("<module>", "_fill_cache"):  # NumPy lists all of the path
+            return _installed(code.co_filename) or code.co_filename.startswith("<frozen importlib")
+    return False
 
 
 def _outside(event: str, what: Any) -> list[str]:

@@ -365,6 +365,19 @@ def test_files_that_an_import_looks_at_do_not_matter(tmp_path, monkeypatch):
     assert files == ["/"]
 
 
+def test_the_lines_of_a_traceback_do_not_matter(tmp_path):
+    """Equinox words errors while it traces; installed commands and other scripts need not end in .py."""
+    script = tmp_path / "command"
+    script.write_text(
+        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError as e:\n    told = traceback.format_exc()"
+    )
+    found = {}
+    with opened() as files:
+        exec(compile(script.read_text(), str(script), "exec"), found)
+    assert "    1 / 0" in found["told"]
+    assert files == [str(script)]  # read here
+
+
 RUN = """
 import json, sys
 import jax.numpy as jnp
