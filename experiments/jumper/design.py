@@ -16,7 +16,7 @@ import jaxgait
 from jaxgait.ensembles import zipped
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
 from jaxgait.model import Variable
-from jaxgait.models.jumper.design import highest_jump
+from jaxgait.models.jumper.design import ArmSwinger, highest_jump
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.landing import assess_landing, with_landing
 from jaxgait.models.jumper.pictures import landings, postures
@@ -46,9 +46,9 @@ MARGIN = 1e-3
 def timing(report: Report, out: pathlib.Path) -> None:
     """The highest jump with no more peak force and angular momentum than the hand-tuned profile."""
     found = highest_jump(Jumper())
-    assert isinstance(found.model, Jumper)
+    assert isinstance(found.model, ArmSwinger)
     best, tuned = found.best, float(found.history.objective[0, 0])
-    ours, limits = (jump_of(accurate(model)) for model in (found.model, Jumper()))  # by another solver and samples
+    ours, limits = (jump_of(accurate(model)) for model in (found.model.jumper(), Jumper()))  # another solver, samples
     report.figure("timing-start", "jump height, hand-tuned timing", "m", tuned)
     report.figure("timing-best", "jump height, optimised timing", "m", found.objective)
     report.figure("timing-gain", "gain of the optimised timing", "1", found.objective / tuned - 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -40,10 +41,18 @@ class ArmSwinger(Jumper):
         """The given jumper as an `ArmSwinger`."""
         return cls(**{f.name: getattr(jumper, f.name) for f in dataclasses.fields(jumper)})
 
+    def jumper(self) -> Jumper:
+        """The same motion as that of a `Jumper`, whose elbow has a delay and a duration of its own."""
+        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        own["elbow"] = self._elbow()
+        return Jumper(**own)
+
     def joint_turns(self, t: Scalar) -> list[Turn]:
         """See `PlanarJumper.joint_turns`; time in s."""
-        elbow = Swing(self.elbow.angle, self.shoulder.delay, self.shoulder.duration)
-        return Jumper.joint_turns(eqx.tree_at(lambda m: m.elbow, self, elbow), t)
+        return Jumper.joint_turns(eqx.tree_at(lambda m: m.elbow, self, self._elbow()), t)
+
+    def _elbow(self) -> Swing:
+        return Swing(self.elbow.angle, self.shoulder.delay, self.shoulder.duration)
 
 
 def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMING, *, iterations: int = 40) -> Optimum:
@@ -55,7 +64,7 @@ def highest_jump(jumper: Jumper, over: Mapping[str, tuple[float, float]] = TIMIN
         iterations: largest number of iterations.
 
     Returns:
-        The optimum; its model is an `ArmSwinger`.
+        The optimum; its model is an `ArmSwinger`, of which `jumper()` is the ordinary jumper.
 
     Raises:
         jaxgait.outcome.NoResult: no jump visited keeps the limits.
