@@ -147,12 +147,8 @@ def walk(
     `along` is the unit tangent at the start, and `step` the first and longest step; the first point (n,) that is not
     `inside` is the last.
     """
-    points, why, ds, who = (
-        [Points(*start)],
-        f"{max_points} points were reached",
-        np.array([step]),
-        np.zeros(1, dtype=int),
-    )
+    points, why = [Points(*start)], f"{max_points} points were reached"
+    ds, who = np.array([step]), np.zeros(1, dtype=int)
     along = along[None]
     while len(points) < max_points and inside(points[-1].x[0]):
         straight = STRAIGHT if len(points) > 1 else -np.inf

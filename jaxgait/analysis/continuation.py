@@ -36,6 +36,8 @@ CORRECTOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0), max_evaluati
 """If it fails, or a Newton step is longer than the typical size, the step along the branch is halved."""
 LOCATOR = Corrector(Rule(TOLERANCE, shorten=False, max_step=1.0, settled=TOLERANCE), max_evaluations=16)
 """Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
+NEGLIGIBLE = 1e-12
+"""Size below which a point or a parameter does not tell its typical size."""
 NUDGE = 1e-6
 """Scaled step of central differences of the test functions, which already depend on a derivative."""
 
@@ -147,7 +149,7 @@ def continuation(
     problem = _Problem(return_map, (name,), order)
     start = span[0] if parameter0 is None else parameter0
     z0 = np.asarray(z0, dtype=float)
-    scale = np.concatenate([np.full(z0.shape, max(np.abs(z0).max(), 1e-12)), [abs(span[1] - span[0])]])
+    scale = _scale(z0, span[1] - span[0])
     system = _system(problem, model, scale)
     x = (np.concatenate([z0, [start]]) / scale)[None]
     along = np.sign(span[1] - span[0]) * parameter_axis(x)
@@ -179,6 +181,13 @@ def _inside(limits: tuple[float, float], scale: float) -> Callable[[np.ndarray],
     return lambda x: bool(low - 1e-12 <= x[-1] <= high + 1e-12)
 
 
+def _scale(z: np.ndarray, *parameters: float) -> np.ndarray:
+    """Typical sizes of the components of a point, all the same, and of parameters; 1 for what is practically zero."""
+    sizes = np.abs([np.abs(z).max(), *parameters])
+    size, *others = np.where(sizes > NEGLIGIBLE, sizes, 1.0)
+    return np.array([size] * len(z) + others)
+
+
 def _branch(name: str, order: int, scale: np.ndarray, xs: np.ndarray, linears: np.ndarray, why: str) -> Branch:
     n = len(scale) - 1
     points = xs * scale
@@ -194,8 +203,8 @@ def _bifurcations(problem: _Problem, model: Any, branch: Branch, scale: np.ndarr
         for kind, before, after in zip(BIFURCATIONS, tests[i], tests[i + 1], strict=True):
             if before * after < 0:
                 weight = before / (before - after)
-                guess = [(1 - weight) * a[i] + weight * a[i + 1] for a in (branch.z, branch.parameter)]
-                point = locate(problem.return_map, model, problem.names[0], kind, *guess, order=branch.order)
+                z, parameter = ((1 - weight) * a[i] + weight * a[i + 1] for a in (branch.z, branch.parameter))
+                point = _located(problem, model, kind, np.append(z, parameter), scale)
                 if point is not None:
                     found.append(point)
     return tuple(found)
@@ -254,10 +263,15 @@ def locate(
         3.0 [0.666667]
     """
     problem = _Problem(return_map, (name,), order)
-    scale = np.concatenate([np.full(len(z), max(np.abs(z).max(), 1e-12)), [max(abs(parameter), 1e-12)]])
+    return _located(problem, model, kind, np.append(z, parameter), _scale(z, parameter))
+
+
+def _located(
+    problem: _Problem, model: Any, kind: Bifurcation, guess: np.ndarray, scale: np.ndarray
+) -> BifurcationPoint | None:
+    """The bifurcation near a guess of (gait, parameter)."""
     augmented = _test_system(problem, kind, model, scale)
-    guess = np.append(z, parameter) / scale
-    found = many(augmented, guess[None], LOCATOR.rule, LOCATOR.max_evaluations)
+    found = many(augmented, (guess / scale)[None], LOCATOR.rule, LOCATOR.max_evaluations)
     if found.status[0] != CONVERGED:
         return None
     x = found.x[0]
@@ -375,9 +389,7 @@ def bifurcation_curve(
     """
     problem = _Problem(return_map, names, order)
     n = len(point.z)
-    scale = np.concatenate(
-        [np.full(n, np.abs(point.z).max()), [max(abs(point.parameter), 1e-12), abs(second[1] - second[0])]]
-    )
+    scale = _scale(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
     system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)
     first = corrected(system, np.zeros(1, dtype=int), x, along, LOCATOR)

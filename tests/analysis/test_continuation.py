@@ -72,6 +72,21 @@ def test_curve_of_period_doublings(branch):
     assert curve[-1, 1] > 0.59
 
 
+@pytest.mark.parametrize("start", [-0.40, -0.37, -0.33])
+def test_a_bifurcation_at_zero_is_found(start):
+    logistic = lambda model, z: (3.0 + 0.5 * jnp.sin(3.0 * model.b)) * z * (1.0 - z)
+    followed = continuation(logistic, Henon(), "b", np.array([0.6]), (start, 0.42))
+    assert [(p.kind, round(p.parameter, 12)) for p in followed.bifurcations] == [("period doubling", 0.0)]
+
+
+def test_a_branch_leaves_a_gait_at_the_origin():
+    pitchfork = lambda model, z: z**3 - (1.0 + model.b) * z
+    rest = continuation(pitchfork, Henon(), "b", np.zeros(1), (-0.33, 0.4))
+    doubled = period_doubled(pitchfork, Henon(), rest, rest.bifurcations[0], 0.4)
+    assert doubled.parameter[-1] > 0.39
+    np.testing.assert_allclose(doubled.z[:, 0] ** 2, doubled.parameter, atol=1e-9)
+
+
 def test_no_gait_at_the_start_is_said():
     nothing = continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (-0.3, -0.5))
     assert len(nothing.parameter) == 0 and nothing.why_stopped.startswith("no gait found")
