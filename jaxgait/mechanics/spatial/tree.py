@@ -344,8 +344,8 @@ def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
 
 
 @float64_default
-def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> None:
-    """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have.
+def check_inertia(name: str, mass: Float[ArrayLike, ...], inertia: Float[ArrayLike, "... 3 3"]) -> None:
+    """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have; both may have a batch axis.
 
     Raises:
         ValueError: naming the body and the fault (mass, symmetry, or the triangle inequality of the moments).
@@ -359,18 +359,22 @@ def check_inertia(name: str, mass: float, inertia: Float[ArrayLike, "3 3"]) -> N
             ...
         ValueError: body 'foot': its principal moments 1, 1, 3 kg m^2 belong to no rigid body: ...
     """
-    tensor = np.asarray(inertia, dtype=float)
-    scale = max(float(np.abs(tensor).max()), 1e-300)
-    slack = 1e-9 * scale  # rounding of tensors that lie on the boundary (thin plates and rods)
-    if not (np.isfinite(mass) and mass >= 0.0):
-        raise ValueError(f"body {name!r}: its mass must be nonnegative, got {mass:g} kg")
-    if not np.isfinite(tensor).all() or np.abs(tensor - tensor.T).max() > slack:
-        raise ValueError(f"body {name!r}: its inertia tensor must be finite and symmetric, got {tensor.tolist()}")
-    small, middle, large = (float(x) for x in np.linalg.eigvalsh(tensor))
-    if small < -slack or large > small + middle + slack:
+    masses, tensors = np.ravel(mass), np.asarray(inertia, dtype=float).reshape(-1, 3, 3)
+    wrong = masses[~(np.isfinite(masses) & (masses >= 0.0))]
+    if wrong.size:
+        raise ValueError(f"body {name!r}: its mass must be nonnegative, got {wrong[0]:g} kg")
+    slack = 1e-9 * np.abs(tensors).max(axis=(1, 2))  # rounding, for thin plates and rods
+    skewed = ~(np.abs(tensors - tensors.swapaxes(1, 2)).max(axis=(1, 2)) <= slack)  # also NaN
+    if skewed.any():
+        found = tensors[skewed][0].tolist()
+        raise ValueError(f"body {name!r}: its inertia tensor must be finite and symmetric, got {found}")
+    moments = np.linalg.eigvalsh(tensors)
+    impossible = (moments[:, 0] < -slack) | (moments[:, 2] > moments[:, 0] + moments[:, 1] + slack)
+    if impossible.any():
+        found = ", ".join(f"{moment:.6g}" for moment in moments[impossible][0])
         raise ValueError(
-            f"body {name!r}: its principal moments {small:.6g}, {middle:.6g}, {large:.6g} kg m^2 belong to no "
-            "rigid body: the largest may not exceed the sum of the other two"
+            f"body {name!r}: its principal moments {found} kg m^2 belong to no rigid body: the largest may not exceed "
+            "the sum of the other two"
         )
 
 

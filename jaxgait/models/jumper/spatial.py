@@ -275,7 +275,7 @@ class SpatialJumper(Model):
         if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:
             tree = self.tree()
             for name, mass, inertia in zip(tree.names, np.asarray(tree.mass), np.asarray(tree.inertia), strict=True):
-                spatial.check_inertia(name, float(mass), inertia)
+                spatial.check_inertia(name, mass, inertia)
 
 
 def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str, at: tuple) -> list[spatial.Link]:

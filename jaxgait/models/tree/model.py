@@ -25,7 +25,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
@@ -67,8 +66,12 @@ class Loads(NamedTuple):
 
 
 def _links(links: Any) -> Any:
-    values = links.values() if isinstance(links, Mapping) else links
-    return OrderedDict((link.name, link) for link in values)
+    values = list(links.values() if isinstance(links, Mapping) else links)
+    found = OrderedDict((link.name, link) for link in values)
+    if len(found) < len(values):
+        names = [link.name for link in values]
+        raise ParameterError(f"two links are called {next(n for n in names if names.count(n) > 1)!r}: rename one")
+    return found
 
 
 def _drives(drives: Any) -> Any:
@@ -282,8 +285,7 @@ class TreeModel(Model):
         try:
             self._check_names(self._skeleton())
             for link in self.links.values():
-                if np.ndim(link.mass) == 0:
-                    spatial.check_inertia(link.name, float(link.mass), np.asarray(link.inertia, dtype=float))
+                spatial.check_inertia(link.name, link.mass, link.inertia)
         except ValueError as error:
             raise ParameterError(f"{type(self).__name__}: {error}") from error
 

@@ -233,3 +233,26 @@ def test_names_that_nothing_has(options, match):
 def test_a_spring_on_a_free_base_says_what_would_be_right():
     with pytest.raises(ParameterError, match=r"'box.w_x' is not a rate of a coordinate"):
         box(drives={"spring": Spring("box.w_x")}).validate()
+
+
+def test_bodies_of_the_same_name_are_rejected():
+    with pytest.raises(ParameterError, match="two links are called 'upper'"):
+        TreeModel([Link("upper", None, hinge((0, 1, 0)), **rod(1.0, 0.5))] * 2)
+
+
+def _end(run):
+    return {"q": run["q"][-1]}
+
+
+def test_inertia_tensors_as_members():
+    slim = np.diag([0.02, 0.02, 1e-4])
+    tensors = np.stack([slim, 2.0 * slim, 3.0 * slim, 4.0 * slim])
+    found = ensemble(
+        pendulum(), {"links.upper.inertia": tensors}, duration=0.3, observe=lambda run: {"q": run["q"][-1]}
+    )
+    one = simulate(with_parameters(pendulum(), {"links.upper.inertia": tensors[2]}), duration=0.3)
+    np.testing.assert_allclose(found.q.values[2], one.q.values[-1], rtol=1e-6)
+    tensors[3, 2, 2] = 1.0
+    batch = with_parameters(pendulum(), {"links.upper.mass": np.ones(4), "links.upper.inertia": tensors})
+    with pytest.raises(ParameterError, match=r"principal moments 0\.08, 0\.08, 1 kg"):
+        batch.validate()
