@@ -127,7 +127,6 @@ COVERED = {
     "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
     "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
-    "models/walker/steps.py": "models/walker/test_rigid.py",
     "models/tree/parts.py": "models/tree/test_model.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/errors.py": "motion/test_table.py",

@@ -66,6 +66,9 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
     differentiate = jax.jacfwd if job.forward else jax.jacrev
     gradient, results = differentiate(observables, has_aux=True)(theta)
     stacked = {name: jnp.stack([g[n] for n in job.gradient], axis=-1) for name, g in gradient.items()}
+    # A NaN that `jnp.where` chose has the derivative zero.
+    known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in stacked}
+    stacked = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in stacked.items()}
     completed = results["outcome"]["status"] == Outcome.COMPLETED
     # The time of an early end is that of a step, which has no derivative, so gradients of early ends are blanked too.
     return {**results, "gradient": mask(stacked, completed)}

@@ -4,6 +4,7 @@ import importlib
 import json
 
 import diffrax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -186,6 +187,13 @@ def test_reverse_mode_agrees_with_forward_mode(forward, monkeypatch):
     members = zipped({"stiffness": K, "mass": np.linspace(1.0, 3.0, 9)})
     reverse = ensemble(Oscillator(), members, duration=2.0, samples=4, observe=end, gradient=["stiffness", "mass"])
     np.testing.assert_allclose(reverse.end_gradient, forward.end_gradient, rtol=1e-8)
+
+
+def test_a_result_that_is_nan_has_no_gradient():
+    chosen = lambda run: {"x": jnp.where(run["x"][-1] > 0.0, run["x"][-1], jnp.nan)}
+    data = ensemble(Oscillator(), {"mass": [1.0, 0.3]}, duration=1.0, observe=chosen, gradient=["stiffness"])
+    np.testing.assert_array_equal(np.isnan(data.x), [True, False])
+    np.testing.assert_array_equal(np.isnan(data.x_gradient[:, 0]), [True, False])
 
 
 def test_gradient_by_an_initial_state_and_differences():

@@ -17,6 +17,7 @@ from jaxgait.measure import Measure, table
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.precision import float64_default
+from jaxgait.roots import only_if
 from jaxgait.run import Run
 
 __all__ = ["MEASURES", "LowestPoint", "clearance", "critical_value", "lowest_point"]
@@ -69,7 +70,7 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     )
     assert solution.ts is not None and solution.ys is not None
     turned = solution.result == diffrax.RESULTS.event_occurred
-    return LowestPoint(*(jnp.where(turned, z[-1], jnp.nan) for z in (solution.ts, solution.ys.x)))
+    return LowestPoint(*(only_if(turned, z[-1]) for z in (solution.ts, solution.ys.x)))
 
 
 def _clearance(run: Run) -> Float[Array, ""]:

@@ -2,30 +2,43 @@
 
 - `rolling_gait`: the periodic gait of the event-driven walker, differentiable with respect to every parameter;
 - `MEASURES` of the smooth walker, from its samples;
+- `ROLLING_MEASURES` of the event-driven walker, from its heel strikes;
 - `RIGID_MEASURES` of the time-stepped walker, from its heel strikes and running totals.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import outcome
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.precision import float64_default
+from jaxgait.roots import only_if
 from jaxgait.run import Events, Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import CONVERGED, FixedPoint, PoincareMap, fixed_point
 
-__all__ = ["GAIT", "MEASURES", "RIGID_MEASURES", "Gait", "RollingGait", "passing_gait", "rolling_gait"]
+__all__ = [
+    "GAIT",
+    "MEASURES",
+    "RIGID_MEASURES",
+    "ROLLING_MEASURES",
+    "Gait",
+    "RollingGait",
+    "passing_gait",
+    "rolling_gait",
+]
 
 GAIT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
@@ -103,7 +116,7 @@ def rolling_gait(
         strike.energy_lost,
         strike.trailing_rate,
     )
-    return RollingGait(point, *(jnp.where(point.status == CONVERGED, number, jnp.nan) for number in numbers))
+    return RollingGait(point, *(only_if(point.status == CONVERGED, number) for number in numbers))
 
 
 @float64_default
@@ -137,48 +150,85 @@ def passing_gait(
     return float(span / steps), float((hip[steps] - hip[0]) / span)
 
 
-class _Passing(NamedTuple):
-    """An even number of steps in the second half of a walk, from one passing of the legs to another."""
+class _Walked(NamedTuple):
+    """An even number of steps in the second half of a walk, whose first half is its transient."""
 
-    steps: Array
-    duration: Array
-    length: Array
+    steps: Float[Array, ""]
+    """NaN if there are fewer than two."""
+    duration: Float[Array, ""]
+    """In s."""
+    length: Float[Array, ""]
+    """In m, of the hip."""
 
 
-def _passing(run: Run) -> _Passing:
+def _walked(ends: Bool[Array, " n"], time: Float[Array, " n"], x: Float[Array, " n"]) -> _Walked:
+    """The steps between the first and the last of an odd number of instants, those of a row that are flagged."""
+    order = jnp.cumsum(ends)
+    steps = jnp.maximum(order[-1] - 1, 0) // 2 * 2
+    first, last = (jnp.argmax(order == n) for n in (1, 1 + steps))
+    number = jnp.where(steps >= 2, steps.astype(time.dtype), jnp.nan)
+    return _Walked(number, time[last] - time[first], x[last] - x[first])
+
+
+def _by_passing(run: Run) -> _Walked:
+    """Steps from one passing of the legs to another, interpolated between samples."""
     t, x, apart = run.ts, run["x"], run["theta_1"] - run["theta_2"]
     passes = ((apart[1:] > 0.0) != (apart[:-1] > 0.0)) & (t[:-1] >= 0.5 * t[-1])
-    number = jnp.cumsum(passes)
-    steps = jnp.maximum(number[-1] - 1, 0) // 2 * 2
     change = jnp.where(passes, apart[:-1] - apart[1:], 1.0)
     share = jnp.where(passes, apart[:-1] / change, 0.0)
-    moment, position = t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x)
-    first, last = (jnp.argmax(number == n) for n in (1, 1 + steps))
-    count = jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan)
-    return _Passing(count, moment[last] - moment[first], position[last] - position[first])
+    return _walked(passes, t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x))
 
 
-def _step_period(run: Run) -> Array:
-    passing = run.once(_passing)
-    return passing.duration / passing.steps
+def _by_strike(run: Run) -> _Walked:
+    """Steps from one heel strike to another."""
+    strikes = run.happened("heel strike") & (run.events.t >= 0.5 * run.ts[-1])
+    return _walked(strikes, run.events.t, run.events.before.x)
 
 
-def _velocity(run: Run) -> Array:
-    passing = run.once(_passing)
-    return jnp.where(jnp.isnan(passing.steps), jnp.nan, passing.length / passing.duration)
+def _step_period(run: Run, steps: Callable[[Run], _Walked]) -> Array:
+    walked = run.once(steps)
+    return walked.duration / walked.steps
+
+
+def _step_length(run: Run) -> Array:
+    walked = run.once(_by_strike)
+    return walked.length / walked.steps
+
+
+def _velocity(run: Run, steps: Callable[[Run], _Walked]) -> Array:
+    walked = run.once(steps)
+    return only_if(walked.steps >= 2.0, walked.length / walked.duration)
+
+
+def _heel_strikes(run: Run) -> Int[Array, ""]:
+    return jnp.sum(run.happened("heel strike"))
 
 
 def _fell_at(run: Run) -> Array:
-    fell = run.trajectory.status == outcome.code(run.model, "fell")
-    return jnp.where(fell, run.trajectory.t_end, jnp.nan)
+    return only_if(run.trajectory.status == outcome.code(run.model, "fell"), run.trajectory.t_end)
+
+
+def _of_steps(steps: Callable[[Run], _Walked], interval: float = math.inf) -> tuple[Measure, Measure]:
+    period, velocity = (functools.partial(one, steps=steps) for one in (_step_period, _velocity))
+    return (
+        Measure("step_period", period, "s", "mean time of a step in the second half of the walk", interval=interval),
+        Measure("velocity", velocity, "m/s", "mean velocity in the second half of the walk", interval=interval),
+    )
 
 
 MEASURES = table(
-    Measure("step_period", _step_period, "s", "mean time of a step in the second half of the walk", interval=INTERVAL),
-    Measure("velocity", _velocity, "m/s", "mean velocity in the second half of the walk", interval=INTERVAL),
+    *_of_steps(_by_passing, INTERVAL),
     Measure("fell_at", _fell_at, "s", "end of the solver's step in which it fell (NaN: it did not fall)", early=True),
 )
 """Measures of a walk of the smooth walker, by name."""
+
+ROLLING_MEASURES = table(
+    *_of_steps(_by_strike),
+    Measure("step_length", _step_length, "m", "mean length of a step in the second half of the walk"),
+    Measure("heel_strikes", _heel_strikes, "1", "number of heel strikes", early=True),
+    Measure("fell_at", _fell_at, "s", "time of the fall (NaN: it did not fall)", early=True),
+)
+"""Measures of a walk of the rolling walker, by name."""
 
 
 @float64_default
@@ -221,8 +271,7 @@ class Gait(NamedTuple):
 
 
 def _gait(run: Run) -> Gait:
-    events = run.trajectory.events
-    assert events is not None
+    events = run.events
     counts = ((events.kind == TOUCHES[0]) | (events.kind == TOUCHES[1])) & (events.t > 0.5 * run.ts[-1])
     order = jnp.argsort(~counts)  # stable: chronological
     strikes = jax.tree.map(lambda x: x[order], events)

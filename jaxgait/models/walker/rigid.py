@@ -261,7 +261,7 @@ class RollingWalker(RoundFeet, Model):
         source=_CHOSEN,
     )
 
-    measures: ClassVar[str] = "jaxgait.models.walker.steps:MEASURES"
+    measures: ClassVar[str] = "jaxgait.models.walker.measures:ROLLING_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {
         "x": Variable("m", "hip position down the slope"),

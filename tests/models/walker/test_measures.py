@@ -29,13 +29,14 @@ def test_measures_of_a_walk_are_those_of_its_samples():
 @pytest.mark.slow
 def test_where_there_is_no_rolling_gait_its_numbers_are_nan():
     """Uphill nothing drives a walker: the iterate at which the search ended has a period all the same."""
-    gaits = jax.jit(jax.vmap(lambda slope: rolling_gait(with_parameters(RollingWalker(), {"slope": slope}))))(
-        jnp.array([0.01, -0.02])
-    )
+    gait = jax.jit(jax.vmap(lambda slope: rolling_gait(with_parameters(RollingWalker(), {"slope": slope}))))
+    slopes = jnp.array([0.01, -0.02])
+    gaits, rates = jax.jvp(gait, (slopes,), (jnp.ones(2),))
     assert gaits.point.status[0] == CONVERGED != gaits.point.status[1]
     found = np.stack([gaits.period, gaits.velocity, gaits.step_length, gaits.normal_impulse, gaits.lift_off])
     assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, 1]).all()
     assert float(gaits.period[0]) == pytest.approx(RIGID["period"], abs=1e-7)
+    assert np.isfinite(rates.period[0]) and np.isnan(rates.period[1])  # not zero
 
 
 def test_rolling_gaits_that_cannot_be_are_named():
