@@ -66,9 +66,9 @@ class Contact(NamedTuple):
     gap: Scalar
     """Distance in m; the contact is closed when it is zero or negative."""
     normal: Vector
-    """d gap_rate / d u."""
+    """Derivatives of the rate of the gap with respect to the velocities."""
     tangent: Vector
-    """d slip velocity / d u."""
+    """Derivatives of the slip velocity with respect to the velocities."""
     normal_rate: Vector
     """Time derivative of `normal`."""
     tangent_rate: Vector
@@ -141,7 +141,7 @@ class Step(NamedTuple):
     slips: tuple[Array, ...]
     """Tangential velocity in m/s of each contact, the mean of its values before and after the step."""
     work: tuple[Array, ...]
-    """Work in J of each impulse (order of `impulses`): the energy that friction and impacts dissipate."""
+    """Work in J of each impulse on the mechanism (order of `impulses`): negative where it dissipates energy."""
     violation: Float[Array, ""]
     """Residual of the contact law, see `jaxgait.mechanics.complementarity.ContactSolution`."""
 

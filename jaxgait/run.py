@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
-from jaxgait.model import Model, State
+from jaxgait.model import Model, Scalar, State
 from jaxgait.precision import float64_default
 
 __all__ = ["Extremes", "Run", "Sampling", "Trajectory", "state_variables", "with_state_variables"]
@@ -124,7 +124,7 @@ class Sampling:
     duration: float | None = None
     """Length in s of a run that is not counted in strides; None: the model's own duration."""
     interval: float | None = None
-    """Longest time in s between samples, at the model's parameters; None: unknown."""
+    """Longest time in s between samples, of all members; None: unknown."""
     steps: tuple[int, int] | None = None
     """Blocks of steps between samples, and steps per block, for schemes with steps of fixed length; None: unknown."""
 
@@ -133,11 +133,17 @@ class Sampling:
         """Number of intervals in the entire run."""
         return self.samples * (self.strides or 1)
 
+    def spacing(self, model: Model) -> Scalar:
+        """Time in s between samples. The model may be traced."""
+        if self.strides is None:
+            return (model.duration if self.duration is None else self.duration) / self.samples
+        assert model.period is not None
+        return model.period / self.samples
+
     def times(self, model: Model) -> Float[Array, " times"]:
         """Sampling times in s. The model may be traced."""
         if self.strides is not None:
-            assert model.period is not None
-            return jnp.arange(self.intervals + 1, dtype=float) * (model.period / self.samples)
+            return jnp.arange(self.intervals + 1, dtype=float) * self.spacing(model)
         return jnp.linspace(0.0, model.duration if self.duration is None else self.duration, self.intervals + 1)
 
     def __str__(self) -> str:
@@ -178,16 +184,14 @@ class Sampling:
         else:
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")
             chosen = cls(None, samples or SAMPLES_PER_RUN, seconds)
-        span = model.duration if chosen.strides is None else model.period
-        longest = float(np.max(np.asarray(span))) if chosen.duration is None else chosen.duration
-        return replace(chosen, interval=longest / chosen.samples)
+        return replace(chosen, interval=float(np.max(np.asarray(chosen.spacing(model)))))
 
 
 def _natural_strides(model: Model) -> int | None:
     """The number of strides in the model's own duration, if it is an integer."""
     if model.period is None:
         return None
-    ratio = float(np.mean(np.asarray(model.duration) / np.asarray(model.period)))
+    ratio = float(model.duration / model.period)
     return round(ratio) if round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-6 else None
 
 

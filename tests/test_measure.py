@@ -11,6 +11,7 @@ from jaxgait.ensembles import zipped
 from jaxgait.measure import Measure, MeasureError, Measures, known, observer
 from jaxgait.models.bungee.measures import clearance
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.walker.smooth import Walker
@@ -142,6 +143,12 @@ def test_the_lowest_point_does_not_depend_on_the_samples(samples):
 def test_steps_are_not_counted_from_samples_too_far_apart():
     with pytest.raises(MeasureError, match=r"samples at most 0.05 s apart, they are 2 s apart"):
         ensemble(Walker(), {"slope": [0.01]}, duration=40.0, samples=20, observe=["step_period"])
+
+
+def test_the_interval_is_that_of_the_slowest_member():
+    slow = {"robot.gait.period": [1.0, 4.0]}
+    with pytest.raises(MeasureError, match=r"at most 0\.002 s apart, they are 0\.004 s apart"):
+        ensemble(CreeperChain(), slow, observe=["peak_drive"], samples=1000)
 
 
 def test_flags_and_unsigned_integers_become_real_numbers():

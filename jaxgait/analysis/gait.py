@@ -136,27 +136,8 @@ def spectrum(
     """
     n = curve.shape[0]
     amplitude = jnp.abs(jnp.fft.rfft(curve)) * (2.0 / n)
-    return jnp.arange(amplitude.shape[0], dtype=amplitude.dtype) / strides, amplitude.at[0].divide(2.0)
-
-
-@float64_default
-def amplitude_at(curve: Float[Array, " samples"], strides: int, multiple: float) -> Float[Array, ""]:
-    """Amplitude, in the unit of the curve, at a multiple of the stride frequency (1/2, 1/3, 1, ...).
-
-    Raises:
-        ValueError: if `strides * multiple` is not a whole number.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.analysis.gait import amplitude_at
-        >>> t = jnp.arange(200) / 100
-        >>> round(float(amplitude_at(0.1 * jnp.sin(jnp.pi * t), 2, 0.5)), 3)
-        0.1
-    """
-    line = strides * multiple
-    if abs(line - round(line)) > 1e-9:
-        raise ValueError(f"{strides} strides do not resolve {multiple} times the stride frequency")
-    return spectrum(curve, strides)[1][round(line)]
+    single = [0, n // 2] if n % 2 == 0 else [0]  # the mean and the highest frequency have no mirror image
+    return jnp.arange(amplitude.shape[0], dtype=amplitude.dtype) / strides, amplitude.at[np.array(single)].divide(2.0)
 
 
 @float64_default

@@ -106,9 +106,9 @@ class _Side:
         a, b = self.points[-2].x, self.points[-1].x
         return b + (b - a) * (at - b[self._i]) / (b[self._i] - a[self._i])
 
-    def limit(self, sign: float, step: float, threshold: float, most: int) -> tuple[float, str]:
+    def limit(self, sign: float, step: float, threshold: float, max_steps: int) -> tuple[float, str]:
         """Where the rise reaches the threshold, in the unit box, or infinity, and why the trace ended."""
-        for _ in range(most):
+        for _ in range(max_steps):
             before = self.points[-1]
             at = float(np.clip(before.x[self._i] + sign * step, 0.0, 1.0))
             if at == before.x[self._i]:
@@ -122,7 +122,7 @@ class _Side:
             self.points.append(point)
             if _root(point.rise) - _root(before.rise) < SLOW * np.sqrt(threshold):
                 step *= 2.0
-        return sign * np.inf, f"chi-square did not reach its threshold in {most} steps"
+        return sign * np.inf, f"chi-square did not reach its threshold in {max_steps} steps"
 
     def _between(self, inside: _Point, outside: _Point, threshold: float) -> float:
         """The limit between two points, alternating false position in the root of the rise with halving."""

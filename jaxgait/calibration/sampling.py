@@ -80,8 +80,8 @@ def sample(found: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, 
 
         positions, divergent = jax.jit(jax.vmap(chain))(keys, starts)
         x = jax.nn.sigmoid(positions)
-        worth = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
-    return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, worth))
+        diagnostics = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
+    return _labelled(found, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, diagnostics))
 
 
 def _blackjax() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import diffrax
@@ -33,7 +34,7 @@ from jaxgait.ensembles.workers import run_blocks
 from jaxgait.measure import Measure, Observe, observer
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
-from jaxgait.parameters import ParameterError, check_single, parameters
+from jaxgait.parameters import ParameterError, check_single, parameters, with_parameters
 from jaxgait.run import Sampling
 from jaxgait.scheme import Scheme
 from jaxgait.solve.equations import check_equations
@@ -285,7 +286,7 @@ def make_plan(
             chosen.check_start(model, name)
     with precisions.use(precision):
         check_equations(precisions.cast(model))
-    looked_at = Sampling.of(model, **sampling)
+    looked_at = _spaced(Sampling.of(model, **sampling), model, chosen_members)
     with_checks: Any = observe
     observe = with_checks.checked(looked_at) if hasattr(with_checks, "checked") else observe
     whole_job = Job(
@@ -306,6 +307,16 @@ def make_plan(
     plan = Plan(model, chosen_members, whole_job, precision, retries, blocks, results, known)
     _check_names(plan)
     return plan
+
+
+def _spaced(sampling: Sampling, model: Model, members: Members) -> Sampling:
+    """The sampling with the longest interval between the samples of any member."""
+    varied = {name: values for name, values in members.values.items() if name in parameters(model)}
+    if not varied:
+        return sampling
+    with precisions.use("float64"):
+        found = jax.vmap(lambda values: sampling.spacing(with_parameters(model, values)))(varied)
+    return replace(sampling, interval=float(np.max(np.asarray(found))))
 
 
 def _check_names(plan: Plan) -> None:

@@ -26,7 +26,7 @@ from jaxgait.mechanics.scalars import Real, RealArray, Scalar
 from jaxgait.mechanics.smoothing import softplus
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
-from jaxgait.roots import bisected
+from jaxgait.roots import bisected, only_if
 
 Smoothing = Literal["tanh", "arctan", "softplus"]
 _ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}
@@ -421,7 +421,7 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     that lands on a spring under its own weight needs less.
 
     Args:
-        restitution: e, above 0 and below 1.
+        restitution: e, above 0 and below 1 (otherwise the result is NaN).
         velocity: v in m/s.
 
     Examples:
@@ -434,7 +434,10 @@ def hunt_crossley_dissipation(restitution: Real, velocity: Real) -> RealArray:
     def excess(x: RealArray, e: RealArray) -> RealArray:  # x = e s; only its root between 0 and 1 counts
         return jnp.log1p(x / e) - jnp.log1p(-x) - x / e * (1.0 + e)
 
-    return jnp.vectorize(lambda e: bisected(excess, 0.0, 1.0, e))(e) / (e * v)
+    def one(e: RealArray) -> RealArray:
+        return only_if((e > 0.0) & (e < 1.0), bisected(excess, 0.0, 1.0, e))
+
+    return jnp.vectorize(one)(e) / (e * v)
 
 
 @float64_default

@@ -152,7 +152,6 @@ def ldl(A: Matrix) -> LDL:
     """
     a = _square(A)
     lower: list[list[Scalar]] = []
-    diagonal: list[Scalar] = []
     reciprocals: list[Scalar] = []
     for i, row in enumerate(a):
         scaled: list[Scalar] = []  # L[i][j] D[j]
@@ -161,7 +160,6 @@ def ldl(A: Matrix) -> LDL:
         factors = [s * r for s, r in zip(scaled, reciprocals, strict=True)]
         d = row[i] - sum((s * f for s, f in zip(scaled, factors, strict=True)), 0.0)
         lower.append(factors)
-        diagonal.append(d)
         reciprocals.append(1.0 / d)
     return LDL(tuple(map(tuple, lower)), tuple(reciprocals))
 

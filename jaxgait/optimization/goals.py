@@ -152,7 +152,8 @@ class Goal:
     def __call__(self, run: Run) -> dict[str, Array]:
         """The objective as "objective" and the limited measures (or arrays) as "limited_0", ..., in their units."""
         first, *others = self.measures
-        limited = {f"limited_{i}": _real(measure(run), "a limited measure") for i, measure in enumerate(others)}
+        pairs = enumerate(zip(others, self.limits, strict=True))
+        limited = {f"limited_{i}": _real(m(run), f"the measure of the limit '{one}'") for i, (m, one) in pairs}
         return {"objective": _one_number(first(run)), **limited}
 
     def checked(self, sampling: Sampling) -> Goal:

@@ -28,6 +28,7 @@ from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory, blank
 from jaxgait.scheme import Mode, Retry, Scheme
+from jaxgait.solve.checks import check_state
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
@@ -203,6 +204,9 @@ def integrate(
         progress: whether to draw a progress bar (from compiled code; single runs only).
         watch: outputs or components of the state whose extremes over all accepted steps are recorded.
 
+    Raises:
+        ValueError: for an initial state without the structure of the model's own, or not finite, unless it is traced.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait import Bungee
@@ -216,9 +220,11 @@ def integrate(
     terminations = model.terminations()
     event = diffrax.Event([_condition(c) for c in terminations.values()]) if terminations else None
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=scheme.max_step)
-    most = scheme.max_events if model.events() else 0
-    if watch or most:
-        controller = Watching.of(controller, watch, most, scheme.mode)
+    max_events = scheme.max_events if model.events() else 0
+    if watch or max_events:
+        controller = Watching.of(controller, watch, max_events, scheme.mode)
+    if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
+        check_state("y0", y0, jax.eval_shape(model.initial_state))
 
     @eqx.filter_jit  # traced once, however many times diffrax and the solver evaluate it
     def vector_field(t: Any, y: State, args: Any) -> State:
@@ -233,7 +239,7 @@ def integrate(
         y0=model.initial_state() if y0 is None else y0,
         args=model.prepared(),
         saveat=diffrax.SaveAt(
-            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch or most)
+            subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=bool(watch or max_events)
         ),
         stepsize_controller=controller,
         max_steps=scheme.max_steps,
@@ -247,7 +253,7 @@ def integrate(
     t_end = saved.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     ys = jax.tree.map(lambda leaf: blank(leaf, ts <= t_end), ys)  # diffrax leaves infinity there
-    events = located(model.prepared(), saved.controller_state.crossings) if most else None
+    events = located(model.prepared(), saved.controller_state.crossings) if max_events else None
     ys, t_end, y_end, events = _differentiable((ys, t_end, y_end, events), scheme.mode)
     return Trajectory(
         ts,

@@ -45,10 +45,16 @@ def test_small_differences_do_not_count():
 
 def test_amplitudes():
     curve = 0.3 + 2 * jnp.cos(2 * jnp.pi * PHASE + 1.0) + 0.5 * jnp.sin(jnp.pi * PHASE)
-    for multiple, amplitude in ((0.0, 0.3), (0.5, 0.5), (1.0, 2.0), (2.0, 0.0)):
-        np.testing.assert_allclose(gait.amplitude_at(curve, 20, multiple), amplitude, atol=1e-12)
-    with pytest.raises(ValueError, match="do not resolve"):
-        gait.amplitude_at(curve, 20, 1 / 3)
+    frequency, amplitude = gait.spectrum(curve, 20)
+    np.testing.assert_allclose(frequency[jnp.array([0, 10, 20, 40])], [0.0, 0.5, 1.0, 2.0])
+    np.testing.assert_allclose(amplitude[jnp.array([0, 10, 20, 40])], [0.3, 0.5, 2.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("samples", [10, 11])
+def test_the_highest_amplitude(samples):
+    highest = samples // 2
+    curve = 3.0 * jnp.cos(2.0 * jnp.pi * highest * jnp.arange(samples, dtype=float) / samples)
+    np.testing.assert_allclose(gait.spectrum(curve, 1)[1][highest], 3.0)
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def test_dissipation_for_a_restitution():
     e = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
     found = contact.hunt_crossley_dissipation(e, 0.169)
     np.testing.assert_allclose(found, [29.1, 18.3, 12.3, 8.48, 5.77, 3.76, 2.21], rtol=3e-3)
+    assert np.isnan(contact.hunt_crossley_dissipation(np.array([-0.1, 0.0, 1.0, 1.5]), 0.169)).all()
 
     @jax.jit
     def force(depth, rate, dissipation):

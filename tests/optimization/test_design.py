@@ -8,7 +8,7 @@ import pytest
 
 from jaxgait.measure import Measure, MeasureError
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.optimization import optimize
+from jaxgait.optimization import at_most, optimize
 from jaxgait.optimization.evaluate import Program
 from jaxgait.optimization.goals import Goal
 
@@ -90,6 +90,9 @@ def test_impossible_searches_are_refused(over, starts, message):
         optimize(Bungee(), maximize=towards, over=over, starts=starts, **FAST)
 
 
+LATEST = Measure("latest", lambda run: jnp.argmax(run["x"]), "1", "sample of the lowest position")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -102,6 +105,7 @@ def test_impossible_searches_are_refused(over, starts, message):
         ({"maximize": lambda run: run["x"]}, r"one real number of a run, got an array of the shape \(21,\)"),
         ({"maximize": lambda run: {"x": run["x"][-1]}}, "one real number of a run, got dict"),
         ({"maximize": lambda run: jnp.argmax(run["x"])}, "got int.*: it has no gradient"),
+        ({"subject_to": [at_most(LATEST, 3.0)]}, "the measure of the limit 'latest <= 3' must be .*, got int"),
     ],
 )
 def test_impossible_settings_of_a_search_are_refused(changes, message):

@@ -94,7 +94,11 @@ def test_stiff_springs_are_the_rigid_robot_and_soft_ones_lag():
 )
 def test_impossible_chains_are_refused(changes, message):
     with pytest.raises(ParameterError, match=message):
-        with_parameters(CreeperChain(), changes).validate()
+        with_parameters(CreeperChain(manoeuvre="steer"), changes).validate()
+
+
+def test_a_straight_chain_has_no_steering_limit():
+    CreeperChain(turning_rate=2.0).validate()
 
 
 def test_one_unit_is_no_inchworm():

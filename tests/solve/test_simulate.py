@@ -1,6 +1,7 @@
 """The driver on a tiny model with known answers."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from jaxgait.parameters import ParameterError
 from jaxgait.run import Sampling
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
+from jaxgait.solve.smooth import Smooth, integrate
 from tests.oscillator import Oscillator
 
 
@@ -75,3 +77,10 @@ def test_impossible_requests_are_refused(kwargs, message):
 def test_impossible_parameters_are_refused_before_compiling():
     with pytest.raises(ParameterError, match="mass"):
         simulate(Oscillator(mass=-1.0))
+
+
+@pytest.mark.parametrize("y0", [(1.0, 0.0), 1.0])
+def test_a_state_of_another_structure_is_refused_by_integrate(y0):
+    model = Oscillator()
+    with pytest.raises(ValueError, match="y0 must be a Point"):
+        integrate(model, jnp.linspace(0.0, 1.0, 3), Smooth.of(model), y0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -83,8 +83,12 @@ def point_wrenches(
     return total.at[np.asarray(points.body)].add(wrench)
 
 
+@overload
+def momentum(tree: Tree, motion: Motion) -> Momentum: ...
+@overload
+def momentum(tree: PlanarTree, motion: Motion) -> plane.Momentum: ...
 @float64_default
-def momentum(tree: Tree | PlanarTree, motion: Motion) -> Any:
+def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Momentum:
     """Centre of mass, linear momentum and angular momentum about the centre of mass.
 
     Returns:

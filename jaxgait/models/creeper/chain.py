@@ -323,8 +323,8 @@ class CreeperChain(Model):
                 f"manoeuvre must be {' or '.join(map(repr, get_args(Manoeuvre)))}, got {self.manoeuvre!r}"
             )
         self._check_bend()
-        limit, turned = np.asarray(self.steering_limit), np.abs(self.turning_rate * np.asarray(self.duration))
-        if np.any(turned > limit):
+        limit, turned = np.asarray(self.steering_limit), np.abs(self.turning_rate * np.asarray(self.robot.gait.period))
+        if self.manoeuvre == "steer" and np.any(turned > limit):
             worst = np.max(turned)
             raise ParameterError(
                 f"turning_rate steers by {worst:g} rad per cycle, beyond steering_limit, {np.min(limit):g} rad"

@@ -7,6 +7,8 @@ They use the last strides of a run counted in strides, at any sampling density.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -71,8 +73,8 @@ correlation = Measure("rho", _rho, "1", "gait correlation coefficient", strides=
 """Gait correlation coefficient over the last strides: the objective of the knee's design."""
 
 
-def _flexion(name: str, function: object, long_name: str) -> Measure:
-    return Measure(name, function, "deg", long_name, strides=1, samples_per_stride=COARSEST)  # type: ignore[arg-type]
+def _flexion(name: str, function: Callable[[Run], Array], long_name: str) -> Measure:
+    return Measure(name, function, "deg", long_name, strides=1, samples_per_stride=COARSEST)
 
 
 MEASURES = table(

@@ -18,8 +18,6 @@ from jaxgait.analysis import gait
 from jaxgait.motion.drive import GaitDrive
 from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, style
 
-POINTS = ("H", "E", "A", "B", "C", "D", "F", "K", "heel", "toe")
-"""Rows of the output `points` of `Prosthesis`."""
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
 """Colours of irregular gaits and of periods one to four."""
 

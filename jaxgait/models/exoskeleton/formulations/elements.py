@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from jaxgait.models.exoskeleton.formulations.tree import Real
@@ -154,8 +155,6 @@ def left_hand_side(m: Any, rate: Any, acceleration: Any, gravity: Any) -> tuple[
 @float64_default
 def describe(m: Matrices, digits: int = 4) -> str:
     """All matrices as text, named as in the paper."""
-    import numpy as np
-
     names = ("phi", "psi", "l") if isinstance(m, SpatialMatrices) else ("phi", "l")
     lines = []
     for name, rows in m._asdict().items():

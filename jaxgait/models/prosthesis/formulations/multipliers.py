@@ -28,7 +28,6 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
-COORDINATES = ("x", "y", "alpha1", "alpha11", "theta_a", "theta_b", "beta_1")
 PRESCRIBED = 3
 """The first three coordinates are prescribed, the other four respond."""
 
@@ -122,7 +121,7 @@ def matrices(
 
     Args:
         leg: the parameters.
-        q: coordinates in m and rad, see `COORDINATES`.
+        q: coordinates in m and rad, see the module's docstring.
         qd: their rates.
         appendix_shank: whether to drop the shank's mass as in the printed appendix (all terms except ``m_s l_s^2/4`` in
             M44 and the weight in N41), which ignores the acceleration of its upper end. For comparison only.
