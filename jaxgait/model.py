@@ -9,7 +9,7 @@ import functools
 import html
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import equinox as eqx
 import numpy as np
@@ -24,6 +24,8 @@ State: TypeAlias = Any
 """A model's state: a pytree, best a `NamedTuple` of scalars (each leaf becomes one batch vector under `vmap`)."""
 
 __all__ = ["Model", "Numerics", "Scalar", "State", "System", "Variable", "as_model", "parameter"]
+
+M = TypeVar("M", bound="Model")
 
 FOLDED = 16
 """Number of parameters above which the table of a model is folded in notebooks."""
@@ -236,7 +238,7 @@ class Model(eqx.Module):
         """
         return System(self)
 
-    def preset(self, name: str) -> Model:
+    def preset(self: M, name: str) -> M:
         """The model with one of its parameter sets, by name (see `presets`).
 
         Raises:

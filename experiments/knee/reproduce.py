@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from jaxgait.analysis import gait
 from jaxgait.models.prosthesis import pictures
-from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.motion.drive import REFERENCE_GAITS, gait_record, reference_gait
 from jaxgait.plot import film
 from jaxgait.plot.style import save
@@ -56,7 +56,7 @@ def reproduce(out: pathlib.Path, *, progress: bool = True) -> Report:
     out.mkdir(parents=True, exist_ok=True)
     report, clock = Report(TITLE, INTRO), Clock(7, progress)
     beyond = Report("Beyond the paper")
-    r2, r3 = Prosthesis(), parameter_set("R3")
+    r2, r3 = Prosthesis(), Prosthesis().preset("R3")
     tuning = _start_tuning(r2)
     one = clock("time histories, set R2", lambda: runs.histories(r2, CASES_R2, progress))
     other = clock("time histories, set R3", lambda: runs.histories(r3, CASES_R3, progress))

@@ -13,7 +13,7 @@ from experiments.knee import expected
 from jaxgait.analysis import gait
 from jaxgait.ensembles import zipped
 from jaxgait.models.prosthesis import measures as knee
-from jaxgait.models.prosthesis.model import parameter_set
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.outcome import Outcome
 from jaxgait.outcome import code as code_of
 from jaxgait.parameters import with_parameters
@@ -57,7 +57,7 @@ def study(name, cases, strides=STRIDES):
         {"damper.k": k, "damper.c": k * [c.ratio for c in cases], "hip_lift": np.array([c.lift for c in cases])}
     )
     options = dict(strides=strides, rtol=1e-6, atol=1e-8, retry=False, batch=BATCH)
-    return jaxgait.ensemble(parameter_set(name), members, observe=observables, **options)
+    return jaxgait.ensemble(Prosthesis().preset(name), members, observe=observables, **options)
 
 
 def near(value, figure, tolerance):
@@ -70,7 +70,7 @@ def outcome(run):
     code = int(run["status"])
     if code == Outcome.COMPLETED:
         return int(run["order"])
-    return expected.FOLDED if code == code_of(parameter_set("R2"), expected.FOLDED) else f"status {code}"
+    return expected.FOLDED if code == code_of(Prosthesis().preset("R2"), expected.FOLDED) else f"status {code}"
 
 
 def check(results, cases, rho_tolerance):
@@ -131,7 +131,7 @@ def test_subharmonic_windows_of_set_R3():
 @pytest.mark.slow
 def test_amplitudes_of_the_subharmonic_response():
     """Spectrum of strides 20 to 40 at k = 1.4e4 N/m."""
-    leg = with_parameters(parameter_set("R2"), {"damper.k": 1.4e4, "damper.c": 700.0})
+    leg = with_parameters(Prosthesis().preset("R2"), {"damper.k": 1.4e4, "damper.c": 700.0})
     run = jaxgait.simulate(leg, strides=2 * STRIDES, rtol=1e-6, atol=1e-8)
     curve = jnp.asarray(np.degrees(run["knee_angle"].values[STRIDES * PER_STRIDE : -1]))
     half = STRIDES // 2

@@ -5,7 +5,7 @@ import pytest
 
 from experiments.benchmarks import cpp, knee
 from jaxgait.models.prosthesis.leg import KneeState
-from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.smooth import Smooth, integrate
 
@@ -23,7 +23,7 @@ POINTS = np.array(
 @pytest.mark.parametrize("name", ["R2", "R3"])
 def test_hand_written_field_and_jacobian_agree(kind, name):
     """The benchmark's C++ program is an independent second opinion on the knee's equations and their derivatives."""
-    model = with_parameters(parameter_set(name), {"damper.k": 2e4, "damper.c": 1000.0})
+    model = with_parameters(Prosthesis().preset(name), {"damper.k": 2e4, "damper.c": 1000.0})
     field = lambda t, y: jnp.stack(model.vector_field(t, KneeState(*y)))
     jacobian = jax.jit(jax.jacfwd(field, argnums=(0, 1)))
     theirs = knee.hand_written_field(kind, model, POINTS)

@@ -7,7 +7,7 @@ EXPERIMENTS = ("knee", "knee-gaits")
 
 __getattr__ = lazy(
     __name__,
-    model="Prosthesis parameter_set",
+    model="Prosthesis",
     fitting="with_drive",
     leg="BristleState KneeState SocketState",
     parts="Ankle Damper Ground JointDampedAnkle Linkage Lock Masses Segments Socket",

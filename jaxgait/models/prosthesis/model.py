@@ -25,7 +25,6 @@ Source: Lü Yang, Fang Hongbin, Xu Jian, Ma Jianmin, Wang Qining, Zhang Xiaoxu, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -34,7 +33,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait import precision
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.kane import Body, Force, Point, Rotation, accelerations, along, body
 from jaxgait.mechanics.planar import Vec, added, down, forward
@@ -55,9 +53,7 @@ from jaxgait.models.prosthesis.parts import (
     Socket,
 )
 from jaxgait.motion.drive import GaitDrive, HipMotion, Jet, at_cadence, reference_gait
-from jaxgait.native import kept
 from jaxgait.parameters import ParameterError, part
-from jaxgait.precision import float64_default
 
 
 class Prosthesis(Model):
@@ -437,7 +433,7 @@ class Prosthesis(Model):
     def validate(self) -> None:
         """Rejects impossible numbers and a linkage that does not assemble, straight or at the start."""
         super().validate()
-        _check_assembly(self.linkage)
+        self.linkage.validate()
         if np.any(np.asarray(self.segments.ankle) > 1.0):
             raise ParameterError("Prosthesis.segments.ankle is a fraction of the foot from the heel: at most 1")
         if self.socket is not None and self.drive.load is None and np.any(np.asarray(self.socket.load_share) != 0.0):
@@ -454,41 +450,3 @@ FOLD_MARGIN = 1e-6
 def _rod(mass: Scalar, length: Scalar) -> Scalar:
     """Central inertia in kg m^2 of a uniform rod."""
     return mass * length**2 / 12.0
-
-
-@kept
-def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
-    """Angle psi of the linkage at a knee angle, and the cosine of DAC there."""
-    psi = fourbar.psi_at(linkage.bars, angle)
-    return psi, fourbar.close(linkage.bars, psi).cosine
-
-
-def _check_assembly(linkage: Linkage) -> None:
-    for angle, where in ((0.0, "straight"), (math.radians(60.0), "flexed by 60 deg")):
-        psi, cosine = map(np.asarray, _assembled(*precision.cast((linkage, angle))))
-        if np.any(~np.isfinite(psi) | (np.abs(cosine) >= 1.0)):
-            bars = ", ".join(
-                f"{n}={np.asarray(getattr(linkage, n)).tolist()}" for n in ("l_AB", "l_BC", "l_CD", "l_AD")
-            )
-            raise ParameterError(f"the four-bar linkage ({bars} m) cannot be assembled with the knee {where}")
-
-
-@float64_default
-def parameter_set(name: str) -> Prosthesis:
-    """The prosthesis with a reconstructed parameter set.
-
-    Args:
-        name: "R2" (reference: numbers and gradients), "R3" (shows the paper's sequence of subharmonic windows) or "R1"
-            (cross-check; folds at weak damping).
-
-    Raises:
-        ParameterError: for an unknown name.
-
-    Examples:
-        >>> from jaxgait.models.prosthesis.model import parameter_set
-        >>> [float(parameter_set(name).linkage.l_AB) for name in ("R1", "R2", "R3")]  # m
-        [0.023, 0.023, 0.0225]
-    """
-    chosen = Prosthesis().preset(name)
-    assert isinstance(chosen, Prosthesis)
-    return chosen

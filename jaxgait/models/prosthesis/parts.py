@@ -1,4 +1,4 @@
-"""The parameters of the four-bar prosthesis, by part, and the reconstructed sets (see `parameter_set`)."""
+"""The parameters of the four-bar prosthesis, by part, and the reconstructed sets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import math
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait import precision
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw, Smoothing
-from jaxgait.mechanics.fourbar import FourBar
+from jaxgait.mechanics.fourbar import FourBar, close, psi_at
 from jaxgait.mechanics.friction import Coulomb, FrictionLaw
 from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
-from jaxgait.parameters import choice, part
+from jaxgait.native import kept
+from jaxgait.parameters import ParameterError, choice, part
 from jaxgait.precision import float64_default
 
 PAPER, CHOSEN = "paper", "reconstructed (set R2)"
@@ -52,6 +55,26 @@ class Linkage(eqx.Module):
     def bars(self) -> FourBar:
         """The dimensions for `mechanics.fourbar`."""
         return FourBar(self.l_AB, self.l_BC, self.l_CD, self.l_AD, self.gamma1, self.gamma2)
+
+    def validate(self) -> None:
+        """Rejects a linkage that cannot be assembled with a straight or a flexed knee.
+
+        Raises:
+            ParameterError: naming the lengths and the knee.
+        """
+        names = ("l_AB", "l_BC", "l_CD", "l_AD")
+        for angle, where in ((0.0, "straight"), (math.radians(60.0), "flexed by 60 deg")):
+            psi, cosine = map(np.asarray, _assembled(*precision.cast((self, angle))))
+            if np.any(~np.isfinite(psi) | (np.abs(cosine) >= 1.0)):
+                bars = ", ".join(f"{name}={np.asarray(getattr(self, name)).tolist()}" for name in names)
+                raise ParameterError(f"the four-bar linkage ({bars} m) cannot be assembled with the knee {where}")
+
+
+@kept
+def _assembled(linkage: Linkage, angle: Scalar) -> tuple[Array, Array]:
+    """Angle psi of the linkage at a knee angle, and the cosine of DAC there."""
+    psi = psi_at(linkage.bars, angle)
+    return psi, close(linkage.bars, psi).cosine
 
 
 class Segments(eqx.Module):
@@ -391,4 +414,5 @@ SETS: dict[str, dict[str, float]] = {
         "height_offset": -0.1174,
     },
 }
-"""The differences of each set from R2."""
+"""The differences of each set from R2, the reference. R3 shows the paper's sequence of subharmonic windows; R1 is a
+cross-check, which folds at weak damping."""

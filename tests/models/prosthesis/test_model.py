@@ -17,7 +17,7 @@ from jaxgait.models.prosthesis.fitting import FITTED_DEPTH, REFERENCE_PERSON, st
 from jaxgait.models.prosthesis.formulations import lagrange
 from jaxgait.models.prosthesis.formulations.multipliers import ProsthesisMultipliers, closure, matrices, parts, vectors
 from jaxgait.models.prosthesis.leg import KneeState, SocketState
-from jaxgait.models.prosthesis.model import Prosthesis, parameter_set
+from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.models.prosthesis.parts import Ground, Socket
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.stride import Person
@@ -112,7 +112,7 @@ def test_configurations_of_the_linkage(row):
     ("name", "psi"), [("R1", -0.48372335000453615), ("R2", -0.4463510567591383), ("R3", -0.5412602720501117)]
 )
 def test_straight_knee_of_each_set(name, psi):
-    np.testing.assert_allclose(fourbar.psi_at(parameter_set(name).linkage.bars, 0.0), psi, rtol=1e-14)
+    np.testing.assert_allclose(fourbar.psi_at(Prosthesis().preset(name).linkage.bars, 0.0), psi, rtol=1e-14)
 
 
 def test_rates_and_bias_are_derivatives_of_the_closure():
@@ -331,7 +331,7 @@ def test_vectors_are_positions():
 
 @pytest.mark.parametrize("name", ["R1", "R2", "R3"])
 def test_another_drive_meets_the_floor_as_the_own_one_does(name):
-    leg = parameter_set(name)
+    leg = Prosthesis().preset(name)
     assert with_drive(leg, leg.drive).height_offset == leg.height_offset
     for gait in REFERENCE_GAITS:
         other = with_drive(leg, reference_gait(gait))
