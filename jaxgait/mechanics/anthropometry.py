@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
-
 from jaxgait.mechanics.scalars import Scalar
 from jaxgait.precision import float64_default
 
@@ -120,6 +118,18 @@ def _merged(upper: Segment, lower: Segment) -> Segment:
 
 
 @float64_default
+def shoulder_height(found: dict[str, Segment], stature: Scalar) -> Scalar:
+    """Height in m of the shoulder joints above the lower end of the upper trunk.
+
+    Examples:
+        >>> from jaxgait.mechanics.anthropometry import segments, shoulder_height
+        >>> print(round(shoulder_height(segments(mass=73.0, stature=1.741), 1.741), 4))
+        0.3698
+    """
+    return found["upper_trunk"].length - SHOULDER_BELOW_NECK * stature / REFERENCE_STATURE
+
+
+@float64_default
 def axes(name: str, s: Segment) -> tuple[Scalar, Scalar, Scalar]:
     """Moments of inertia in kg m^2 about x (forward), y and z (up) of an upright segment, or a foot along x.
 
@@ -141,15 +151,3 @@ def principal(x: Scalar, y: Scalar, z: Scalar) -> tuple[tuple[Scalar, ...], ...]
         ((0.2, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.04))
     """
     return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
-
-
-@float64_default
-def stack(values: list[Scalar]) -> jnp.ndarray:
-    """Numbers in the same unit as an array (n,) of the default precision.
-
-    Examples:
-        >>> from jaxgait.mechanics.anthropometry import stack
-        >>> print(stack([70.0, 1.75]))
-        [70.    1.75]
-    """
-    return jnp.stack([jnp.asarray(v, dtype=float) for v in values])

@@ -221,6 +221,18 @@ def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
 
 
 @float64_default
+def stacked(values: Vector) -> Array:
+    """Numbers in the same unit as an array (n,) of the default precision.
+
+    Examples:
+        >>> from jaxgait.mechanics.linalg import stacked
+        >>> print(stacked([0.1, 0.2]))
+        [0.1 0.2]
+    """
+    return jnp.stack([jnp.asarray(x, dtype=float) for x in values])
+
+
+@float64_default
 def cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """Cross product of two triples.
 

@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait.mechanics.friction import Coulomb
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import (
     Link,
     Motion,
@@ -79,8 +80,8 @@ class Bearing(eqx.Module):
 
     def force(self, give: Float[Array, 2], rate: Float[Array, 2]) -> Float[Array, 2]:
         """Forces in N along and across the spring at a deflection in m and its rate in m/s."""
-        stiffness = jnp.stack([jnp.asarray(self.axial_stiffness), jnp.asarray(self.lateral_stiffness)])
-        damping = jnp.stack([jnp.asarray(self.axial_damping), jnp.asarray(self.lateral_damping)])
+        stiffness = stacked((self.axial_stiffness, self.lateral_stiffness))
+        damping = stacked((self.axial_damping, self.lateral_damping))
         return -(stiffness * give + damping * rate)
 
 

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper, Gait, Stroke
 from jaxgait.parameters import ParameterError
@@ -133,9 +134,7 @@ class Inchworm(Model):
         return _Forces(displacement, fluid + friction, rate)
 
     def _masses(self) -> Float[Array, " units"]:
-        middle = [jnp.asarray(self.middle_mass, dtype=float)] * (self.units - 2)
-        ends = [jnp.asarray(m, dtype=float) for m in (self.robot.front_mass, self.robot.rear_mass)]
-        return jnp.stack([ends[0], *middle, ends[1]])
+        return stacked([self.robot.front_mass, *[self.middle_mass] * (self.units - 2), self.robot.rear_mass])
 
     def _acceleration(self, f: _Forces) -> Array:
         masses = self._masses()

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.models.exoskeleton.formulations import Spatial
 from jaxgait.models.exoskeleton.formulations.tree import Real
@@ -149,8 +150,7 @@ class JoinedGait(eqx.Module):
 
     def by_link(self) -> WalkingGait:
         """The same gait by link, with the amplitudes of `joined_amplitudes`."""
-        angles = (self.stance_shank, self.thighs, self.thighs, self.swing_shank, 0.0)
-        phase = jnp.stack([jnp.asarray(angle, dtype=float) for angle in angles])
+        phase = stacked((self.stance_shank, self.thighs, self.thighs, self.swing_shank, 0.0))
         return WalkingGait(joined_amplitudes(self.swing, phase), phase, self.stride_time, self.stretch)
 
     def coordinates(self, t: Scalar, rest_lengths: Float[Real, " n"]) -> Spatial:

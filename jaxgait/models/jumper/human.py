@@ -16,14 +16,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from jaxgait.mechanics.anthropometry import (
-    REFERENCE_STATURE,
-    SHOULDER_BELOW_NECK,
-    Segment,
-    axes,
-    principal,
-    segments,
-)
+from jaxgait.mechanics.anthropometry import Segment, axes, principal, segments, shoulder_height
 from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.plane import Vec
 from jaxgait.model import Scalar, parameter
@@ -132,10 +125,9 @@ class Jumper(PlanarJumper):
 
 def _layout(s: dict[str, Segment], stature: Scalar) -> tuple[list[tuple], list[tuple]]:
     """Joints in the parents' frames and centres of mass, (x, z) in m, in the order of the bars."""
-    shoulder = s["upper_trunk"].length - SHOULDER_BELOW_NECK * stature / REFERENCE_STATURE
     offsets = [(0.0, 0.0), (0.0, 0.0)]
     offsets += [(0.0, s[name].length) for name in ("shank", "thigh", "lower_trunk", "upper_trunk")]
-    offsets += [(0.0, shoulder), (0.0, -s["upper_arm"].length), (0.0, -s["forearm"].length)]
+    offsets += [(0.0, shoulder_height(s, stature)), (0.0, -s["upper_arm"].length), (0.0, -s["forearm"].length)]
     coms = [(s["foot"].com - HEEL_BEHIND_ANKLE, -FOOT_COM_BELOW_ANKLE)]
     coms += [(0.0, s[name].length - s[name].com) for name in _NAMES[1:6]]
     coms += [(0.0, -s[name].com) for name in _NAMES[6:]]

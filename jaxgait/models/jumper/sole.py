@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz, NormalLaw, hertz_stiffness
 from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Incremental, Stribeck
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
@@ -188,7 +189,7 @@ class Sole(eqx.Module):
     @property
     def row_positions(self) -> Float[Array, " rows"]:
         """Positions of the rows ahead of the ankle in m."""
-        return jnp.stack([jnp.asarray(x, dtype=float) for x in self.rows])
+        return stacked(self.rows)
 
     def memories(self, *shape: int) -> tuple[Float[Array, ...] | None, Float[Array, ...] | None]:
         """Bristles in m and remembered approach speeds in m/s at rest; None for laws without that memory.

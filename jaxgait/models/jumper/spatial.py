@@ -16,15 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
-from jaxgait.mechanics.anthropometry import (
-    REFERENCE_STATURE,
-    SHOULDER_BELOW_NECK,
-    Segment,
-    axes,
-    principal,
-    segments,
-    stack,
-)
+from jaxgait.mechanics.anthropometry import Segment, axes, principal, segments, shoulder_height
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.jumper.human import FOOT_COM_BELOW_ANKLE, HEEL_BEHIND_ANKLE, Jumper
 from jaxgait.models.jumper.planar import locked
@@ -138,7 +131,6 @@ class SpatialJumper(Model):
     def build(self) -> spatial.Tree:
         """The bodies from the parameters."""
         s = segments(self.plane.mass, self.plane.stature)
-        shoulder = s["upper_trunk"].length - SHOULDER_BELOW_NECK * self.plane.stature / REFERENCE_STATURE
         up = [("lower_trunk", None, 0.0), ("upper_trunk", "lower_trunk", s["lower_trunk"].length)]
         up += [("head", "upper_trunk", s["upper_trunk"].length)]
         links = []
@@ -148,7 +140,7 @@ class SpatialJumper(Model):
             links.append(spatial.Link(name, parent, joint, s[name].mass, com, inertia, offset=(0.0, 0.0, height)))
         for side, sense in _SIDES.items():
             leg = ("lower_trunk", (0.0, sense * HIP_ASIDE, 0.0))
-            arm = ("upper_trunk", (0.0, sense * SHOULDER_ASIDE, shoulder))
+            arm = ("upper_trunk", (0.0, sense * SHOULDER_ASIDE, shoulder_height(s, self.plane.stature)))
             links += _limb(s, side, ("thigh", "shank", "foot"), *leg)
             links += _limb(s, side, ("upper_arm", "forearm", "hand"), *arm)
         return spatial.Tree.build(*links)
@@ -157,9 +149,7 @@ class SpatialJumper(Model):
         """Centres of the hemispheres, row by row, left foot first."""
         sole = self.plane.sole
         below = sole.radius - sole.drop
-        grid = [
-            jnp.stack([jnp.asarray(v, dtype=float) for v in (x, y, below)]) for x in sole.rows for y in sole.columns
-        ]
+        grid = [stacked((x, y, below)) for x in sole.rows for y in sole.columns]
         count = len(grid)
         feet = (tree.index("left_foot"),) * count + (tree.index("right_foot"),) * count
         return spatial.Points(feet, jnp.stack(grid + grid))
@@ -264,7 +254,7 @@ class SpatialJumper(Model):
             tip = [0.0, 0.0, upward * s[part].length]
             if part == "foot":
                 tip = [s[part].length - HEEL_BEHIND_ANKLE, 0.0, -self.plane.sole.drop]
-            end = world.r + world.R @ stack(tip)
+            end = world.r + world.R @ stacked(tip)
             ends.append(jnp.stack([world.r, end]))
         return jnp.stack(ends)
 

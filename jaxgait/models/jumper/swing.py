@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import part
 from jaxgait.precision import float64_default
@@ -49,7 +50,7 @@ class Keyframes(eqx.Module):
 
     def turn(self, t: Scalar) -> Turn:
         """Angle, rate and acceleration at time `t` in s after the quiet phase."""
-        times, t = _array(self.times), t - self.delay
+        times, t = stacked(self.times), t - self.delay
         piece = jnp.clip(jnp.searchsorted(times, t, side="right") - 1, 0, times.shape[0] - 2)
         T = times[piece + 1] - times[piece]
         s = jnp.clip((t - times[piece]) / T, 0.0, 1.0)
@@ -57,9 +58,9 @@ class Keyframes(eqx.Module):
         (q0, q1), (v0, v1), (a0, a1) = (
             (scale * x[piece], scale * x[piece + 1])
             for x, scale in (
-                (_array(self.angles), 1.0),
-                (_array(self.rates), T),
-                (_array(self.accelerations), T * T),
+                (stacked(self.angles), 1.0),
+                (stacked(self.rates), T),
+                (stacked(self.accelerations), T * T),
             )
         )
         rise, slope, bend = q1 - q0 - v0 - 0.5 * a0, v1 - v0 - a0, a1 - a0
@@ -74,14 +75,10 @@ class Keyframes(eqx.Module):
 
     def corners(self) -> list[Float[Array, ""]]:
         """Least and largest angle in rad."""
-        times = _array(self.times)
+        times = stacked(self.times)
         probes = times[None, :-1] + jnp.linspace(0.0, 1.0, _PROBES)[:, None] * jnp.diff(times)[None]
         angles = jax.vmap(lambda t: self.turn(t).angle)(self.delay + probes.ravel())
         return [jnp.min(angles), jnp.max(angles)]
-
-
-def _array(values: tuple[Scalar, ...]) -> Float[Array, " keys"]:
-    return jnp.stack([jnp.asarray(value, dtype=float) for value in values])
 
 
 @float64_default

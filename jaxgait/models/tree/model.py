@@ -28,6 +28,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
+from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, System, Variable, parameter
 from jaxgait.models.tree.parts import Contact, Force, Prescribed, Spring, Torque, law
@@ -240,13 +241,13 @@ class TreeModel(Model):
         if not contacts:
             return jnp.zeros(0), jnp.zeros((0, 3)), jnp.zeros((0, 2)), 0.0
         points = spatial.Points(
-            tuple(tree.index(c.body) for c in contacts), jnp.stack([_vector(c.position) for c in contacts])
+            tuple(tree.index(c.body) for c in contacts), jnp.stack([stacked(c.position) for c in contacts])
         )
         centre, velocity = spatial.point_motion(motion, points)
         position = centre.at[:, 2].set(0.0)  # straight below the centre, on the ground
         spin = jnp.stack([motion.world[b].R @ motion.twist[b][:3] for b in points.body])
         slip = velocity[:, :2] + jnp.cross(spin, position - centre)[:, :2]
-        depth = jnp.stack([jnp.asarray(c.radius, dtype=float) for c in contacts]) - centre[:, 2]
+        depth = stacked([c.radius for c in contacts]) - centre[:, 2]
         kept = jnp.zeros_like(slip) if memory is None else memory
         found = [c.forces(depth[i], -velocity[i, 2], slip[i], kept[i]) for i, c in enumerate(contacts)]
         force, change = (jnp.stack(parts) for parts in zip(*found, strict=True))
@@ -314,10 +315,6 @@ def _index(names: Sequence[str], name: str) -> int:
     if name not in names:
         raise ValueError(f"there is no {name!r}, only {', '.join(names)}")
     return list(names).index(name)
-
-
-def _vector(values: Any) -> Array:
-    return jnp.stack([jnp.asarray(x, dtype=float) for x in values])
 
 
 def _is_none(leaf: Any) -> bool:
