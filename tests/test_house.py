@@ -128,6 +128,7 @@ COVERED = {
     "models/prosthesis/measures.py": "papers/test_knee.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
     "models/tree/parts.py": "models/tree/test_model.py",
+    "models/walker/round_feet.py": "models/walker/test_smooth.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/errors.py": "motion/test_table.py",
     "motion/norms.py": "motion/test_verdict.py",

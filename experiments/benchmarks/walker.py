@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
-from jaxgait.models.walker.smooth import Generalised, Walker, WalkerState
+from jaxgait.models.walker.round_feet import Generalised, WalkerState
+from jaxgait.models.walker.smooth import Walker
 from jaxgait.native import looped, native
 from jaxgait.parameters import with_parameters
 from jaxgait.solve.explicit import RK4, Tsit5

@@ -12,7 +12,7 @@ from jaxgait import models
 from jaxgait.mechanics import contact, friction
 from jaxgait.models.creeper import Bearing
 from jaxgait.models.prosthesis import Socket
-from jaxgait.models.walker.smooth import RoundFeet
+from jaxgait.models.walker.round_feet import RoundFeet
 from jaxgait.parameters import ParameterInfo, parameters
 
 from .markdown import table as markdown

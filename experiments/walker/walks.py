@@ -18,7 +18,7 @@ from jaxgait.ensembles import zipped
 from jaxgait.models.walker.measures import RIGID_MEASURES
 from jaxgait.models.walker.pictures import contact_strip, phase_portrait
 from jaxgait.models.walker.rigid import RigidWalker
-from jaxgait.models.walker.smooth import OBSERVABLES
+from jaxgait.models.walker.round_feet import OBSERVABLES
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, FAILED, ORANGE, RED, axis_label, save, style
 from jaxgait.report import Report, labels

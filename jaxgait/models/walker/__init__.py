@@ -7,7 +7,8 @@ EXPERIMENTS = ("walker",)
 
 __getattr__ = lazy(
     __name__,
-    smooth="BristledState RoundFeet Walker WalkerState",
+    round_feet="BristledState RoundFeet WalkerState",
+    smooth="Walker",
     rigid="RigidWalker RollingState RollingWalker",
     measures="GAIT MEASURES RIGID_MEASURES passing_gait rolling_gait",
     design="fastest_stable_gait",

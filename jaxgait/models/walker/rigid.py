@@ -1,6 +1,6 @@
 """The round-foot walker with rigid feet: for time stepping with friction and impact, and as a hybrid system.
 
-`smooth` has the sketch, the coordinates and what all forms share.
+`round_feet` has the sketch, the coordinates and what all forms share.
 
 `RigidWalker` can slip, bounce and fly; `RollingWalker` is the classical step-to-step model: the stance foot rolls
 without slip, the heel strike is plastic, the old stance foot leaves at once.
@@ -21,13 +21,12 @@ from jaxtyping import Array, Bool, Float
 from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
-from jaxgait.models.walker.smooth import OBSERVABLES, Foot, Generalised, RoundFeet, WalkerState
+from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 
 __all__ = ["HeelStrike", "RigidWalker", "RollingState", "RollingWalker", "friction_limit"]
 
-_PAPER = "Duan et al. 2011, section 3"
 _CHOSEN = "chosen; the paper is silent"
 
 SWING = 0.15
@@ -60,12 +59,12 @@ class RigidWalker(RoundFeet, Model):
         True
     """
 
-    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=_PAPER)
+    friction: Scalar = parameter(0.5, unit="1", doc="friction coefficient", bounds="nonnegative", source=PAPER)
     normal_restitution: Scalar = parameter(
-        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative", source=_PAPER
+        0.0, unit="1", doc="normal coefficient of restitution e_N", bounds="nonnegative", source=PAPER
     )
     tangent_restitution: Scalar = parameter(
-        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative", source=_PAPER
+        0.0, unit="1", doc="tangential coefficient of restitution e_T", bounds="nonnegative", source=PAPER
     )
     clearance_angle: Scalar = parameter(
         0.05,
@@ -203,7 +202,7 @@ def friction_limit(walker: RoundFeet, theta: Scalar) -> Array:
 
     Examples:
         >>> from jaxgait.models.walker.rigid import friction_limit
-        >>> from jaxgait.models.walker.smooth import RoundFeet
+        >>> from jaxgait.models.walker.round_feet import RoundFeet
         >>> print(float(friction_limit(RoundFeet(), theta=0.2)) > 0.5)
         True
     """

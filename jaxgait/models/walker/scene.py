@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.models.walker.smooth import RoundFeet
+from jaxgait.models.walker.round_feet import RoundFeet
 from jaxgait.plot.scene import Body, Curve, Force, Ground, Limb, Scene, View, disc
 from jaxgait.plot.style import BLUE, ORANGE
 

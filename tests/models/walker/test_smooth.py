@@ -8,7 +8,8 @@ import pytest
 
 from jaxgait import precision, simulate
 from jaxgait.models.walker.rigid import RigidWalker, RollingState, RollingWalker, friction_limit
-from jaxgait.models.walker.smooth import Generalised, RoundFeet, Walker, WalkerState
+from jaxgait.models.walker.round_feet import Generalised, RoundFeet, WalkerState
+from jaxgait.models.walker.smooth import Walker
 from jaxgait.parameters import ParameterError, with_parameters
 
 ROUNDING = 1e-12  # two derivations of the same formula
